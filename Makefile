@@ -1,0 +1,66 @@
+# Everything the project does, one target each. `make` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help install dev run demo test check fix lock bench-queue clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+# A half-finished install must not look like a finished one, so each step ends by touching its stamp.
+$(VENV)/made:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is missing: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; say which with: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv is missing: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/made requirements.lock pyproject.toml
+	$(PIP) install --quiet --require-hashes --requirement requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/developing: $(VENV)/installed requirements-dev.lock
+	$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+$(VENV)/benchmarking: $(VENV)/developing requirements-bench.lock
+	$(PIP) install --quiet --require-hashes --requirement requirements-bench.lock
+	@touch $@
+
+install: $(VENV)/installed ## make .venv with .venv/bin/scrapersky
+
+dev: $(VENV)/developing ## the same with the tools for tests and checks
+
+run: install ## serve the API with its schedulers on http://127.0.0.1:8000
+	$(BIN)/scrapersky serve
+
+demo: install ## scan a small town of sites on this machine, offline, and show what was found
+	$(BIN)/scrapersky demo
+
+test: check ## everything: lint, types, import rules, all tests
+	$(BIN)/pytest -n $${TEST_WORKERS:-2} --dist loadscope
+
+check: dev ## lint, types and import rules only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+fix: dev ## format, and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## pin the dependencies anew (needs uv on PATH)
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build pyproject.toml -o requirements.lock
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build --extra dev pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build --extra dev --extra bench pyproject.toml -o requirements-bench.lock
+
+bench-queue: $(VENV)/benchmarking ## jobs per second and latency beside pgqueuer and procrastinate
+	$(BIN)/python -m benchmarks.queue
+
+clean: ## remove the virtual environment and caches (data folders stay)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

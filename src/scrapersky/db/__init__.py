@@ -1,0 +1,1 @@
+"""The database: engine, transactions, the embedded server, bulk writes."""

@@ -1,0 +1,70 @@
+"""The errors we raise, named for their consequence, each with a sentence a person can act on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class ScraperSkyError(Exception):
+    """Everything we raise on purpose; its text may be shown to people as it is."""
+
+
+# What a stage may decide about a row. Anything else that is raised counts as a passing failure.
+
+
+class Verdict(ScraperSkyError):
+    """A decision about a row, raised by its stage's read, work or store."""
+
+
+class Skipped(Verdict):
+    """There is nothing to do: the row is done, and the sentence says why."""
+
+
+class Rejected(Verdict):
+    """Trying again would not help: the row fails at once, with a dead letter."""
+
+
+class RetryLater(Verdict):
+    """Not now: the row waits for `after`, and the attempt does not count."""
+
+    def __init__(self, reason: str, *, after: timedelta) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+# What a person asked for and cannot have.
+
+
+class InvalidInput(ScraperSkyError):
+    """What was given does not fit; nothing was stored."""
+
+
+class NotFound(ScraperSkyError):
+    """There is no such thing, or it belongs to someone else."""
+
+
+class Conflict(ScraperSkyError):
+    """The state it is in does not allow that now."""
+
+
+class NotSignedIn(ScraperSkyError):
+    """No credentials, or credentials that are not valid."""
+
+
+class NotAllowed(ScraperSkyError):
+    """The credentials are valid but do not reach that far."""
+
+
+# What keeps the program from starting.
+
+
+class SettingsError(ScraperSkyError):
+    """A setting is missing or impossible; the sentence names the variable."""
+
+
+class DatabaseRefused(ScraperSkyError):
+    """The database cannot be started or used as it is; the sentence says what to do."""
+
+
+class DatabaseBehind(DatabaseRefused):
+    """The database's schema is not the one this program was written for."""
