@@ -1,0 +1,99 @@
+"""The operating system user PostgreSQL runs as: ourselves, or for root one without privileges."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from scrapersky.errors import DatabaseRefused
+
+UNPRIVILEGED = ("postgres", "nobody")
+"""Whom root becomes for the server, which refuses to run as root; the first that exists."""
+
+
+class SwitchUser(TypedDict, total=False):
+    """The arguments of `subprocess` that change the user."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of this machine."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_ours(self) -> bool:
+        return self.uid == os.geteuid()
+
+    def switch(self) -> SwitchUser:
+        if self.is_ours:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def run(self, *command: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run to the end as this user, with nothing of the caller's environment."""
+        try:
+            return subprocess.run(
+                [str(part) for part in command],
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                cwd="/",
+                env=clean_env(),
+                check=False,
+                **self.switch(),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            # Too few capabilities to change the user, or a program that user cannot reach.
+            return subprocess.CompletedProcess(command, 126, "", str(error))
+
+    def can_enter(self, folder: Path) -> bool:
+        """Tried for real, so that access lists and mounts count as well as mode bits."""
+        if self.is_ours:
+            return os.access(folder, os.X_OK)
+        return self.run("/bin/sh", "-c", 'test -x "$1"', "sh", folder).returncode == 0
+
+
+def clean_env() -> dict[str, str]:
+    """An environment without the caller's PG*, LC_* and LD_* variables; English messages."""
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+def server_account(cluster_owner: int | None = None) -> Account:
+    """Ourselves; for root the owner of an existing cluster, else the first unprivileged user."""
+    if os.geteuid() != 0:
+        return Account(name_of(os.geteuid()), os.geteuid(), os.getegid())
+    found = [each for each in map(_account_named, UNPRIVILEGED) if each is not None]
+    if not found:
+        raise DatabaseRefused(
+            "PostgreSQL refuses to run as root and there is no user postgres or nobody to run it;"
+            " create one, run as an ordinary user, or set DATABASE_URL."
+        )
+    return next((each for each in found if each.uid == cluster_owner), found[0])
+
+
+def _account_named(name: str) -> Account | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(name, entry.pw_uid, entry.pw_gid) if entry.pw_uid != 0 else None
+
+
+def name_of(uid: int) -> str:
+    """The user's name, or its number where the system does not know one (as in containers)."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -1,0 +1,150 @@
+"""Make a new cluster, whole or not at all, and judge one that is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+from scrapersky.db.embedded.address import DATABASE, USER
+from scrapersky.db.embedded.binaries import Binaries
+from scrapersky.db.embedded.layout import Layout
+from scrapersky.errors import DatabaseRefused
+
+UNFINISHED = "postgres.new-"
+"""How the name of a cluster in the making begins; only its finished form gets its final name."""
+
+FREE_BYTES_FOR_A_NEW_CLUSTER = 200 * 1024 * 1024
+"""A fresh one takes about 60 MB; some room to work in must remain."""
+
+SETTINGS = """
+# Written once by ScraperSky; change what you like, it is read at the next start.
+# Where the server listens and writes its log is given on its command line and stays so.
+cluster_name = 'scrapersky'
+shared_buffers = 128MB
+max_connections = 100
+# Backups are made with pg_dump; nobody replicates from here.
+wal_level = minimal
+max_wal_senders = 0
+wal_compression = pglz
+min_wal_size = 32MB
+max_wal_size = 512MB
+# Segments in /dev/shm are removed when their user logs out, and 64 MB is all a container has.
+dynamic_shared_memory_type = mmap
+timezone = 'UTC'
+log_timezone = 'UTC'
+log_checkpoints = off
+"""
+
+ACCESS = """\
+# Nobody comes in over the network; the socket's folder admits the right user only.
+local all all trust
+"""
+
+
+def ensure_cluster(layout: Layout, binaries: Binaries) -> bool:
+    """Make the cluster if there is none; True when this was its first time."""
+    remove_unfinished(layout)
+    if is_missing(layout.cluster):
+        _make(layout, binaries)
+        return True
+    if objection := objection_to_cluster(layout.cluster, binaries):
+        raise DatabaseRefused(objection)
+    return False
+
+
+def is_missing(cluster: Path) -> bool:
+    """Not there, or an empty folder somebody prepared."""
+    return not cluster.exists() or (cluster.is_dir() and not any(cluster.iterdir()))
+
+
+def objection_to_cluster(cluster: Path, binaries: Binaries) -> str | None:
+    """Why this existing cluster cannot be started, in one sentence; None when it can."""
+    restore = "restore it from a backup, or move it away to begin with an empty database."
+    if not (cluster / "PG_VERSION").is_file():
+        return f"{cluster} is not a PostgreSQL cluster (no PG_VERSION); {restore}"
+    if not (cluster / "global" / "pg_control").is_file():
+        return f"The PostgreSQL cluster in {cluster} is damaged (no global/pg_control); {restore}"
+    made_by = (cluster / "PG_VERSION").read_text(errors="replace").strip()
+    if made_by != str(binaries.major):
+        return (
+            f"The database in {cluster} was made by PostgreSQL {made_by}, but {binaries.folder}"
+            f" is PostgreSQL {binaries.version}; set SCRAPERSKY_PG_BIN to the bin folder of"
+            f" PostgreSQL {made_by}, or dump it there and restore it into a new data folder."
+        )
+    return None
+
+
+def remove_unfinished(layout: Layout) -> None:
+    """Clear away clusters in the making; under the start lock their makers are dead."""
+    for leftover in layout.home.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _make(layout: Layout, binaries: Binaries) -> None:
+    _refuse_full_disk(layout.home)
+    fresh = layout.home / f"{UNFINISHED}{uuid.uuid4().hex[:8]}"
+    fresh.mkdir(mode=0o700)
+    try:
+        os.chown(fresh, layout.account.uid, layout.account.gid)
+        _fill(fresh, layout, binaries)
+        fresh.rename(layout.cluster)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    _sync_folder(layout.home)
+
+
+def _fill(fresh: Path, layout: Layout, binaries: Binaries) -> None:
+    initdb = ("--pgdata", fresh, "--username", USER, "--auth=trust", "--encoding=UTF8")
+    _run(layout, binaries.tool("initdb"), *initdb, *_locale(binaries), "--no-instructions")
+    _write(layout, SETTINGS, "cat >>", fresh / "postgresql.conf")
+    _write(layout, ACCESS, "cat >", fresh / "pg_hba.conf")
+    single = ("--single", "-D", fresh, "-c", "exit_on_error=true", "postgres")
+    _run(layout, binaries.tool("postgres"), *single, stdin=f"CREATE DATABASE {DATABASE}\n")
+
+
+def _write(layout: Layout, text: str, how: str, path: Path) -> None:
+    # Not by ourselves: in a folder of another user's, root could be led astray by a link.
+    _run(layout, "/bin/sh", "-c", f'{how} "$1"', "sh", path, stdin=text)
+
+
+def _locale(binaries: Binaries) -> tuple[str, ...]:
+    # PostgreSQL's own C.UTF-8 sorts and folds the same on every system and after every upgrade
+    # of it, so indexes stay valid; it needs no locale to be installed. It came with version 17.
+    if binaries.major >= 17:
+        return ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+    return ("--locale=C",)
+
+
+def _run(layout: Layout, *command: str | Path, stdin: str = "") -> None:
+    done = layout.account.run(*command, stdin=stdin)
+    if done.returncode == 0:
+        return
+    said = (done.stderr or done.stdout).strip()
+    if "No space left on device" in said:
+        raise DatabaseRefused(_full(layout.home))
+    name = Path(command[0]).name
+    raise DatabaseRefused(f"A new database could not be made in {layout.home}; {name} says: {said}")
+
+
+def _refuse_full_disk(folder: Path) -> None:
+    if shutil.disk_usage(folder).free < FREE_BYTES_FOR_A_NEW_CLUSTER:
+        raise DatabaseRefused(_full(folder))
+
+
+def _full(folder: Path) -> str:
+    needed = FREE_BYTES_FOR_A_NEW_CLUSTER // 1024**2
+    return (
+        f"The disk under {folder} is too full for a new database, which needs {needed} MB;"
+        " free some space, or choose another folder with SCRAPERSKY_DATA_DIR."
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

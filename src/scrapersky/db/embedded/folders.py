@@ -1,0 +1,120 @@
+"""Making folders, and judging those that are there, without changing what belongs to others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrapersky.db.embedded.account import Account, name_of
+from scrapersky.errors import DatabaseRefused
+
+SHARED = Path("/var/lib/scrapersky")
+"""Root's own folder for what an unprivileged server must be able to reach."""
+
+LONGEST_PATH = 900
+"""Bytes of a data folder's path; PostgreSQL keeps such paths in 1024."""
+
+
+def make_folder(path: Path, mode: int) -> None:
+    """Make one folder with this mode whatever the umask; one that is there stays as it is."""
+    try:
+        path.mkdir(mode=mode)
+    except FileExistsError:
+        return
+    path.chmod(mode)
+
+
+def ensure_data_folder(path: Path) -> None:
+    """Make the data folder if it is missing; refuse one that cannot be ours."""
+    refuse_long_path(path)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Root's server runs as another user, who passes through here to its cluster.
+        make_folder(path, 0o711 if os.geteuid() == 0 else 0o700)
+    if objection := objection_to_data_folder(path):
+        raise DatabaseRefused(objection)
+
+
+def objection_to_data_folder(path: Path) -> str | None:
+    """Why this existing path cannot be the data folder, in one sentence; None when it can."""
+    facts = path.stat()
+    advice = "choose another folder with SCRAPERSKY_DATA_DIR."
+    own = f"set SCRAPERSKY_DATA_DIR to a folder of your own, such as {path / 'scrapersky'}."
+    if not stat.S_ISDIR(facts.st_mode):
+        return f"The data folder {path} is a file; {advice}"
+    if facts.st_uid != os.geteuid():
+        owner = name_of(facts.st_uid)
+        way_out = own if os.access(path, os.W_OK | os.X_OK) else advice
+        return f"The data folder {path} belongs to {owner}; run as {owner}, or {way_out}"
+    if facts.st_mode & stat.S_IWOTH:
+        return f"Everybody may write to the data folder {path}; {own}"
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return f"The data folder {path} cannot be written to; make it writable, or {advice}"
+    return None
+
+
+def refuse_long_path(path: Path) -> None:
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise DatabaseRefused(
+            f"The path of the data folder is longer than {LONGEST_PATH} bytes, which PostgreSQL"
+            " cannot handle; choose a shorter one with SCRAPERSKY_DATA_DIR."
+        )
+
+
+def ensure_shared_folder(name: str, account: Account) -> Path:
+    """`/var/lib/scrapersky/<name>`: root's to write, the server's user's to enter."""
+    for folder in (SHARED, SHARED / name):
+        make_folder(folder, 0o711)
+        refuse_unless_private(folder, owner=0, others_may_enter=True)
+    if not account.can_enter(SHARED / name):
+        raise DatabaseRefused(
+            f"The user {account.name}, who runs PostgreSQL for root, cannot enter {SHARED / name};"
+            f" allow it (chmod a+x {SHARED}), or set DATABASE_URL."
+        )
+    return SHARED / name
+
+
+def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = False) -> None:
+    """Refuse a link, a folder of somebody else's, or one that others could change."""
+    facts = path.lstat()
+    forbidden = 0o022 if others_may_enter else 0o077
+    if not stat.S_ISDIR(facts.st_mode):
+        raise DatabaseRefused(f"{path} is not a folder; remove it and start again.")
+    if facts.st_uid != owner:
+        raise DatabaseRefused(
+            f"{path} belongs to {name_of(facts.st_uid)} instead of {name_of(owner)};"
+            " have it removed and start again."
+        )
+    if facts.st_mode & forbidden:
+        raise DatabaseRefused(
+            f"Other users have access to {path}; remove it, or chmod"
+            f" {0o711 if others_may_enter else 0o700:o} it, and start again."
+        )
+
+
+@contextmanager
+def refusing(data_dir: Path) -> Iterator[None]:
+    """Tell what the operating system objects to as a refusal a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseRefused(_sentence(error, data_dir)) from error
+
+
+def _sentence(error: OSError, data_dir: Path) -> str:
+    where = error.filename or data_dir
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk under {where} is full; free some space and start again."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return (
+            f"{where} cannot be written to ({error.strerror});"
+            " choose another folder with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
+        )
+    return (
+        f"The data folder {data_dir} cannot be used ({where}: {error.strerror});"
+        " choose another with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
+    )

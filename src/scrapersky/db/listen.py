@@ -1,0 +1,92 @@
+"""A connection that listens, notices when it has gone deaf, and heals itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+from sqlalchemy.engine import URL
+
+from scrapersky.logging import get_logger
+
+PROBE_EVERY_SECONDS = 20.0
+"""A cut connection can stay silent for minutes, so the listener calls itself this often."""
+PROBE_PATIENCE_SECONDS = 5.0
+RECONNECT_FIRST_SECONDS, RECONNECT_LAST_SECONDS = 0.1, 5.0
+
+log = get_logger(__name__)
+
+
+class Listener:
+    """Hears one channel for as long as `run` runs. `up` says whether it can hear right now."""
+
+    def __init__(
+        self,
+        url: URL,
+        channel: str,
+        *,
+        heard: Callable[[str], None],
+        connected: Callable[[], None],
+        probe_every_seconds: float = PROBE_EVERY_SECONDS,
+    ) -> None:
+        self._dsn = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._channel = channel
+        self._heard = heard
+        self._connected = connected
+        self._probe_every_seconds = probe_every_seconds
+        self._probe = f"probe {uuid4()}"
+        self._probe_heard = asyncio.Event()
+        self.up = False
+
+    async def run(self) -> None:
+        pause = RECONNECT_FIRST_SECONDS
+        while True:
+            try:
+                await self._listen()
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                log.warning("the listener lost its connection", error=str(error) or repr(error))
+            if self.up:
+                pause = RECONNECT_FIRST_SECONDS
+            self.up = False
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RECONNECT_LAST_SECONDS)
+
+    async def _listen(self) -> None:
+        settings = {"application_name": "scrapersky listener"}
+        connection = await asyncpg.connect(self._dsn, timeout=10, server_settings=settings)
+        lost = asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        try:
+            await connection.add_listener(self._channel, self._hear)
+            await self._call_myself(connection)
+            self.up = True
+            self._connected()
+            while not lost.is_set():
+                await _wait(lost, self._probe_every_seconds)
+                if not lost.is_set():
+                    await self._call_myself(connection)
+        finally:
+            connection.terminate()
+
+    async def _call_myself(self, connection: asyncpg.Connection[Any]) -> None:
+        self._probe_heard.clear()
+        await connection.execute(
+            "SELECT pg_notify($1, $2)", self._channel, self._probe, timeout=PROBE_PATIENCE_SECONDS
+        )
+        await asyncio.wait_for(self._probe_heard.wait(), PROBE_PATIENCE_SECONDS)
+
+    def _hear(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
+        if payload == self._probe:
+            self._probe_heard.set()
+        elif not str(payload).startswith("probe "):
+            self._heard(str(payload))
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

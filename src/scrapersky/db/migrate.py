@@ -1,0 +1,80 @@
+"""Bring a database to the schema this program was written for, or say that it is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from scrapersky.db.session import Database
+from scrapersky.errors import DatabaseBehind, DatabaseRefused
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+UPGRADE_LOCK = 0x5C4A9E45
+"""Advisory lock: of several processes that start at once, one migrates and the others wait."""
+OLDEST_SERVER = 150000
+
+
+def head_revision() -> str:
+    return str(ScriptDirectory(str(MIGRATIONS)).get_current_head())
+
+
+async def current_revision(database: Database) -> str | None:
+    async with database.engine.connect() as connection:
+        return await connection.run_sync(_revision_of)
+
+
+async def upgrade(database: Database) -> bool:
+    """Apply what is missing; True when there was something."""
+    async with database.engine.begin() as connection:
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
+        await connection.run_sync(_refuse_old_server)
+        before = await connection.run_sync(_revision_of)
+        _refuse_unknown(before)
+        if before == head_revision():
+            return False
+        await connection.run_sync(_upgrade_to_head)
+        return True
+
+
+async def require_current(database: Database) -> None:
+    """Refuse to work on a schema that is not ours."""
+    found = await current_revision(database)
+    _refuse_unknown(found)
+    if found != head_revision():
+        raise DatabaseBehind(
+            f"The database is at revision {found or 'none'}, this program needs {head_revision()}: "
+            "run `scrapersky db upgrade`, then start again."
+        )
+
+
+def _revision_of(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _upgrade_to_head(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _refuse_old_server(connection: Connection) -> None:
+    version = int(connection.execute(text("SHOW server_version_num")).scalar_one())
+    if version < OLDEST_SERVER:
+        raise DatabaseRefused(
+            f"The server is PostgreSQL {version // 10000}; version 15 or newer is needed."
+        )
+
+
+def _refuse_unknown(revision: str | None) -> None:
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise DatabaseBehind(
+            f"The database is at revision {revision}, which this program does not know: "
+            "it was upgraded by a newer version. Start that version instead."
+        )

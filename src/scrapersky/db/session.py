@@ -1,0 +1,96 @@
+"""One engine per process, and the one function that commits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+from scrapersky.errors import SettingsError
+
+AfterCommit = Callable[[AsyncSession], None]
+
+SESSION_SETTINGS = {
+    "application_name": "scrapersky",
+    "timezone": "UTC",
+    "idle_in_transaction_session_timeout": "30s",
+    "jit": "off",
+}
+"""No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
+our statements are short, so compiling them just in time costs more than it gains."""
+
+
+def async_url(text: str) -> URL:
+    """The URL as people write it, with our driver put in."""
+    try:
+        url = make_url(text)
+    except Exception:
+        raise SettingsError(
+            "DATABASE_URL is not a database URL; "
+            "write postgresql://user:password@host:5432/database."
+        ) from None
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise SettingsError(
+            f"DATABASE_URL names {url.get_backend_name()}, but only PostgreSQL is supported."
+        )
+    return url.set(drivername="postgresql+asyncpg")
+
+
+class Database:
+    """The engine with its pool. Sessions come from here, and commits happen here."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.url = async_url(url)
+        self.engine: AsyncEngine = create_async_engine(
+            self.url,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=30,
+            pool_pre_ping=True,
+            connect_args={"server_settings": SESSION_SETTINGS, "timeout": 15},
+        )
+        self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        self.after_commit: list[AfterCommit] = []
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        """A session that commits when the block ends well and rolls back when it does not."""
+        async with self._sessions() as session:
+            async with session.begin():
+                yield session
+            for told in self.after_commit:
+                told(session)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncSession]:
+        """A session whose changes go nowhere."""
+        async with self._sessions() as session:
+            yield session
+
+    def checked_out(self) -> int:
+        """Connections in use right now."""
+        pool: Any = self.engine.pool
+        return int(pool.checkedout())
+
+    def on_checkout(self, listener: Callable[..., None]) -> None:
+        """Have somebody told of every connection that is taken from the pool."""
+        event.listen(self.engine.sync_engine, "checkout", listener)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+@asynccontextmanager
+async def get_background_session(database: Database) -> AsyncIterator[AsyncSession]:
+    """The name design documents use for a transaction outside a request."""
+    async with database.transaction() as session:
+        yield session

@@ -1,0 +1,1 @@
+"""Jobs: what clients asked for and may poll."""

@@ -1,0 +1,72 @@
+"""Sites, by their normalised name."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Index, Integer, Interval, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, Timestamps, uuid7
+from scrapersky.models.ownership import Owned
+from scrapersky.pipeline.queue import Words, queued
+
+SUBMISSION_WORDS = Words(
+    queued="queued", processing="processing", done="submitted", failed="failed"
+)
+
+
+class DomainCuration(StrEnum):
+    """What people decided about a site."""
+
+    NEW = "New"
+    SELECTED = "Selected"
+    MAYBE = "Maybe"
+    NOT_A_FIT = "Not a Fit"
+    ARCHIVED = "Archived"
+
+
+NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
+
+
+@queued("sitemap_analysis_status", words=SUBMISSION_WORDS, initial="pending")
+class Domain(Base, Timestamps, Owned):
+    __tablename__ = "domains"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "domain"),
+        CheckConstraint(
+            "sitemap_curation_status IN ('New', 'Selected', 'Maybe', 'Not a Fit', 'Archived')",
+            name="sitemap_curation_status",
+        ),
+        Index("ix_domains_next_scan_at", "next_scan_at"),
+        Index("ix_domains_created_at", "tenant_id", "created_at", "id"),
+        {"postgresql_with": {"fillfactor": 80}},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    domain: Mapped[str]
+    """Lower-case, IDNA, without `www.`, with its port where that is not the usual one."""
+    base_url: Mapped[str | None]
+    """The address that really answered."""
+    sitemap_curation_status: Mapped[str] = mapped_column(server_default=DomainCuration.NEW)
+    last_scan: Mapped[datetime | None]
+    next_scan_at: Mapped[datetime | None]
+    """When it is looked at again; nothing means as soon as possible."""
+    scan_interval: Mapped[timedelta] = mapped_column(Interval, server_default="168 hours")
+    """How long after a good scan the next one is due."""
+    scan_failures: Mapped[int] = mapped_column(Integer, server_default="0")
+    """In a row; each doubles the time to the next look."""
+    total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")
+    sitemap_urls: Mapped[int] = mapped_column(server_default="0")
+    last_scan_error: Mapped[str | None]
+    """Why the last scan failed or found nothing."""
+    last_sitemap_job_id: Mapped[UUID | None]
+
+    if TYPE_CHECKING:
+        sitemap_analysis_status: Mapped[str]
+        sitemap_analysis_due_at: Mapped[datetime]
+        sitemap_analysis_attempts: Mapped[int]
+        sitemap_analysis_error: Mapped[str | None]

@@ -1,0 +1,13 @@
+"""Whose a row is and who made it: every row knows both."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+
+class Owned:
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"))
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))

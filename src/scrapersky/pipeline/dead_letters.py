@@ -1,0 +1,126 @@
+"""Rows that were given up: written down with everything known, replayed or discarded by people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, null, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.pipeline.outcome import Outcome
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, EventKind, StageEvent
+from scrapersky.pipeline.wake import wake_after_commit
+
+
+async def bury(
+    session: AsyncSession,
+    stage: AnyStage,
+    outcomes: Sequence[Outcome],
+    *,
+    tenants: dict[UUID, UUID | None],
+    worker: str,
+) -> None:
+    """Write a dead letter for each row given up; a row has at most one open at a time."""
+    letters = [
+        {
+            "id": uuid7(),
+            "tenant_id": tenants.get(each.claim.row_id),
+            "stage": stage.name,
+            "row_id": each.claim.row_id,
+            "attempts": each.claim.attempts,
+            "error_class": each.error_class,
+            "error": each.error or each.error_class,
+            "traceback": each.traceback,
+            "first_failed_at": await _first_failure(session, stage, each.claim.row_id),
+            "worker": worker,
+        }
+        for each in outcomes
+    ]
+    statement = insert(DeadLetter).values(letters)
+    renewed = {
+        name: statement.excluded[name]
+        for name in ("attempts", "error_class", "error", "traceback", "worker", "died_at")
+    }
+    await session.execute(
+        statement.on_conflict_do_update(
+            index_elements=[DeadLetter.stage, DeadLetter.row_id],
+            index_where=DeadLetter.state == DeadLetterState.OPEN.value,
+            set_=renewed,
+        )
+    )
+
+
+async def _first_failure(session: AsyncSession, stage: AnyStage, row_id: UUID) -> Any:
+    """When this run of failures began: the first failed attempt after the last good end."""
+    mine = (StageEvent.stage == stage.name, StageEvent.row_id == row_id)
+    ended = select(func.max(StageEvent.id)).where(
+        *mine, StageEvent.kind.in_([EventKind.COMPLETED, EventKind.SKIPPED, EventKind.FAILED])
+    )
+    first = select(func.min(StageEvent.at)).where(
+        *mine,
+        StageEvent.kind.in_([EventKind.RETRIED, EventKind.RESCUED]),
+        StageEvent.id > func.coalesce(ended.scalar_subquery(), 0),
+    )
+    return await session.scalar(first) or func.now()
+
+
+async def requeue(
+    session: AsyncSession, stage: AnyStage, ids: Sequence[UUID], *, by: UUID | None = None
+) -> list[UUID]:
+    """Give failed rows a new start and close their dead letters; returns the rows it took."""
+    queue, model = stage.queue, stage.model
+    taken = await session.scalars(
+        update(model)
+        .where(model.id == func.any(list(ids)), queue.status == stage.words.failed)
+        .values(
+            {
+                queue.status: stage.words.queued,
+                queue.due_at: func.now(),
+                queue.attempts: 0,
+                queue.error: null(),
+                **_unfinished(stage),
+            }
+        )
+        .returning(model.id)
+        .execution_options(synchronize_session=False)
+    )
+    rows = list(taken)
+    await close(session, stage, rows, state=DeadLetterState.REPLAYED, by=by)
+    wake_after_commit(session, stage.name)
+    return rows
+
+
+def _unfinished(stage: AnyStage) -> dict[Any, Any]:
+    return {getattr(stage.model, stage.finished): null()} if stage.finished else {}
+
+
+async def close(
+    session: AsyncSession,
+    stage: AnyStage,
+    rows: Sequence[UUID],
+    *,
+    state: DeadLetterState,
+    by: UUID | None = None,
+    note: str | None = None,
+) -> int:
+    """Close the open dead letters of these rows."""
+    closed = await session.execute(
+        update(DeadLetter)
+        .where(
+            DeadLetter.stage == stage.name,
+            DeadLetter.row_id == func.any(list(rows)),
+            is_open(),
+        )
+        .values(state=state, closed_at=func.now(), closed_by=by, note=note)
+        .execution_options(synchronize_session=False)
+    )
+    return int(closed.rowcount)  # type: ignore[attr-defined]
+
+
+def is_open() -> ColumnElement[bool]:
+    return DeadLetter.state == DeadLetterState.OPEN.value

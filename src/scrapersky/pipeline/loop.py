@@ -1,0 +1,338 @@
+"""The heart: claim due rows, work them, settle them, until the queue is drained."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from scrapersky.db.base import Base
+from scrapersky.db.session import Database
+from scrapersky.errors import Rejected, Verdict
+from scrapersky.logging import get_logger
+from scrapersky.pipeline.claims import Claim, Claims, lease_of
+from scrapersky.pipeline.outcome import (
+    NOTHING,
+    LostClaim,
+    Outcome,
+    RetryRule,
+    WorkTimedOut,
+    completed,
+    handed_back,
+    outcome_of_error,
+)
+from scrapersky.pipeline.settle import Settler, log_failure
+from scrapersky.pipeline.stage import AnyStage, Tools
+from scrapersky.pipeline.tables import EventKind
+from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.settings import Pace, Settings
+
+log = get_logger(__name__)
+
+
+@dataclass
+class RunReport:
+    """What one run of a stage came to."""
+
+    stage: str
+    began: float = field(default_factory=monotonic)
+    found: int = 0
+    ended: Counter[EventKind] = field(default_factory=Counter)
+
+    @property
+    def succeeded(self) -> int:
+        return self.ended[EventKind.COMPLETED] + self.ended[EventKind.SKIPPED]
+
+    @property
+    def failed(self) -> int:
+        return self.ended[EventKind.FAILED]
+
+    @property
+    def retried(self) -> int:
+        return self.ended[EventKind.RETRIED] + self.ended[EventKind.SNOOZED]
+
+    def as_fields(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "found": self.found,
+            "succeeded": self.succeeded,
+            "failed": self.failed,
+            "retried": self.retried,
+            "seconds": round(monotonic() - self.began, 3),
+        }
+
+
+@dataclass
+class Held:
+    """A claimed row and the task that works it."""
+
+    claim: Claim
+    item: Any
+    task: asyncio.Task[EventKind] | None = None
+    lost: bool = False
+
+
+class StageRunner:
+    """One stage in one process: its slots, the rows it holds, and the runs that fill them."""
+
+    def __init__(
+        self,
+        stage: AnyStage,
+        *,
+        database: Database,
+        worker: WorkerIdentity,
+        tools: Tools,
+        settings: Settings,
+    ) -> None:
+        self.stage = stage
+        self.database = database
+        self.worker = worker
+        self.tools = tools
+        self.pace: Pace = stage.paced(settings)
+        self.claims = Claims(stage)
+        self.rule = RetryRule.of(settings, self.pace.max_attempts)
+        self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
+        self.settler = Settler(database, self.claims, rule=self.rule, worker=worker)
+        self.held: dict[UUID, Held] = {}
+        self.free_slots = self.pace.concurrency
+        self.runs = 0
+        self.stopping = False
+        self.last_tick: float | None = None
+        """Wall-clock time of the last run, for the health page."""
+        self.last_error: str | None = None
+        self._again = asyncio.Event()
+
+    def poke(self) -> None:
+        """Make a run that is under way look at the queue once more before it ends."""
+        self._again.set()
+
+    # Claiming
+
+    async def claim(self, wanted: int) -> list[Held]:
+        """Take up to so many due rows; the slots for them are reserved by the caller."""
+        parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
+        async with self.database.transaction() as session:
+            rows = await session.scalars(
+                self.claims.claim, parameters, execution_options={"synchronize_session": False}
+            )
+            return [self._read(row) for row in rows]
+
+    async def claim_by_id(self, row_id: UUID) -> Held | None:
+        parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
+        async with self.database.transaction() as session:
+            row = await session.scalar(
+                self.claims.claim_by_id,
+                parameters,
+                execution_options={"synchronize_session": False},
+            )
+            return None if row is None else self._read(row)
+
+    def _read(self, row: Base) -> Held:
+        claim = self.claims.claim_of(row)
+        try:
+            return Held(claim, self.stage.read(row))
+        except Verdict as verdict:
+            return Held(claim, verdict)
+        except Exception as error:
+            problem = Rejected(f"The row's data does not fit: {type(error).__name__}: {error}")
+            problem.__cause__ = error
+            return Held(claim, problem)
+
+    # Working
+
+    def begin(self, held: Held) -> asyncio.Task[EventKind]:
+        """Start the work of a claimed row; its slot is free again when the row is settled."""
+        self.held[held.claim.token] = held
+        self.settler.under_way += 1
+        name = f"{self.stage.name} {held.claim.row_id}"
+        held.task = asyncio.create_task(self._work_and_settle(held), name=name)
+        return held.task
+
+    async def _work_and_settle(self, held: Held) -> EventKind:
+        try:
+            outcome = await self._attempt(held)
+            if outcome is None:
+                return EventKind.FENCED
+            return await asyncio.shield(self.settler.put(outcome))
+        finally:
+            self.held.pop(held.claim.token, None)
+            self.settler.under_way -= 1
+            self.free_slots += 1
+            self._again.set()
+
+    async def _attempt(self, held: Held) -> Outcome | None:
+        """The outcome of the work, whatever it does; None when the row is not ours any more."""
+        try:
+            return completed(held.claim, await self._within_timeout(held))
+        except asyncio.CancelledError:
+            return None if held.lost else handed_back(held.claim)
+        except LostClaim:
+            log.warning("claim lost, nothing stored", **self._ids(held))
+            self.settler.totals[EventKind.FENCED] += 1
+            return None
+        except Exception as error:
+            outcome = outcome_of_error(held.claim, error, self.rule)
+            log_failure(self.stage, outcome, error)
+            return outcome
+
+    async def _within_timeout(self, held: Held) -> Any:
+        seconds = self.pace.timeout_seconds
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await self._perform(held)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise WorkTimedOut(f"The work was not done within {seconds:g} seconds.") from error
+
+    async def _perform(self, held: Held) -> Any:
+        if isinstance(held.item, Verdict):
+            raise held.item
+        working = self.stage.work(held.item, self.tools)
+        if isinstance(working, AsyncIterator):
+            return await self._store_as_it_comes(held.claim, working)
+        return await working
+
+    async def _store_as_it_comes(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
+        """Each result in a transaction of its own, but the last: it completes the row."""
+        latest = NOTHING
+        async with aclosing(results) as stream:  # type: ignore[type-var]
+            async for result in stream:
+                if latest is not NOTHING:
+                    await self._store_chunk(claim, latest)
+                latest = result
+        return latest
+
+    async def _store_chunk(self, claim: Claim, result: Any) -> None:
+        assert self.stage.store is not None, "a stage that yields results stores them"
+        async with self.database.transaction() as session:
+            proof = {"row_id": claim.row_id, "token": claim.token}
+            row = await session.scalar(self.claims.prove, proof)
+            if row is None:
+                raise LostClaim(f"{self.stage.name} lost its claim on {claim.row_id}.")
+            await self.stage.store(session, row, result)
+
+    def _ids(self, held: Held) -> dict[str, str]:
+        return {"stage": self.stage.name, "row_id": str(held.claim.row_id)}
+
+    # Looking after what is held
+
+    async def drop_disowned(self) -> int:
+        """Cancel the work of rows that are not ours any more; it could not be stored."""
+        held = list(self.held.values())
+        if not held:
+            return 0
+        async with self.database.reading() as session:
+            tokens = await session.scalars(
+                self.claims.disowned,
+                {
+                    "ids": [each.claim.row_id for each in held],
+                    "tokens": [each.claim.token for each in held],
+                },
+            )
+            disowned = [self.held[token] for token in tokens if token in self.held]
+        for each in disowned:
+            each.lost = True
+            if each.task is not None:
+                log.warning("row taken away, its work is dropped", **self._ids(each))
+                each.task.cancel()
+        return len(disowned)
+
+    async def seconds_to_next_due(self) -> float | None:
+        async with self.database.reading() as session:
+            wait = await session.scalar(self.claims.next_due)
+            return None if wait is None else max(wait.total_seconds(), 0)
+
+    async def finish(self, grace_seconds: float) -> int:
+        """Stop claiming, let the work under way end for a while, then hand back what is left."""
+        self.stopping = True
+        self.poke()
+        tasks = [each.task for each in self.held.values() if each.task is not None]
+        if not tasks:
+            return 0
+        _, unfinished = await asyncio.wait(tasks, timeout=grace_seconds or 0.001)
+        for task in unfinished:
+            task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished)
+        return len(unfinished)
+
+
+async def run_job_loop(runner: StageRunner) -> RunReport | None:
+    """Drain a stage's queue with the free slots of this process.
+
+    None when as many runs as allowed are under way already: one of them is poked instead, so that
+    it looks once more before it ends.
+    """
+    if runner.runs >= runner.pace.max_instances:
+        log.debug("stage is full, tick skipped", stage=runner.stage.name, runs=runner.runs)
+        runner.poke()
+        return None
+    runner.runs += 1
+    runner.last_tick = time.time()
+    report = RunReport(runner.stage.name)
+    try:
+        await _drain(runner, report)
+        runner.last_error = None
+    except Exception as error:
+        runner.last_error = str(error)
+        raise
+    finally:
+        runner.runs -= 1
+        if report.found:
+            log.info("run", **report.as_fields())
+    return report
+
+
+async def _drain(runner: StageRunner, report: RunReport) -> None:
+    mine: set[asyncio.Task[EventKind]] = set()
+    while True:
+        runner._again.clear()
+        claimed = [] if runner.stopping else await _fill_slots(runner)
+        report.found += len(claimed)
+        mine.update(runner.begin(each) for each in claimed)
+        mine = _count_ended(mine, report)
+        if claimed and runner.free_slots:
+            continue
+        if not mine and not runner._again.is_set():
+            return
+        await _something_happens(runner, mine)
+
+
+async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
+    """Reserve, claim, give back what was not needed: runs of one stage share its slots."""
+    wanted = min(runner.pace.batch_size, runner.free_slots)
+    if wanted <= 0:
+        return ()
+    runner.free_slots -= wanted
+    claimed: Sequence[Held] = ()
+    try:
+        claimed = await runner.claim(wanted)
+    finally:
+        runner.free_slots += wanted - len(claimed)
+    return claimed
+
+
+def _count_ended(
+    tasks: set[asyncio.Task[EventKind]], report: RunReport
+) -> set[asyncio.Task[EventKind]]:
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            report.ended[task.result()] += 1
+    return {task for task in tasks if not task.done()}
+
+
+async def _something_happens(runner: StageRunner, mine: set[asyncio.Task[EventKind]]) -> None:
+    """Until a poke, or until a slot is free again."""
+    if runner.stopping:
+        if mine:
+            await asyncio.wait(mine)
+        return
+    await runner._again.wait()

@@ -1,0 +1,132 @@
+"""The queue columns that stand beside a status column, and what they say of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    DateTime,
+    Index,
+    SmallInteger,
+    Text,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.orm import InstrumentedAttribute, mapped_column
+
+from scrapersky.db.base import Base
+
+Model = TypeVar("Model", bound=Base)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a stage calls its states; operators know these words, so each stage has its own."""
+
+    queued: str
+    processing: str
+    done: str
+    failed: str
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """Where one row stands in one queue."""
+
+    status: str
+    due_at: datetime
+    attempts: int
+    lease_token: UUID | None
+    lease_expires_at: datetime | None
+    worker_id: UUID | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class QueueColumns:
+    """The mapped columns of one queue of a model."""
+
+    status: InstrumentedAttribute[str]
+    due_at: InstrumentedAttribute[datetime]
+    attempts: InstrumentedAttribute[int]
+    lease_token: InstrumentedAttribute[UUID | None]
+    lease_expires_at: InstrumentedAttribute[datetime | None]
+    worker_id: InstrumentedAttribute[UUID | None]
+    error: InstrumentedAttribute[str | None]
+
+    def of(self, row: Base) -> QueueState:
+        return QueueState(**{name: getattr(row, each.key) for name, each in vars(self).items()})
+
+
+def prefix_of(status: str) -> str:
+    """`sitemap_analysis_status` → `sitemap_analysis_`; plain `status` has none."""
+    return status.removesuffix("status")
+
+
+def queue_columns(model: type[Base], status: str) -> QueueColumns:
+    prefix = prefix_of(status)
+    names = [each for each in QueueColumns.__dataclass_fields__ if each != "status"]
+    return QueueColumns(
+        status=getattr(model, status), **{name: getattr(model, prefix + name) for name in names}
+    )
+
+
+def queued(
+    status: str,
+    *,
+    words: Words,
+    initial: str | None = None,
+    also: Sequence[str] = (),
+    order: Sequence[str] = (),
+) -> Callable[[type[Model]], type[Model]]:
+    """Give a model a queue: its status column, the columns beside it, their indexes and CHECK.
+
+    `also` are further words the status may have; `order` are columns that stand before the due
+    time in the queue's index (a fixed filter, a priority).
+    """
+
+    def declare(model: type[Model]) -> type[Model]:
+        prefix = prefix_of(status)
+        for name, mapped in _columns(initial or words.queued).items():
+            setattr(model, status if name == "status" else prefix + name, mapped)
+        allowed = {words.queued, words.processing, words.done, words.failed, *also}
+        _constrain(model, status, sorted({*allowed, initial or words.queued}))
+        _index(model, status, words, order)
+        return model
+
+    return declare
+
+
+def _columns(initial: str) -> Mapping[str, Any]:
+    return {
+        "status": mapped_column(Text, nullable=False, server_default=initial),
+        "due_at": mapped_column(DateTime(timezone=True), nullable=False, server_default=func.now()),
+        "attempts": mapped_column(SmallInteger, nullable=False, server_default="0"),
+        "lease_token": mapped_column(Uuid, nullable=True),
+        "lease_expires_at": mapped_column(DateTime(timezone=True), nullable=True),
+        "worker_id": mapped_column(Uuid, nullable=True),
+        "error": mapped_column(Text, nullable=True),
+    }
+
+
+def _constrain(model: type[Base], status: str, allowed: Sequence[str]) -> None:
+    listed = ", ".join(f"'{word}'" for word in allowed)
+    table: Any = model.__table__
+    table.append_constraint(CheckConstraint(f"{status} IN ({listed})", name=status))
+
+
+def _index(model: type[Base], status: str, words: Words, order: Sequence[str]) -> None:
+    """One small index to find what is due, one to find what a dead worker held."""
+    table: Any = model.__table__
+    prefix = prefix_of(status)
+    columns = [table.c[name] for name in (*order, f"{prefix}due_at", "id")]
+    where = text(f"{status} = '{words.queued}'")
+    Index(f"ix_{table.name}_{prefix}due", *columns, postgresql_where=where)
+    held = text(f"{status} = '{words.processing}'")
+    Index(f"ix_{table.name}_{prefix}held", table.c[f"{prefix}worker_id"], postgresql_where=held)

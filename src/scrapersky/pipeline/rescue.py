@@ -1,0 +1,81 @@
+"""Give back rows whose worker died or whose lease ran out."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from scrapersky.db.base import Base
+from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
+from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
+from scrapersky.pipeline.settle import bury_the_dead, record
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.pipeline.workers import WorkerIdentity, bury_dead_neighbours
+from scrapersky.settings import Settings
+
+BATCH_ROWS = 100
+
+log = get_logger(__name__)
+
+
+class Rescuer:
+    """Looks through the stages for rows nobody works any more."""
+
+    def __init__(
+        self, database: Database, settings: Settings, stages: list[AnyStage], worker: WorkerIdentity
+    ) -> None:
+        self._database = database
+        self._worker = worker
+        self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
+        self._queues = [
+            (Claims(each), RetryRule.of(settings, each.paced(settings).max_attempts))
+            for each in stages
+        ]
+
+    async def rescue(self) -> int:
+        """All rows that are lost right now; a dead process of this machine is noticed at once."""
+        async with self._database.transaction() as session:
+            await bury_dead_neighbours(session)
+        return sum([await self._rescue_stage(claims, rule) for claims, rule in self._queues])
+
+    async def _rescue_stage(self, claims: Claims, rule: RetryRule) -> int:
+        total = 0
+        while count := await self._rescue_batch(claims, rule):
+            total += count
+        if total:
+            log.warning("rows rescued", stage=claims.stage.name, rows=total)
+        return total
+
+    async def _rescue_batch(self, claims: Claims, rule: RetryRule) -> int:
+        """Lock, decide by the same rule as for any failure, write."""
+        stage = claims.stage
+        async with self._database.transaction() as session:
+            found = await session.scalars(
+                claims.lost, {"dead_after": self._dead_after, "limit": BATCH_ROWS}
+            )
+            rows: dict[UUID, Base | None] = {row.id: row for row in found}
+            if not rows:
+                return 0
+            outcomes = [
+                outcome_of_rescue(claims.claim_of(row), _what_happened(claims, row), rule)
+                for row in rows.values()
+                if row is not None
+            ]
+            changes = [each.change(stage.words) for each in outcomes]
+            await session.execute(
+                claims.resettle,
+                claims.parameters(changes),
+                execution_options={"synchronize_session": False},
+            )
+            await bury_the_dead(session, stage, rows, outcomes, self._worker)
+            await record(session, stage, outcomes, (), self._worker.id)
+            wake_after_commit(session, stage.name)
+            return len(rows)
+
+
+def _what_happened(claims: Claims, row: Base) -> WorkerDied:
+    holder = claims.queue.of(row).worker_id
+    return WorkerDied(f"Worker {holder} died, fell silent or held the row past its lease.")

@@ -1,0 +1,205 @@
+"""Ticks every stage and every chore, starts runs when woken, and stops without losing a row."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apscheduler.events import (
+    EVENT_JOB_ERROR,
+    EVENT_JOB_EXECUTED,
+    EVENT_JOB_MAX_INSTANCES,
+    EVENT_JOB_MISSED,
+    JobEvent,
+)
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
+from scrapersky.pipeline.chores import SWEEP, Chore, take_slot
+from scrapersky.pipeline.engine import Engine
+from scrapersky.pipeline.loop import StageRunner, run_job_loop
+from scrapersky.settings import Settings
+
+MISFIRE_GRACE_SECONDS = 60
+
+log = get_logger(__name__)
+
+
+class Scheduler:
+    """APScheduler over an engine: interval ticks as the safety net, wake-ups in between."""
+
+    def __init__(self, engine: Engine, chores: Sequence[Chore] = ()) -> None:
+        self.engine = engine
+        self.chores = [SWEEP, self._rescue_chore(), *chores]
+        self.failures = engine.failures
+        self._ticking = AsyncIOScheduler(
+            timezone=UTC,
+            job_defaults={
+                "coalesce": True,
+                "misfire_grace_time": MISFIRE_GRACE_SECONDS,
+                "replace_existing": True,
+            },
+        )
+        self._woken: set[asyncio.Task[Any]] = set()
+        self._alarms: dict[str, asyncio.TimerHandle] = {}
+        self._stopping = False
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._ticking.running)
+
+    async def start(self) -> None:
+        """A start that fails half-way shuts down what had begun."""
+        if self.is_running:
+            log.warning("the scheduler is running already; this start does nothing")
+            return
+        try:
+            await self.engine.start()
+            self._ticking.add_listener(
+                self._job_listener,
+                EVENT_JOB_EXECUTED | EVENT_JOB_ERROR | EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES,
+            )
+            for runner in list(self.engine.runners.values()):
+                self._register_stage(runner)
+            for chore in self.chores:
+                self._register_chore(chore)
+            self._ticking.start()
+            self.engine.wakeups.listen()
+        except BaseException:
+            await self.stop()
+            raise
+        log.info("scheduler started", stages=list(self.engine.runners), failed=list(self.failures))
+
+    async def stop(self) -> None:
+        """APScheduler 3 cancels running coroutines but cannot wait for them, so the rows are
+        handed back first, and only then is it told to stop."""
+        self._stopping = True
+        if self.is_running:
+            self._ticking.pause()
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        await self.engine.stop()
+        if self._woken:
+            _, late = await asyncio.wait(self._woken, timeout=5)
+            for task in late:
+                task.cancel()
+        if self.is_running:
+            self._ticking.shutdown(wait=False)
+        log.info("scheduler stopped")
+
+    # Stages
+
+    def _register_stage(self, runner: StageRunner) -> None:
+        name = runner.stage.name
+        try:
+            self._ticking.add_job(
+                self._tick,
+                IntervalTrigger(seconds=runner.pace.interval_minutes * 60, timezone=UTC),
+                args=[name],
+                id=name,
+                max_instances=runner.pace.max_instances,
+                next_run_time=datetime.now(UTC),
+                replace_existing=True,
+            )
+            self.engine.wakeups.subscribe(name, lambda: self.wake(name))
+        except Exception as error:
+            self.failures[name] = str(error) or type(error).__name__
+            self.engine.runners.pop(name, None)
+            log.exception("stage could not be registered", stage=name)
+
+    async def _tick(self, stage: str) -> None:
+        runner = self.engine.runner(stage)
+        report = await run_job_loop(runner)
+        if report is not None:
+            await self._set_alarm(runner)
+
+    def wake(self, stage: str) -> None:
+        """Run the stage now. A run that is under way looks again by itself."""
+        runner = self.engine.runners.get(stage)
+        if self._stopping or runner is None:
+            return
+        runner.poke()
+        if runner.runs:
+            return
+        task = asyncio.create_task(self._run_woken(stage), name=f"woken {stage}")
+        self._woken.add(task)
+        task.add_done_callback(self._woken.discard)
+
+    async def _run_woken(self, stage: str) -> None:
+        try:
+            await self._tick(stage)
+        except Exception as error:
+            log.error("run failed", stage=stage, error=str(error), exc_info=error)
+
+    async def _set_alarm(self, runner: StageRunner) -> None:
+        """A row that waits for its time is started then, not at the next tick after it."""
+        seconds = await runner.seconds_to_next_due()
+        if seconds is None or seconds > runner.pace.interval_minutes * 60 or self._stopping:
+            return
+        stage = runner.stage.name
+        if stage in self._alarms:
+            self._alarms[stage].cancel()
+        loop = asyncio.get_running_loop()
+        self._alarms[stage] = loop.call_later(seconds + 0.005, self.wake, stage)
+
+    # Chores
+
+    def _rescue_chore(self) -> Chore:
+        async def rescue(_database: Database, _settings: Settings) -> int:
+            return await self.engine.rescuer.rescue()
+
+        return Chore(
+            name="rescue_lost_leases",
+            does="Give rows back whose worker died or whose lease ran out.",
+            every=timedelta(seconds=self.engine.settings.worker_beat_seconds),
+            run=rescue,
+        )
+
+    def _register_chore(self, chore: Chore) -> None:
+        self._ticking.add_job(
+            self._do_chore,
+            IntervalTrigger(seconds=chore.every.total_seconds(), timezone=UTC),
+            args=[chore],
+            id=chore.name,
+            max_instances=1,
+            next_run_time=datetime.now(UTC),
+            replace_existing=True,
+        )
+
+    async def _do_chore(self, chore: Chore) -> None:
+        engine = self.engine
+        if await take_slot(engine.database, chore, engine.worker.id):
+            await chore.run(engine.database, engine.settings)
+
+    # What APScheduler tells
+
+    def _job_listener(self, event: JobEvent) -> None:
+        """Failed runs at error; executed ones at debug, for those that found rows logged a line."""
+        if event.code == EVENT_JOB_ERROR:
+            error = event.exception
+            log.error("run failed", job=event.job_id, error=str(error), exc_info=error)
+        elif event.code == EVENT_JOB_MISSED:
+            log.warning("tick missed", job=event.job_id, due=str(event.scheduled_run_time))
+        elif event.code == EVENT_JOB_MAX_INSTANCES:
+            log.debug("tick skipped, the stage is full", job=event.job_id)
+            if event.job_id in self.engine.runners:
+                self.engine.runners[event.job_id].poke()
+        else:
+            log.debug("run executed", job=event.job_id)
+
+
+class _Expected(logging.Filter):
+    """A stage that drains a long queue skips its ticks; that is no news at warning."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "maximum number of running instances" not in record.getMessage()
+
+
+logging.getLogger("apscheduler.scheduler").addFilter(_Expected())
+logging.getLogger("apscheduler.executors.default").setLevel(logging.CRITICAL)
+"""It logs failed runs with their traceback; our listener does that already."""

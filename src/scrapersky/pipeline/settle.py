@@ -1,0 +1,308 @@
+"""Store results and end attempts, many rows in one short transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from uuid import UUID
+
+from sqlalchemy import insert
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import Base
+from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
+from scrapersky.pipeline import dead_letters
+from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.outcome import NOTHING, Outcome, RetryRule, outcome_of_error
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.tables import EventKind, StageEvent
+from scrapersky.pipeline.workers import WorkerIdentity
+
+BATCH_ROWS = 100
+BATCH_SECONDS = 0.02
+"""Finished rows wait this long for company before they are stored."""
+DATABASE_PATIENCE_SECONDS = 30
+"""A database that restarts is back within this; after that the lease's expiry settles the row."""
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What really happened to the batch: the outcomes written, and the claims that were lost."""
+
+    written: tuple[Outcome, ...]
+    fenced: tuple[Outcome, ...]
+
+
+async def settle(
+    session: AsyncSession,
+    claims: Claims,
+    outcomes: Sequence[Outcome],
+    *,
+    rule: RetryRule,
+    worker: WorkerIdentity,
+    careful: bool = True,
+) -> Settlement:
+    """End these attempts. The first statement proves every claim; what it does not return is lost.
+
+    `careful` puts a savepoint around each row's store, so that one that fails ends alone; without
+    it the first failure raises, and the caller comes back carefully.
+    """
+    rows = await _prove_and_mark(session, claims, outcomes)
+    written = [each for each in outcomes if each.claim.row_id in rows]
+    fenced = [each for each in outcomes if each.claim.row_id not in rows]
+    failed_to_store = await _store_results(session, claims.stage, rows, written, rule, careful)
+    if failed_to_store:
+        await _mark_again(session, claims, list(failed_to_store.values()))
+        written = [failed_to_store.get(each.claim.row_id, each) for each in written]
+    await bury_the_dead(session, claims.stage, rows, written, worker)
+    await record(session, claims.stage, written, fenced, worker.id)
+    return Settlement(tuple(written), tuple(fenced))
+
+
+async def _prove_and_mark(
+    session: AsyncSession, claims: Claims, outcomes: Sequence[Outcome]
+) -> dict[UUID, Base | None]:
+    """Rows are loaded only where somebody will look at them."""
+    words = claims.stage.words
+    parameters = claims.parameters([each.change(words) for each in outcomes])
+    if any(each.result is not NOTHING or each.kind is EventKind.FAILED for each in outcomes):
+        found = await session.scalars(
+            claims.settle_rows, parameters, execution_options={"synchronize_session": False}
+        )
+        return {row.id: row for row in found}
+    ids = await session.scalars(
+        claims.settle_ids, parameters, execution_options={"synchronize_session": False}
+    )
+    return dict.fromkeys(ids)
+
+
+async def _mark_again(session: AsyncSession, claims: Claims, outcomes: Sequence[Outcome]) -> None:
+    """The rows are locked by us, so this needs no fence."""
+    words = claims.stage.words
+    await session.execute(
+        claims.resettle,
+        claims.parameters([each.change(words) for each in outcomes]),
+        execution_options={"synchronize_session": False},
+    )
+
+
+async def _store_results(
+    session: AsyncSession,
+    stage: AnyStage,
+    rows: dict[UUID, Base | None],
+    outcomes: Sequence[Outcome],
+    rule: RetryRule,
+    careful: bool,
+) -> dict[UUID, Outcome]:
+    """Store each result; returns the new outcome of each row whose store did not succeed."""
+    changed: dict[UUID, Outcome] = {}
+    for each in outcomes:
+        if stage.store is None or each.result is NOTHING:
+            continue
+        row = rows[each.claim.row_id]
+        if not careful:
+            await stage.store(session, row, each.result)
+            continue
+        try:
+            async with session.begin_nested():
+                await stage.store(session, row, each.result)
+        except Exception as error:
+            _raise_if_connection_lost(error)
+            changed[each.claim.row_id] = outcome_of_error(each.claim, error, rule)
+            log_failure(stage, changed[each.claim.row_id], error)
+    return changed
+
+
+def _raise_if_connection_lost(error: Exception) -> None:
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        raise error
+
+
+async def bury_the_dead(
+    session: AsyncSession,
+    stage: AnyStage,
+    rows: dict[UUID, Base | None],
+    outcomes: Sequence[Outcome],
+    worker: WorkerIdentity,
+) -> None:
+    """A dead letter for each row given up, and the stage is told."""
+    dead = [each for each in outcomes if each.kind is EventKind.FAILED]
+    if not dead:
+        return
+    loaded = {each.claim.row_id: await _loaded(session, stage, rows, each) for each in dead}
+    tenants = {row_id: getattr(row, "tenant_id", None) for row_id, row in loaded.items()}
+    await dead_letters.bury(session, stage, dead, tenants=tenants, worker=worker.readable)
+    if stage.gave_up is not None:
+        for each in dead:
+            await stage.gave_up(session, loaded[each.claim.row_id], each.error or "")
+
+
+async def _loaded(
+    session: AsyncSession, stage: AnyStage, rows: dict[UUID, Base | None], outcome: Outcome
+) -> Base:
+    row_id = outcome.claim.row_id
+    row = rows[row_id] or await session.get_one(stage.model, row_id, populate_existing=True)
+    assert isinstance(row, Base)
+    return row
+
+
+async def record(
+    session: AsyncSession,
+    stage: AnyStage,
+    written: Sequence[Outcome],
+    fenced: Sequence[Outcome],
+    worker_id: UUID,
+) -> None:
+    """One event per ended attempt: history and rates come from these."""
+    now = monotonic()
+    events = [
+        {
+            "stage": stage.name,
+            "row_id": each.claim.row_id,
+            "kind": kind,
+            "worker_id": worker_id,
+            "attempt": each.claim.attempts,
+            "duration_ms": int((now - each.claim.began) * 1000),
+            "error": each.error,
+        }
+        for kind, each in [
+            *((each.kind, each) for each in written),
+            *((EventKind.FENCED, each) for each in fenced),
+        ]
+    ]
+    await session.execute(insert(StageEvent), events)
+
+
+def log_failure(stage: AnyStage, outcome: Outcome, error: BaseException) -> None:
+    """The whole traceback goes to the log, and to the dead letter; the row keeps a line."""
+    say = log.error if outcome.kind is EventKind.FAILED else log.warning
+    if outcome.kind in (EventKind.SKIPPED, EventKind.SNOOZED):
+        say = log.info
+    say(
+        "row " + outcome.kind.value.replace("_", " "),
+        stage=stage.name,
+        row_id=str(outcome.claim.row_id),
+        attempt=outcome.claim.attempts,
+        error=outcome.error,
+        exc_info=error if outcome.traceback else None,
+    )
+
+
+class Settler:
+    """Collects the finished rows of one stage and settles them together."""
+
+    def __init__(
+        self, database: Database, claims: Claims, *, rule: RetryRule, worker: WorkerIdentity
+    ) -> None:
+        self._database = database
+        self._claims = claims
+        self._rule = rule
+        self._worker = worker
+        self._waiting: list[tuple[Outcome, asyncio.Future[EventKind]]] = []
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.under_way = 0
+        """Rows being worked; when all of them are waiting here, nobody else will come."""
+        self.totals: Counter[EventKind] = Counter()
+
+    async def put(self, outcome: Outcome) -> EventKind:
+        """Wait until the row is settled; says what it came to."""
+        settled: asyncio.Future[EventKind] = asyncio.get_running_loop().create_future()
+        self._waiting.append((outcome, settled))
+        self._changed.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._settle_all(), name="settler")
+        return await settled
+
+    async def idle(self) -> None:
+        """Wait until everything put in has been settled."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _settle_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._gather_company()
+                batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
+                await self._settle_batch(batch)
+        finally:
+            self._task = None
+
+    async def _gather_company(self) -> None:
+        until = monotonic() + BATCH_SECONDS
+        while len(self._waiting) < min(BATCH_ROWS, self.under_way):
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), until - monotonic())
+            except TimeoutError:
+                return
+
+    async def _settle_batch(
+        self, batch: Sequence[tuple[Outcome, asyncio.Future[EventKind]]]
+    ) -> None:
+        outcomes = [outcome for outcome, _ in batch]
+        try:
+            settlement = await self._settle_patiently(outcomes)
+        except Exception:
+            log.exception(
+                "could not settle; the leases will run out and the rows be worked again",
+                stage=self._claims.stage.name,
+                rows=len(outcomes),
+            )
+            settlement = Settlement((), tuple(outcomes))
+        kinds = {each.claim.row_id: each.kind for each in settlement.written}
+        for outcome, settled in batch:
+            kind = kinds.get(outcome.claim.row_id, EventKind.FENCED)
+            self.totals[kind] += 1
+            if not settled.done():
+                settled.set_result(kind)
+
+    async def _settle_patiently(self, outcomes: Sequence[Outcome]) -> Settlement:
+        """Through a restart of the database. A batch that was committed although we did not hear
+        of it is fenced the second time, which is the truth: it is settled."""
+        give_up_at = monotonic() + DATABASE_PATIENCE_SECONDS
+        pause = 0.05
+        careful = False
+        while True:
+            try:
+                return await self._settle_once(outcomes, careful=careful)
+            except (OSError, OperationalError, InterfaceError, DBAPIError) as error:
+                if not is_connection_trouble(error):
+                    if careful:
+                        raise
+                    careful = True
+                    continue
+                if monotonic() > give_up_at:
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 2)
+            except Exception:
+                if careful:
+                    raise
+                careful = True
+
+    async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
+        async with self._database.transaction() as session:
+            return await settle(
+                session,
+                self._claims,
+                outcomes,
+                rule=self._rule,
+                worker=self._worker,
+                careful=careful,
+            )
+
+
+def is_connection_trouble(error: BaseException) -> bool:
+    """The server is away or going away: the same statement may succeed in a moment."""
+    if isinstance(error, DBAPIError):
+        state = getattr(error.orig, "sqlstate", None) or ""
+        return bool(error.connection_invalidated or state.startswith(("08", "57P")) or state == "")
+    return isinstance(error, OSError | TimeoutError)

@@ -1,0 +1,76 @@
+"""A stage is a value: whose rows, which words, how fast, and three functions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import Base
+from scrapersky.pipeline.queue import QueueColumns, Words, queue_columns
+from scrapersky.scraper.fetch import Fetcher
+from scrapersky.settings import Pace, Settings
+
+Row = TypeVar("Row", bound=Base)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What work is given: the polite fetcher and the settings. No session, on purpose."""
+
+    fetch: Fetcher
+    settings: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(Generic[Row, Item, Result]):
+    """One step of the pipeline; everything that lists stages picks it up from `stages.py`."""
+
+    name: str
+    """APScheduler id, CLI argument, log field, part of the URL."""
+    does: str
+    """One sentence for people."""
+    model: type[Row]
+    status: str
+    """The status column; its queue columns share its prefix."""
+    words: Words
+    prefix: str
+    """Of its settings: `<PREFIX>_INTERVAL_MINUTES` and five more."""
+    pace: Pace = field(default_factory=Pace)
+
+    read: Callable[[Row], Item]
+    """In the claim's transaction: copy what the work needs. An unreadable row fails alone."""
+    work: Callable[[Item, Tools], Awaitable[Result] | AsyncIterator[Result]]
+    """Outside any transaction. May return one result, or yield many: each is stored as it comes,
+    the last one in the transaction that completes the row."""
+    store: Callable[[AsyncSession, Row, Result], Awaitable[None]] | None = None
+    """In a short transaction, only while the claim is ours. May happen twice; must store once."""
+    gave_up: Callable[[AsyncSession, Row, str], Awaitable[None]] | None = None
+    """Told, with the sentence, when the row fails for good; in the same transaction."""
+
+    only: Mapping[str, str] = field(default_factory=dict)
+    """A fixed filter where several stages share a table, e.g. {"job_type": "sitemap"}."""
+    priority: str | None = None
+    """A column that orders the queue before the due time."""
+    started: str | None = None
+    finished: str | None = None
+    """Columns that note when a row's work began and ended, if the model has such."""
+    feeds: tuple[str, ...] = ()
+    """The stages that go on with what this one stores."""
+    aliases: tuple[str, ...] = ()
+    """Names this stage had before."""
+
+    @cached_property
+    def queue(self) -> QueueColumns:
+        return queue_columns(self.model, self.status)
+
+    def paced(self, settings: Settings) -> Pace:
+        return settings.pace(self.prefix, self.pace)
+
+
+AnyStage = Stage[Any, Any, Any]

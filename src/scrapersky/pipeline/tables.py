@@ -1,0 +1,155 @@
+"""The engine's own tables: workers, hosts, dead letters, events, schedule runs, controls."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Float, Identity, Index, Integer, SmallInteger, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, Timestamps, uuid7
+
+
+class Worker(Base):
+    """A process that works the queues; silent for too long means dead."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    hostname: Mapped[str]
+    boot_id: Mapped[str]
+    """The machine's boot and process namespace: in there, a pid means one process."""
+    pid: Mapped[int] = mapped_column(Integer)
+    pid_start: Mapped[int]
+    """The process's start in clock ticks since boot; pids are used again."""
+    version: Mapped[str]
+    stages: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """Per stage: when it last ticked, how many rows it works, or why it could not register."""
+    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    beat_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class DeadLetterState(StrEnum):
+    OPEN = "open"
+    REPLAYED = "replayed"
+    DISCARDED = "discarded"
+
+
+class DeadLetter(Base):
+    """A row that was given up, and everything one needs to know why."""
+
+    __tablename__ = "dead_letters"
+    __table_args__ = (
+        CheckConstraint("state IN ('open', 'replayed', 'discarded')", name="state"),
+        Index(
+            "ix_dead_letters_open",
+            "stage",
+            "row_id",
+            unique=True,
+            postgresql_where=text("state = 'open'"),
+        ),
+        Index("ix_dead_letters_died_at", "died_at", "id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    tenant_id: Mapped[UUID | None]
+    stage: Mapped[str]
+    row_id: Mapped[UUID]
+    attempts: Mapped[int] = mapped_column(SmallInteger)
+    error_class: Mapped[str]
+    error: Mapped[str]
+    traceback: Mapped[str | None]
+    first_failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    died_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    worker: Mapped[str]
+    """Host and process id, readable after the worker's own row is gone."""
+    state: Mapped[str] = mapped_column(server_default=DeadLetterState.OPEN)
+    note: Mapped[str | None]
+    closed_at: Mapped[datetime | None]
+    closed_by: Mapped[UUID | None]
+
+
+class EventKind(StrEnum):
+    COMPLETED = "completed"
+    SKIPPED = "skipped"
+    RETRIED = "retried"
+    SNOOZED = "snoozed"
+    FAILED = "failed"
+    RESCUED = "rescued"
+    HANDED_BACK = "handed_back"
+    FENCED = "fenced"
+
+
+class StageEvent(Base):
+    """What happened to a row in a stage; append-only, kept for a while."""
+
+    __tablename__ = "stage_events"
+    __table_args__ = (
+        Index("ix_stage_events_row_id", "row_id", "id"),
+        Index("ix_stage_events_stage_at", "stage", "at"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stage: Mapped[str]
+    row_id: Mapped[UUID]
+    kind: Mapped[str]
+    worker_id: Mapped[UUID | None]
+    attempt: Mapped[int] = mapped_column(SmallInteger)
+    duration_ms: Mapped[int | None] = mapped_column(Integer)
+    error: Mapped[str | None]
+    at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class StageControl(Base, Timestamps):
+    """What an operator has switched at run time."""
+
+    __tablename__ = "stage_controls"
+
+    stage: Mapped[str] = mapped_column(primary_key=True)
+    paused: Mapped[bool] = mapped_column(server_default="false")
+    note: Mapped[str | None]
+    changed_by: Mapped[UUID | None]
+
+
+class ScheduleRun(Base):
+    """One slot of one chore: whoever inserts it does the chore."""
+
+    __tablename__ = "schedule_runs"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    slot: Mapped[datetime] = mapped_column(primary_key=True)
+    worker_id: Mapped[UUID | None]
+    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Host(Base, Timestamps):
+    """How a host wants to be treated, over all workers together."""
+
+    __tablename__ = "hosts"
+    __table_args__ = ({"postgresql_with": {"fillfactor": 70}},)
+
+    host: Mapped[str] = mapped_column(primary_key=True)
+    next_slot_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    max_concurrency: Mapped[int | None] = mapped_column(Integer)
+    """Requests at once; nothing means the setting's default."""
+    crawl_delay_seconds: Mapped[float | None] = mapped_column(Float)
+    """What its robots.txt asks for; nothing means the setting's default."""
+    failures: Mapped[int] = mapped_column(Integer, server_default="0")
+    """In a row; a good answer sets it back."""
+    circuit_open_until: Mapped[datetime | None]
+    circuit_reason: Mapped[str | None]
+
+
+class HostSlot(Base):
+    """A request under way. Rows, not a counter: a counter leaks when its process is killed."""
+
+    __tablename__ = "host_slots"
+    __table_args__ = (Index("ix_host_slots_host", "host"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    host: Mapped[str]
+    worker_id: Mapped[UUID | None]
+    expires_at: Mapped[datetime]

@@ -1,0 +1,115 @@
+"""Wake a stage's consumers as soon as its rows are committed, here and in every other process.
+
+No wake-up is ever relied on: the interval tick finds what was missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ARRAY, Text, bindparam, func, select
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.listen import Listener
+from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
+
+CHANNEL = "scrapersky_wake"
+NOTIFY_EVERY_SECONDS = 0.1
+"""At most one NOTIFY in this time: inside every transaction it costs a multiple of throughput."""
+IN_SESSION = "scrapersky.wake"
+
+log = get_logger(__name__)
+
+
+def wake_after_commit(session: AsyncSession, *stages: str) -> None:
+    """Have these stages woken once the session's transaction has been committed."""
+    session.info.setdefault(IN_SESSION, set()).update(stages)
+
+
+class Wakeups:
+    """Carries wake-ups out of committed transactions to consumers, and hears those of others."""
+
+    def __init__(self, database: Database, listen_url: URL | None = None) -> None:
+        self._database = database
+        self._sender = uuid4().hex
+        self._sleepers: defaultdict[str, list[Callable[[], Any]]] = defaultdict(list)
+        self._unsent: set[str] = set()
+        self._sending: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self.listener = Listener(
+            listen_url or database.url, CHANNEL, heard=self._hear, connected=self._wake_everybody
+        )
+        database.after_commit.append(self._after_commit)
+
+    def subscribe(self, stage: str, wake: Callable[[], Any]) -> None:
+        self._sleepers[stage].append(wake)
+
+    def listen(self) -> None:
+        self._listening = asyncio.create_task(self.listener.run(), name="listener")
+
+    def announce(self, *stages: str) -> None:
+        """Wake these stages here at once and elsewhere within a tenth of a second."""
+        for stage in stages:
+            self._wake(stage)
+        self._unsent.update(stages)
+        if self._unsent and self._sending is None:
+            self._sending = asyncio.create_task(self._send(), name="wake-sender")
+
+    async def flush(self) -> None:
+        """Wait until every other process has been told."""
+        if self._sending is not None:
+            await self._sending
+
+    async def close(self) -> None:
+        self._sleepers.clear()
+        await self.flush()
+        if self._listening is not None:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listening
+        with suppress(ValueError):
+            self._database.after_commit.remove(self._after_commit)
+
+    def _after_commit(self, session: AsyncSession) -> None:
+        self.announce(*session.info.pop(IN_SESSION, ()))
+
+    async def _send(self) -> None:
+        try:
+            while self._unsent:
+                stages, self._unsent = self._unsent, set()
+                await self._notify(stages)
+                if self._unsent:
+                    await asyncio.sleep(NOTIFY_EVERY_SECONDS)
+        finally:
+            self._sending = None
+
+    async def _notify(self, stages: set[str]) -> None:
+        payloads = bindparam("payloads", [f"{self._sender} {each}" for each in stages], ARRAY(Text))
+        try:
+            async with self._database.transaction() as session:
+                await session.execute(select(func.pg_notify(CHANNEL, func.unnest(payloads))))
+        except Exception as error:
+            log.warning(
+                "could not tell other processes; their next tick will see", error=str(error)
+            )
+
+    def _hear(self, payload: str) -> None:
+        sender, _, stage = payload.partition(" ")
+        if sender != self._sender:
+            self._wake(stage)
+
+    def _wake(self, stage: str) -> None:
+        for wake in self._sleepers.get(stage, ()):
+            wake()
+
+    def _wake_everybody(self) -> None:
+        """After a time of deafness: look once, whatever was said meanwhile."""
+        for stage in list(self._sleepers):
+            self._wake(stage)

@@ -1,0 +1,99 @@
+"""Who works the queues: one row and one heartbeat per process."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky import __version__
+from scrapersky.db.base import uuid7
+from scrapersky.pipeline.tables import Worker
+
+PROC = Path("/proc")
+
+
+def this_boot() -> str:
+    """This boot of this machine, and the process namespace we are in: containers share a boot
+    but not their pids."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink(PROC / 'self/ns/pid')}"
+    except OSError:
+        return f"unknown/{uuid7()}"
+
+
+def start_of_process(pid: int) -> int | None:
+    """When a process began, in clock ticks since boot; None when it is gone or a zombie."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return None
+    # The command's name stands in parentheses and may itself hold spaces and parentheses.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+@dataclass(frozen=True)
+class WorkerIdentity:
+    """Enough to tell, on the same machine, whether this very process still lives."""
+
+    id: UUID = field(default_factory=uuid7)
+    hostname: str = field(default_factory=socket.gethostname)
+    boot_id: str = field(default_factory=this_boot)
+    pid: int = field(default_factory=os.getpid)
+    pid_start: int = field(default_factory=lambda: start_of_process(os.getpid()) or 0)
+
+    @property
+    def readable(self) -> str:
+        return f"{self.hostname}:{self.pid}"
+
+
+async def beat(
+    session: AsyncSession, worker: WorkerIdentity, stages: Mapping[str, Any] | None = None
+) -> None:
+    """Say that this worker lives; also brings back a row that others had buried."""
+    values: dict[str, Any] = {
+        "id": worker.id,
+        "hostname": worker.hostname,
+        "boot_id": worker.boot_id,
+        "pid": worker.pid,
+        "pid_start": worker.pid_start,
+        "version": __version__,
+        "stages": dict(stages or {}),
+    }
+    await session.execute(
+        insert(Worker)
+        .values(values)
+        .on_conflict_do_update(
+            index_elements=[Worker.id], set_={"beat_at": func.now(), "stages": values["stages"]}
+        )
+    )
+
+
+async def sign_off(session: AsyncSession, worker: WorkerIdentity) -> None:
+    await session.execute(delete(Worker).where(Worker.id == worker.id))
+
+
+async def bury_dead_neighbours(session: AsyncSession) -> list[UUID]:
+    """Forget workers of this machine whose process is gone: no need to wait for their silence."""
+    here = await session.scalars(select(Worker).where(Worker.boot_id == this_boot()))
+    dead = [each.id for each in here if start_of_process(each.pid) != each.pid_start]
+    if dead:
+        await session.execute(delete(Worker).where(Worker.id == func.any(dead)))
+    return dead
+
+
+async def forget_silent(session: AsyncSession, *, dead_after: timedelta) -> None:
+    """Delete the rows of workers that have long been dead; until then people can see them."""
+    long_ago = func.now() - dead_after * 20
+    await session.execute(delete(Worker).where(Worker.beat_at < long_ago))

@@ -1,0 +1,145 @@
+"""Which addresses and ports may be fetched from: the public internet, and what was opened."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scrapersky.scraper.failures import Blocked
+from scrapersky.settings import Settings
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+ALLOWED_PORTS = frozenset({80, 443, 8000, 8080, 8443})
+
+# Written out rather than asked of `ipaddress`, whose answer changes between Python versions.
+_CLOSED_V4 = tuple(
+    ipaddress.IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier NAT, and the metadata service of one cloud
+        "127.0.0.0/8",
+        "169.254.0.0/16",  # link-local, and the metadata service of the others
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_OPEN_V6 = ipaddress.IPv6Network("2000::/3")
+_CLOSED_V6 = tuple(
+    ipaddress.IPv6Network(text)
+    for text in (
+        "2001::/23",  # Teredo and other assignments to protocols
+        "2001:db8::/32",
+        "3fff::/20",
+    )
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_V4_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_NUMERIC_LABEL = re.compile(r"(?:[0-9]+|0[xX][0-9a-fA-F]*)\Z")
+
+
+def parse_ip(host: str) -> IPAddress | None:
+    """The address a host text means, in any form a socket would take; None for a name.
+
+    `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1. Raises ValueError for a text that
+    ends like an address and is none.
+    """
+    if ":" in host or host.startswith("["):
+        return ipaddress.IPv6Address(host.strip("[]"))
+    if not _NUMERIC_LABEL.match(host.rstrip(".").rpartition(".")[2]):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host.rstrip(".")))
+    except OSError:
+        raise ValueError(f"{host!r} is not an address") from None
+
+
+def is_public(address: IPAddress) -> bool:
+    """Whether the address lies on the public internet, and so does every one inside it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in _CLOSED_V4)
+    if address in _NAT64 or address.ipv4_mapped is not None:
+        return all(is_public(inner) for inner in _embedded(address))
+    if address not in _OPEN_V6 or any(address in network for network in _CLOSED_V6):
+        return False
+    return all(is_public(inner) for inner in _embedded(address))
+
+
+def _embedded(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """The IPv4 addresses that a translator or tunnel would reach through this one."""
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address in _NAT64 or address in _V4_COMPATIBLE:
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class AddressRules:
+    """What the settings open beyond the public internet, and the names they pin."""
+
+    allowed_networks: tuple[IPNetwork, ...] = ()
+    allowed_ports: frozenset[int] = ALLOWED_PORTS
+    resolve: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> AddressRules:
+        return cls(settings.allowed_networks, settings.allowed_ports, settings.resolve)
+
+    def is_opened(self, address: IPAddress) -> bool:
+        """Inside the allowed networks, where every port is fine and nobody needs politeness."""
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self.allowed_networks)
+
+    def check(self, address: IPAddress, port: int) -> None:
+        """Raise `Blocked` unless a connection may go there."""
+        if self.is_opened(address):
+            return
+        if not is_public(address):
+            raise Blocked(f"{address} is not a public address; FETCH_ALLOW_NETWORKS can open it.")
+        if port not in self.allowed_ports:
+            raise Blocked(
+                f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are."
+            )
+
+    def pinned(self, host: str) -> tuple[IPAddress, int] | None:
+        """Where FETCH_RESOLVE sends this name, provided it is into an allowed network."""
+        pin = self.resolve.get(host.lower().rstrip("."))
+        if pin is None:
+            return None
+        address = ipaddress.ip_address(pin[0])
+        if not self.is_opened(address):
+            raise Blocked(f"FETCH_RESOLVE sends {host} to {address}, outside FETCH_ALLOW_NETWORKS.")
+        return address, pin[1]
+
+    def is_exempt(self, host: str) -> bool:
+        """Whether the host is one of our own, by its pin or its address: no delay there."""
+        pin = self.resolve.get(host.lower().rstrip("."))
+        if is_loopback_name(host):
+            pin = pin or ("127.0.0.1", 0)
+        try:
+            address = parse_ip(pin[0] if pin else host)
+        except ValueError:
+            return False
+        return address is not None and self.is_opened(address)
+
+
+def is_loopback_name(host: str) -> bool:
+    name = host.lower().rstrip(".")
+    return name == "localhost" or name.endswith(".localhost")

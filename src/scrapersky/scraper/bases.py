@@ -1,0 +1,76 @@
+"""Find the address under which a site answers, by asking for its robots.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scrapersky.scraper.addresses import DEFAULT_PORTS, AddressRules, parse_ip
+from scrapersky.scraper.failures import Blocked, DoesNotResolve, FetchFailed, HostClosed
+from scrapersky.scraper.responses import Fetches, Response
+from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
+from scrapersky.scraper.urls import Site, origin_of
+
+
+@dataclass(frozen=True)
+class Base:
+    """What answered, or why nothing did."""
+
+    url: str | None
+    """Scheme and host without a trailing slash; None when nothing answered."""
+    robots: Response | None
+    tried: tuple[tuple[str, str], ...]
+    """The bases before it with what went wrong there."""
+    permanent: bool = False
+    retry_after: float | None = None
+
+
+async def find_base(site: Site, fetch: Fetches) -> Base:
+    """Try https, `www.` and http in turn; what the person gave comes first."""
+    tried: list[tuple[str, str]] = []
+    failures: list[FetchFailed] = []
+    for candidate in candidates(site, fetch.rules):
+        try:
+            robots = await fetch.get(f"{candidate}/robots.txt", max_bytes=MAX_ROBOTS_BYTES)
+        except FetchFailed as error:
+            tried.append((candidate, str(error)))
+            failures.append(error)
+        else:
+            return Base(origin_of(robots.final_url), robots, tuple(tried))
+    return Base(
+        None,
+        None,
+        tuple(tried),
+        permanent=all(isinstance(each, DoesNotResolve | Blocked) for each in failures),
+        retry_after=_longest_wait(failures),
+    )
+
+
+def candidates(site: Site, rules: AddressRules) -> Iterator[str]:
+    """Bases in the order they are tried."""
+    for scheme in _schemes(site):
+        yield f"{scheme}://{site.key}"
+        if _has_www(site, rules):
+            yield f"{scheme}://www.{site.key}"
+
+
+def _schemes(site: Site) -> tuple[str, ...]:
+    if site.scheme == "http" or (site.scheme is None and site.port == DEFAULT_PORTS["http"]):
+        return ("http", "https")
+    return ("https", "http")
+
+
+def _has_www(site: Site, rules: AddressRules) -> bool:
+    """An address has no `www.`, and where names are pinned only the pinned ones exist."""
+    if parse_ip(site.host) is not None:
+        return False
+    return not rules.is_exempt(site.host) or f"www.{site.host}" in rules.resolve
+
+
+def _longest_wait(failures: list[FetchFailed]) -> float | None:
+    now = datetime.now(UTC)
+    waits = [
+        (each.until - now).total_seconds() for each in failures if isinstance(each, HostClosed)
+    ]
+    return max(0.0, *waits) if waits else None

@@ -1,0 +1,108 @@
+"""Read the body of an answer in pieces: decoded, counted and cut where a limit is reached."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from hashlib import blake2b
+
+import aiohttp
+
+from scrapersky.scraper.deadline import Deadline
+from scrapersky.scraper.decoding import GZIP_MAGIC, Unpacker
+from scrapersky.scraper.limits import FetchLimits
+from scrapersky.scraper.politeness import ErrorKind
+
+_PLAIN = ("", "identity", "none", "utf-8")
+_GZIP = ("gzip", "x-gzip")
+_RAW_DEFLATE = -15
+
+
+class Body:
+    """The body of one answer; what cannot be read is said in `truncated`, not raised."""
+
+    def __init__(
+        self, answer: aiohttp.ClientResponse, *, deadline: Deadline, limits: FetchLimits
+    ) -> None:
+        self.answer = answer
+        self.max_bytes = limits.max_bytes
+        self.truncated: str | None = None
+        self.error: ErrorKind | None = None
+        """What the host did wrong after its headers."""
+        self.network_bytes = 0
+        self._deadline = deadline
+        self._max_unpacked_bytes = limits.max_decompressed_bytes
+        self._hash = blake2b(digest_size=32)
+        self._ended = False
+
+    @property
+    def digest(self) -> str | None:
+        return self._hash.hexdigest() if self._ended and self.truncated is None else None
+
+    def let_go(self) -> None:
+        """Keep the connection for the next request when the body was read to its end."""
+        if self.answer.content.at_eof():
+            self.answer.release()
+        else:
+            self.answer.close()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        decoder: Unpacker | None = None
+        first = True
+        async for data in self._raw():
+            if first:
+                decoder, first = self._decoder_for(data), False
+            if decoder is None:
+                yield data
+                continue
+            for piece in decoder.feed(data):
+                yield piece
+            if decoder.problem:
+                break
+        self._close_decoder(decoder)
+
+    def _close_decoder(self, decoder: Unpacker | None) -> None:
+        if decoder is not None:
+            decoder.finish()
+            self.truncated = self.truncated or decoder.problem
+
+    async def _raw(self) -> AsyncIterator[bytes]:
+        """The bytes from the network, up to the limit."""
+        while data := await self._read():
+            room = self.max_bytes - self.network_bytes
+            data, cut = data[:room], len(data) > room
+            self.network_bytes += len(data)
+            self._hash.update(data)
+            if data:
+                yield data
+            if cut:
+                self.truncated = f"It is larger than {self.max_bytes} bytes; the rest was not read."
+                return
+        self._ended = True
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._deadline.run(self.answer.content.readany())
+        except TimeoutError:
+            self.error = ErrorKind.TIMED_OUT
+            self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
+        except (aiohttp.ClientError, OSError, ValueError):
+            self.error = ErrorKind.CONNECTION
+            self.truncated = "The connection broke before the end."
+        return b""
+
+    def _decoder_for(self, start: bytes) -> Unpacker | None:
+        """By the header, where the bytes bear it out: some servers say gzip and send text."""
+        encoding = self.answer.headers.get("Content-Encoding", "").strip().lower()
+        if encoding in _GZIP and start.startswith(GZIP_MAGIC[: len(start)]):
+            return Unpacker(max_bytes=self._max_unpacked_bytes)
+        if encoding == "deflate":
+            return Unpacker(max_bytes=self._max_unpacked_bytes, wbits=_deflate_bits(start))
+        if encoding not in (*_PLAIN, *_GZIP):
+            self.truncated = f"It is encoded as {encoding[:40]!r}, which we did not ask for."
+        return None
+
+
+def _deflate_bits(start: bytes) -> int:
+    """Servers that say deflate send it with a zlib header or without one."""
+    has_header = len(start) > 1 and start[0] & 0x0F == 8 and (start[0] << 8 | start[1]) % 31 == 0
+    return 15 if has_header else _RAW_DEFLATE

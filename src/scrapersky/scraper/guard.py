@@ -1,0 +1,115 @@
+"""The guard at the socket: a connection goes only to an address that was checked."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from scrapersky.scraper.addresses import (
+    DEFAULT_PORTS,
+    AddressRules,
+    IPAddress,
+    is_loopback_name,
+    is_public,
+    parse_ip,
+)
+from scrapersky.scraper.failures import Blocked, DoesNotResolve, ResolverFailed
+
+Lookup = Callable[[str], Awaitable[list[str]]]
+"""Name → addresses; raises `socket.gaierror`."""
+
+_NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+
+
+def check_url(url: str, rules: AddressRules) -> None:
+    """Refuse, before anything is asked of anyone, what can be seen from the URL alone."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+        address = parse_ip(host) if host else None
+    except ValueError:
+        raise Blocked(f"{url[:200]!r} is not a URL.", url=url) from None
+    if parts.scheme not in DEFAULT_PORTS:
+        raise Blocked(f"Only http and https are fetched, not {parts.scheme[:20]!r}.", url=url)
+    if not host or parts.username is not None or parts.password is not None:
+        raise Blocked("A URL with a user name, or without a host, is not fetched.", url=url)
+    if address is not None:
+        rules.check(address, port)
+    elif not rules.is_exempt(host) and port not in rules.allowed_ports:
+        raise Blocked(f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are.")
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves pinned names from the settings and the others by DNS, keeping allowed addresses."""
+
+    def __init__(self, rules: AddressRules, lookup: Lookup | None = None) -> None:
+        self._rules = rules
+        self._lookup = lookup or _system_lookup
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        if pin := self._rules.pinned(host):
+            return [_result(host, *pin)]
+        found = await self._addresses(host)
+        allowed = [each for each in found if self._rules.is_opened(each) or is_public(each)]
+        if not allowed:
+            raise Blocked(f"{host} leads to {found[0]}, which is not a public address.")
+        return [_result(host, address, port) for address in allowed]
+
+    async def _addresses(self, host: str) -> list[IPAddress]:
+        if is_loopback_name(host):
+            return [ipaddress.IPv4Address("127.0.0.1")]
+        try:
+            found = await self._lookup(host)
+        except socket.gaierror as error:
+            if error.errno in _NO_SUCH_NAME:
+                raise DoesNotResolve(f"{host} does not resolve.") from error
+            raise ResolverFailed(f"{host} could not be looked up: {error.strerror}.") from error
+        except UnicodeError as error:
+            raise DoesNotResolve(f"{host} is not a name the DNS can hold.") from error
+        if not found:
+            raise DoesNotResolve(f"{host} does not resolve.")
+        return [ipaddress.ip_address(text.partition("%")[0]) for text in found]
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+async def _system_lookup(host: str) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def _result(host: str, address: IPAddress, port: int) -> ResolveResult:
+    return ResolveResult(
+        hostname=host,
+        host=str(address),
+        port=port,
+        family=socket.AF_INET6 if address.version == 6 else socket.AF_INET,
+        proto=0,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )
+
+
+def guarded_connector(
+    rules: AddressRules, *, lookup: Lookup | None = None, **options: Any
+) -> aiohttp.TCPConnector:
+    """A connector whose every socket is made for an address that the rules allow."""
+
+    def open_socket(info: Any) -> socket.socket:
+        # aiohttp does not ask its resolver about literals, so this is the check none goes around.
+        family, kind, protocol, _, where = info
+        rules.check(ipaddress.ip_address(str(where[0]).partition("%")[0]), int(where[1]))
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    return aiohttp.TCPConnector(
+        resolver=GuardedResolver(rules, lookup), socket_factory=open_socket, **options
+    )

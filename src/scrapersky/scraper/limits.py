@@ -1,0 +1,27 @@
+"""What fetching may cost at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrapersky.settings import Settings
+
+
+@dataclass(frozen=True)
+class FetchLimits:
+    """What one fetch may cost."""
+
+    timeout_seconds: float = 30
+    """Time spent waiting for the network: redirects and body included, our own waits not."""
+    max_bytes: int = 50 * 1024 * 1024
+    max_decompressed_bytes: int = 256 * 1024 * 1024
+    max_redirects: int = 5
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> FetchLimits:
+        return cls(
+            timeout_seconds=settings.fetch_timeout_seconds,
+            max_bytes=settings.fetch_max_bytes,
+            max_decompressed_bytes=settings.sitemap_max_decompressed_bytes,
+            max_redirects=settings.fetch_max_redirects,
+        )

@@ -1,0 +1,114 @@
+"""Answers from the web as values, and what a reader of the web needs to be given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from scrapersky.scraper.addresses import AddressRules
+from scrapersky.scraper.body import Body
+from scrapersky.scraper.politeness import parse_retry_after
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """One hop that was followed."""
+
+    status: int
+    url: str
+    location: str
+
+    @property
+    def is_downgrade(self) -> bool:
+        return self.url.startswith("https:") and self.location.startswith("http:")
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer, read as far as the limits allowed."""
+
+    url: str
+    final_url: str
+    status: int
+    headers: Mapping[str, str]
+    """Names in any case."""
+    body: bytes
+    """With the content encoding undone."""
+    truncated: str | None = None
+    """Why the body's end is missing, or None when it was read whole."""
+    elapsed_ms: int = 0
+    redirects: tuple[Redirect, ...] = ()
+    network_bytes: int = 0
+    digest: str | None = None
+    """BLAKE2b of the body as it came, in hex; None when it was not read whole."""
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        return parse_retry_after(self.headers.get("Retry-After"))
+
+
+class StreamedResponse:
+    """An answer whose body is read in pieces; `truncated` and `digest` are known at its end."""
+
+    def __init__(
+        self, url: str, *, body: Body, elapsed_ms: int, redirects: tuple[Redirect, ...]
+    ) -> None:
+        self.url = url
+        self.final_url = redirects[-1].location if redirects else url
+        self.status = body.answer.status
+        self.headers: Mapping[str, str] = body.answer.headers
+        self.elapsed_ms = elapsed_ms
+        """Until the headers came."""
+        self.redirects = redirects
+        self._body = body
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body, decoded, in pieces of at most 256 KiB."""
+        return self._body.pieces()
+
+    @property
+    def truncated(self) -> str | None:
+        return self._body.truncated
+
+    @property
+    def network_bytes(self) -> int:
+        return self._body.network_bytes
+
+    @property
+    def digest(self) -> str | None:
+        return self._body.digest
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        return parse_retry_after(self.headers.get("Retry-After"))
+
+
+class Fetches(Protocol):
+    """What a reader of the web needs to be given."""
+
+    @property
+    def rules(self) -> AddressRules: ...
+
+    async def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
+    ) -> Response: ...
+
+    def stream(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
+    ) -> AbstractAsyncContextManager[StreamedResponse]: ...
+
+    async def set_crawl_delay(self, url: str, seconds: float) -> None: ...

@@ -1,0 +1,178 @@
+"""What is known while one site is being scanned: seen, found, queued, and the limits reached."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scrapersky.scraper.events import (
+    Analysis,
+    Event,
+    Limits,
+    Method,
+    Outcome,
+    Refused,
+    SitemapStatus,
+)
+from scrapersky.scraper.urls import Site, is_same_site
+
+MAX_TOLD = 200
+"""Refusals and errors repeated in the `Analysis`; all of them were told as they happened."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place to read a sitemap from."""
+
+    url: str
+    method: Method
+    depth: int = 0
+    parent_url: str | None = None
+
+    @property
+    def is_announced(self) -> bool:
+        """Somebody says that there is a sitemap; otherwise we only guess."""
+        return self.method is not Method.COMMON_PATH
+
+
+class Scan:
+    """The memory of one scan, shared by its visits."""
+
+    def __init__(self, site: Site, *, limits: Limits, max_urls: int, ends_at: float) -> None:
+        self.site = site
+        self.limits = limits
+        self.max_urls = max_urls
+        self.ends_at = ends_at
+        """On the event loop's clock."""
+        self.base_url: str | None = None
+        self.queue: deque[Target] = deque()
+        self.urls = 0
+        self.usable = 0
+        self.warnings: list[str] = []
+        self.probes_failed_in_a_row = 0
+        self._files = 0
+        self._sitemaps = 0
+        self._seen: set[str] = set()
+        self._digests: dict[str, str] = {}
+        self._own_hosts: dict[str, bool] = {}
+        self._own_sites = [site.key]
+        self._refused: list[Refused] = []
+        self._errors: list[str] = []
+        self._truncated_why: str | None = None
+        self._probes_conclusive = 0
+        self._is_blind = False
+        self._longest_wait: float | None = None
+
+    # What is to be read
+
+    def add(self, targets: Iterable[Target]) -> None:
+        """Queue what was not seen before, as far as the limits go."""
+        for target in targets:
+            key = target.url.partition("#")[0]
+            if key in self._seen:
+                continue
+            if self._files >= self.limits.max_files:
+                self.truncate(f"The limit of {self.limits.max_files} sitemaps was reached.")
+                return
+            self._seen.add(key)
+            self._files += 1
+            self.queue.append(target)
+
+    def add_child(self, url: str, *, parent: Target) -> None:
+        if parent.depth >= self.limits.max_depth:
+            self.truncate(f"Sitemaps nested deeper than {self.limits.max_depth} were not read.")
+            return
+        self.add([Target(url, Method.SITEMAP_INDEX, parent.depth + 1, parent.url)])
+
+    def is_new(self, url: str, final_url: str) -> bool:
+        """Whether what a URL redirected to is not read under its own name already."""
+        if final_url == url:
+            return True
+        key = final_url.partition("#")[0]
+        is_new = key not in self._seen
+        self._seen.add(key)
+        return is_new
+
+    def twin_of(self, digest: str | None, url: str) -> str | None:
+        """The sitemap that had the very same bytes, if there was one."""
+        if digest is None:
+            return None
+        twin = self._digests.setdefault(digest, url)
+        return twin if twin != url else None
+
+    # Whose pages count
+
+    def also_owns(self, url: str) -> None:
+        """The site moved: pages under its new name are its own too."""
+        self._own_sites.append(url)
+        self._own_hosts.clear()
+
+    def owns(self, url: str) -> bool:
+        host = url.split("/", 3)[2]
+        known = self._own_hosts.get(host)
+        if known is None:
+            known = any(is_same_site(site, url) for site in self._own_sites)
+            self._own_hosts[host] = known
+        return known
+
+    @property
+    def room(self) -> int:
+        """How many more URLs may be told."""
+        return max(0, self.max_urls - self.urls)
+
+    # What happened
+
+    def truncate(self, why: str) -> None:
+        self._truncated_why = self._truncated_why or why
+
+    def stop_if_full(self) -> None:
+        """Leave the rest unread once there is no room for its URLs."""
+        if self.room == 0 and self.queue:
+            self.truncate(f"The limit of {self.max_urls} URLs was reached.")
+            self.queue.clear()
+
+    def note(self, event: Event) -> None:
+        if isinstance(event, Refused) and len(self._refused) < MAX_TOLD:
+            self._refused.append(event)
+
+    def settle(self, url: str, status: SitemapStatus, problem: str | None) -> None:
+        self._sitemaps += 1
+        if status in (SitemapStatus.OK, SitemapStatus.PARTIAL):
+            self.usable += 1
+        elif len(self._errors) < MAX_TOLD:
+            self._errors.append(f"{url}: {problem}")
+
+    def note_failure(self, *, conclusive: bool) -> None:
+        """An announced sitemap could not be read; it may well be there."""
+        self._is_blind = self._is_blind or not conclusive
+
+    def note_probe(self, *, conclusive: bool) -> None:
+        """A guess failed; conclusive when we know that there is no sitemap."""
+        self._probes_conclusive += conclusive
+        self.probes_failed_in_a_row = 0 if conclusive else self.probes_failed_in_a_row + 1
+
+    def note_wait(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self._longest_wait = max(self._longest_wait or 0.0, seconds)
+
+    def analysis(self) -> Analysis:
+        outcome = self._outcome()
+        return Analysis(
+            outcome=outcome,
+            base_url=self.base_url,
+            sitemaps=self._sitemaps,
+            urls=self.urls,
+            truncated=self._truncated_why is not None,
+            truncated_why=self._truncated_why,
+            refused=tuple(self._refused),
+            errors=tuple(self._errors),
+            warnings=tuple(self.warnings),
+            retry_after=self._longest_wait if outcome is Outcome.UNREACHABLE else None,
+        )
+
+    def _outcome(self) -> Outcome:
+        if self.usable:
+            return Outcome.FOUND
+        could_look = self._probes_conclusive and not self._is_blind
+        return Outcome.NONE if could_look and not self._truncated_why else Outcome.UNREACHABLE

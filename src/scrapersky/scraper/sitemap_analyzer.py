@@ -1,0 +1,173 @@
+"""Find a site's sitemaps and list the URLs in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice
+
+from scrapersky.scraper.bases import Base, find_base
+from scrapersky.scraper.events import (
+    Analysis,
+    BaseFound,
+    Event,
+    Limits,
+    Method,
+    Outcome,
+)
+from scrapersky.scraper.failures import FetchFailed
+from scrapersky.scraper.home_page import MAX_PAGE_BYTES, looks_like_sitemap, sitemap_links
+from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
+from scrapersky.scraper.responses import Fetches
+from scrapersky.scraper.robots import Robots, parse_robots
+from scrapersky.scraper.scan import Scan, Target
+from scrapersky.scraper.urls import Site, is_same_site, normalise_site
+from scrapersky.scraper.visits import make_visits
+from scrapersky.scraper.well_known import well_known_urls
+
+PROBES_GIVEN_UP_AFTER = 3
+"""A host that failed so many guesses in a row would fail the rest, and slowly."""
+
+
+class SitemapAnalyzer:
+    """Looks at sites; one analyzer may look at many, also at once."""
+
+    def __init__(
+        self, fetch: Fetches, *, limits: Limits | None = None, user_agent: str = "ScraperSky"
+    ) -> None:
+        self._fetch = fetch
+        self._limits = limits or Limits()
+        self._user_agent = user_agent
+
+    async def analyze_domain_sitemaps(
+        self,
+        site: Site | str,
+        *,
+        max_urls: int = 1_000_000,
+        exhaustive: bool = False,
+        seeds: Sequence[str] = (),
+    ) -> AsyncIterator[Event]:
+        """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
+
+        `seeds` are sitemaps that the person already knows; `exhaustive` guesses all the usual
+        places even where the site names its sitemaps. Close it with `aclosing` to stop early.
+        """
+        scan = self._scan_of(site, max_urls)
+        base = await self._find_base(scan)
+        if base.url is None:
+            yield _unreachable(base)
+            return
+        scan.base_url = base.url
+        yield BaseFound(base.url, base.tried)
+        robots = await self._robots(base, scan)
+        for step in (self._named(scan, robots, seeds), self._linked(scan, robots)):
+            scan.add([target async for target in step])
+            async with aclosing(self._visits(scan)) as events:
+                async for event in events:
+                    yield event
+        async with aclosing(self._guesses(scan, exhaustive=exhaustive)) as events:
+            async for event in events:
+                yield event
+        yield scan.analysis()
+
+    def _scan_of(self, site: Site | str, max_urls: int) -> Scan:
+        if isinstance(site, str):
+            rules = self._fetch.rules
+            site = normalise_site(
+                site,
+                allowed_networks=rules.allowed_networks,
+                allowed_ports=rules.allowed_ports,
+                resolve=rules.resolve,
+            )
+        ends_at = asyncio.get_running_loop().time() + self._limits.max_seconds
+        return Scan(site, limits=self._limits, max_urls=max_urls, ends_at=ends_at)
+
+    async def _find_base(self, scan: Scan) -> Base:
+        try:
+            async with asyncio.timeout_at(scan.ends_at):
+                return await find_base(scan.site, self._fetch)
+        except TimeoutError:
+            reason = f"Nothing answered within {self._limits.max_seconds:g} seconds."
+            return Base(None, None, ((scan.site.key, reason),))
+
+    async def _robots(self, base: Base, scan: Scan) -> Robots:
+        answer = base.robots
+        assert answer is not None
+        assert base.url is not None
+        scan.note_wait(answer.retry_after_seconds)
+        if not is_same_site(scan.site.key, answer.final_url):
+            scan.also_owns(base.url)
+            scan.warnings.append(f"{scan.site.key} redirects to another site, {base.url}.")
+        if answer.status != 200:
+            return Robots()
+        robots = parse_robots(answer.body, url=answer.final_url)
+        delay = robots.crawl_delay(self._user_agent)
+        if delay:
+            await self._fetch.set_crawl_delay(base.url, min(delay, MAX_CRAWL_DELAY_SECONDS))
+        return robots
+
+    def _visits(self, scan: Scan) -> AsyncIterator[Event]:
+        return make_visits(scan, self._fetch, at_once=self._limits.children_at_once)
+
+    async def _named(
+        self, scan: Scan, robots: Robots, seeds: Sequence[str]
+    ) -> AsyncIterator[Target]:
+        """What the person and robots.txt name."""
+        for url in (*seeds, *_start_if_sitemap(scan)):
+            yield Target(url, Method.MANUAL)
+        for url in robots.sitemaps:
+            yield Target(url, Method.ROBOTS_TXT)
+
+    async def _linked(self, scan: Scan, robots: Robots) -> AsyncIterator[Target]:
+        """What the page that the person starts from names."""
+        path = "/" if looks_like_sitemap(scan.site.path) else scan.site.path
+        url = f"{scan.base_url}{path}"
+        if not robots.can_fetch(url, self._user_agent):
+            scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
+            return
+        try:
+            async with asyncio.timeout_at(scan.ends_at):
+                page = await self._fetch.get(url, max_bytes=MAX_PAGE_BYTES)
+        except (FetchFailed, TimeoutError) as error:
+            scan.warnings.append(f"{url} could not be read for links: {error or 'out of time'}")
+            return
+        for link in sitemap_links(page) if page.status == 200 else ():
+            yield Target(link, Method.HTML_LINK)
+
+    async def _guesses(self, scan: Scan, *, exhaustive: bool) -> AsyncIterator[Event]:
+        """Try the well-known places, a few at a time, until one has a sitemap."""
+        assert scan.base_url is not None
+        guesses = well_known_urls(scan.base_url, scan.site)
+        for batch in _batches(guesses, size=self._limits.probes_at_once):
+            if (scan.usable and not exhaustive) or not scan.room:
+                return
+            if scan.probes_failed_in_a_row >= PROBES_GIVEN_UP_AFTER:
+                return
+            scan.add(Target(url, Method.COMMON_PATH) for url in batch)
+            async with aclosing(self._visits(scan)) as events:
+                async for event in events:
+                    yield event
+
+
+def _start_if_sitemap(scan: Scan) -> Iterator[str]:
+    if looks_like_sitemap(scan.site.path):
+        yield f"{scan.base_url}{scan.site.path}"
+
+
+def _batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
+    """The likeliest alone, as it mostly decides, then several at a time."""
+    rest = iter(urls)
+    yield list(islice(rest, 1))
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _unreachable(base: Base) -> Analysis:
+    return Analysis(
+        outcome=Outcome.UNREACHABLE,
+        base_url=None,
+        errors=tuple(f"{url}: {reason}" for url, reason in base.tried),
+        permanent=base.permanent,
+        retry_after=base.retry_after,
+    )

@@ -1,0 +1,95 @@
+"""Turn the texts of fields into values, counting what cannot be read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+
+from scrapersky.scraper.dates import parse_lastmod
+from scrapersky.scraper.sitemap_parser.escapes import unescape
+from scrapersky.scraper.urls import clean_url
+
+MAX_LOC_CHARACTERS = 8_192
+"""Four times what the protocol allows; what is longer is not a URL anyone serves."""
+CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+
+# Printable ASCII without space, `#`, `&`, `<` and `\`: nothing to clean, resolve or unescape.
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[!\"$%'-;=-\[\]-~]*)?\Z")
+_OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+
+
+class Values:
+    """Reads the values of one document: relative to its URL, with its declared entities."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.dropped: Counter[str] = Counter()
+        self.entities: set[str] = set()
+
+    def text(self, raw: str) -> str:
+        return unescape(raw, self.entities).strip()
+
+    def loc(self, raw: str) -> str | None:
+        """The URL of a page; None, counted by reason, when there is none in it."""
+        raw = raw.strip()
+        if _PLAIN_URL.match(raw) and len(raw) <= MAX_LOC_CHARACTERS:
+            return raw
+        return self.loc_of_text(self.text(raw))
+
+    def loc_of_text(self, text: str) -> str | None:
+        """The same for a text without references."""
+        url = clean_url(text, self.base) if 0 < len(text) <= MAX_LOC_CHARACTERS else None
+        if url is None:
+            self.dropped[_why_not(text)] += 1
+        return url
+
+    def url(self, raw: str) -> str | None:
+        """A URL inside an extension; None when it is none."""
+        return self.resolved(self.text(raw))
+
+    def resolved(self, text: str) -> str | None:
+        """The same for a text whose references were undone already."""
+        return clean_url(text, self.base) if text else None
+
+    def date(self, raw: str | None) -> datetime | None:
+        if raw is None or not (text := self.text(raw)):
+            return None
+        moment = parse_lastmod(text)
+        if moment is None:
+            self.dropped["bad_lastmod"] += 1
+        return moment
+
+    def changefreq(self, raw: str | None) -> str | None:
+        if raw is None or not (text := self.text(raw).lower()):
+            return None
+        if text in CHANGEFREQS:
+            return text
+        self.dropped["bad_changefreq"] += 1
+        return None
+
+    def priority(self, raw: str | None) -> float | None:
+        if raw is None or not (text := self.text(raw)):
+            return None
+        number = number_of(text)
+        if number is not None and 0 <= number <= 1:
+            return number
+        self.dropped["bad_priority"] += 1
+        return None
+
+
+def _why_not(text: str) -> str:
+    if not text:
+        return "empty_loc"
+    if len(text) > MAX_LOC_CHARACTERS:
+        return "too_long"
+    return "not_http" if _OTHER_SCHEME.match(text) else "bad_url"
+
+
+def number_of(text: str) -> float | None:
+    """A decimal number, with the comma some write for a point."""
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return number if abs(number) < 1e15 else None

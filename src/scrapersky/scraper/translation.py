@@ -1,0 +1,60 @@
+"""Say the HTTP library's errors in our words."""
+
+from __future__ import annotations
+
+import ssl
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from scrapersky.scraper.failures import (
+    Blocked,
+    ConnectionFailed,
+    FetchFailed,
+    ResolverFailed,
+    TimedOut,
+    TlsFailed,
+)
+from scrapersky.scraper.politeness import ErrorKind
+
+
+def error_kind(error: FetchFailed) -> ErrorKind:
+    kinds: dict[type[FetchFailed], ErrorKind] = {
+        TimedOut: ErrorKind.TIMED_OUT,
+        TlsFailed: ErrorKind.TLS,
+        ResolverFailed: ErrorKind.DNS,
+    }
+    return kinds.get(type(error), ErrorKind.CONNECTION)
+
+
+def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed:
+    """The HTTP library's error in our words."""
+    host = urlsplit(url).hostname or url
+    if isinstance(error, FetchFailed):
+        error.url = url
+        return error
+    if isinstance(error, TimeoutError):
+        return TimedOut(f"{host} did not answer within {seconds:g} seconds.", url=url)
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return TlsFailed(f"{host} has no valid TLS: {_tls_reason(error)}.", url=url)
+    if isinstance(error, aiohttp.InvalidURL | ValueError):
+        return Blocked(f"{url[:200]!r} is not a URL that can be fetched.", url=url)
+    if isinstance(error, aiohttp.ClientError | OSError):
+        return ConnectionFailed(f"{host} {_connection_reason(error)}.", url=url)
+    return ConnectionFailed(f"{host} could not be fetched: {type(error).__name__}.", url=url)
+
+
+def _tls_reason(error: Exception) -> str:
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    text = getattr(inner, "verify_message", None) or getattr(inner, "reason", None)
+    return str(text or type(inner).__name__).rstrip(".").replace("_", " ").lower()
+
+
+def _connection_reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"refused the connection ({error.os_error.strerror or 'no reason given'})"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "closed the connection without an answer"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return "answered with something that is not HTTP"
+    return "broke the connection"

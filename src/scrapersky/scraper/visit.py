@@ -1,0 +1,215 @@
+"""Read one sitemap and tell what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from scrapersky.scraper.events import (
+    URLS_PER_CHUNK,
+    Event,
+    Refused,
+    SitemapDone,
+    SitemapFound,
+    SitemapStatus,
+    SitemapType,
+    UrlsFound,
+)
+from scrapersky.scraper.failures import FetchFailed
+from scrapersky.scraper.responses import Fetches, StreamedResponse
+from scrapersky.scraper.scan import Scan, Target
+from scrapersky.scraper.sitemap_parser import Entry, Kind, SitemapStream
+
+_TYPES = {
+    Kind.INDEX: SitemapType.INDEX,
+    Kind.RSS: SitemapType.RSS,
+    Kind.ATOM: SitemapType.ATOM,
+    Kind.TEXT: SitemapType.TEXT,
+}
+_NOTED = frozenset({"lastmod", "changefreq", "priority", "images", "videos", "news"})
+_INCONCLUSIVE = frozenset({401, 403, 408, 425, 429})
+"""Answers that do not say whether there is something; so does every one from 500."""
+
+
+class Visit:
+    """One sitemap from its request to its verdict."""
+
+    def __init__(
+        self, target: Target, scan: Scan, fetch: Fetches, tell: Callable[[Event], Awaitable[None]]
+    ) -> None:
+        self._target = target
+        self._scan = scan
+        self._fetch = fetch
+        self._tell = tell
+        self._answer: StreamedResponse | None = None
+        self._stream: SitemapStream | None = None
+        self._waiting: list[Entry] = []
+        self._is_told = False
+        self._count = 0
+        self._dropped: Counter[str] = Counter()
+        self._carried: set[str] = set()
+        self._stopped: str | None = None
+
+    async def make(self) -> None:
+        """Tell of the sitemap, its URLs and its verdict; failures end in the verdict too."""
+        try:
+            async with (
+                asyncio.timeout_at(self._scan.ends_at),
+                self._fetch.stream(
+                    self._target.url, max_bytes=self._scan.limits.max_bytes
+                ) as answer,
+            ):
+                self._answer = answer
+                if self._scan.is_new(self._target.url, answer.final_url):
+                    await self._read(answer)
+        except FetchFailed as error:
+            await self._fail(str(error), conclusive=error.permanent)
+        except TimeoutError:
+            self._scan.truncate(
+                f"The time for this scan, {self._scan.limits.max_seconds:g} s, is over."
+            )
+            await self._out_of_time()
+
+    async def _read(self, answer: StreamedResponse) -> None:
+        if not 200 <= answer.status < 300:
+            self._scan.note_wait(answer.retry_after_seconds)
+            conclusive = answer.status < 500 and answer.status not in _INCONCLUSIVE
+            await self._fail(f"It answered {answer.status}.", conclusive=conclusive)
+            return
+        stream = self._stream = SitemapStream(
+            url=answer.final_url,
+            content_type=answer.headers.get("Content-Type"),
+            max_decompressed_bytes=self._scan.limits.max_decompressed_bytes,
+        )
+        async for chunk in answer.chunks():
+            await self._take(stream.feed(chunk))
+            if stream.is_over or self._stopped:
+                break
+        if not self._stopped:
+            await self._take(stream.close())
+        await self._conclude(stream, answer)
+
+    async def _take(self, entries: list[Entry]) -> None:
+        """Hold entries until there is a chunk of them, so that a doubled body can be left out."""
+        self._waiting += entries
+        while len(self._waiting) >= URLS_PER_CHUNK and not self._stopped:
+            await self._hand_over(self._waiting[:URLS_PER_CHUNK])
+            self._waiting = self._waiting[URLS_PER_CHUNK:]
+
+    async def _conclude(self, stream: SitemapStream, answer: StreamedResponse) -> None:
+        if stream.error is not None:
+            await self._refuse(answer.truncated or stream.error, truncated=bool(answer.truncated))
+            return
+        twin = self._scan.twin_of(answer.digest, self._target.url)
+        if twin and not self._is_told:
+            reason = f"It has the same content as {twin}."
+            await self._tell(Refused(self._target.url, self._target.method, reason))
+            return
+        if self._waiting and not self._stopped:
+            await self._hand_over(self._waiting)
+        await self._tell_found()
+        await self._tell_done(self._stopped or stream.partial or answer.truncated)
+
+    async def _hand_over(self, entries: list[Entry]) -> None:
+        """Queue the children, keep the site's own pages and tell them, up to the limit."""
+        await self._tell_found()
+        children = [entry for entry in entries if entry.is_sitemap]
+        for child in children:
+            self._scan.add_child(child.loc, parent=self._target)
+        own = [entry for entry in entries if not entry.is_sitemap and self._scan.owns(entry.loc)]
+        self._dropped["foreign_host"] += len(entries) - len(children) - len(own)
+        pages = own[: self._scan.room]
+        if len(pages) < len(own):
+            self._stopped = f"The limit of {self._scan.max_urls} URLs was reached."
+            self._scan.truncate(self._stopped)
+        self._note(pages)
+        self._count += len(children) + len(pages)
+        if pages:
+            self._scan.urls += len(pages)
+            await self._tell(UrlsFound(self._target.url, tuple(pages)))
+
+    def _note(self, pages: list[Entry]) -> None:
+        """Remember which fields and extensions the pages carry."""
+        for name in _NOTED - self._carried:
+            index = Entry._fields.index(name)
+            if any(page[index] is not None and page[index] != () for page in pages):
+                self._carried.add(name)
+
+    def _type(self) -> SitemapType | None:
+        kind = self._stream.kind if self._stream else None
+        if kind is not Kind.URLSET:
+            return _TYPES[kind] if kind else None
+        for name in ("news", "videos", "images"):
+            if name in self._carried:
+                return SitemapType(name.removesuffix("s") if name != "news" else name)
+        return SitemapType.STANDARD
+
+    async def _tell_found(self) -> None:
+        if self._is_told:
+            return
+        self._is_told = True
+        answer, target = self._answer, self._target
+        headers = answer.headers if answer else {}
+        await self._tell(
+            SitemapFound(
+                url=target.url,
+                final_url=answer.final_url if answer else target.url,
+                parent_url=target.parent_url,
+                sitemap_type=self._type(),
+                discovery_method=target.method,
+                depth=target.depth,
+                is_gzipped=bool(self._stream and self._stream.is_gzipped),
+                http_status=answer.status if answer else None,
+                response_time_ms=answer.elapsed_ms if answer else None,
+                etag=headers.get("ETag"),
+                last_modified=headers.get("Last-Modified"),
+                generator=self._stream.generator if self._stream else None,
+            )
+        )
+
+    async def _tell_done(self, problem: str | None, status: SitemapStatus | None = None) -> None:
+        answer, stream = self._answer, self._stream
+        status = status or (SitemapStatus.PARTIAL if problem else SitemapStatus.OK)
+        self._scan.settle(self._target.url, status, problem)
+        await self._tell(
+            SitemapDone(
+                url=self._target.url,
+                status=status,
+                reason=problem,
+                sitemap_type=self._type(),
+                url_count=self._count,
+                size_bytes=answer.network_bytes if answer else 0,
+                content_hash=answer.digest if answer else None,
+                has_lastmod="lastmod" in self._carried,
+                has_priority="priority" in self._carried,
+                has_changefreq="changefreq" in self._carried,
+                dropped={**(stream.dropped if stream else {}), **+self._dropped},
+            )
+        )
+
+    async def _refuse(self, reason: str, *, truncated: bool) -> None:
+        """Its bytes are no sitemap; unless they were cut, that much is certain."""
+        if not self._target.is_announced:
+            self._scan.note_probe(conclusive=not truncated)
+            await self._tell(Refused(self._target.url, self._target.method, reason))
+            return
+        await self._tell_found()
+        await self._tell_done(reason, SitemapStatus.ERROR if truncated else SitemapStatus.REFUSED)
+
+    async def _fail(self, reason: str, *, conclusive: bool) -> None:
+        """It could not be fetched."""
+        if self._target.is_announced or self._is_told:
+            self._scan.note_failure(conclusive=conclusive)
+            await self._tell_found()
+            await self._tell_done(reason, SitemapStatus.ERROR)
+        else:
+            self._scan.note_probe(conclusive=conclusive)
+            await self._tell(Refused(self._target.url, self._target.method, reason))
+
+    async def _out_of_time(self) -> None:
+        reason = "The time for this scan was over."
+        if self._is_told:
+            await self._tell_done(reason, SitemapStatus.PARTIAL)
+        else:
+            await self._fail(reason, conclusive=False)

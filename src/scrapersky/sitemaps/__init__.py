@@ -1,0 +1,1 @@
+"""Sitemaps: asking for scans, finding and reading sitemaps, looking again when due."""

@@ -1,0 +1,197 @@
+"""Ask for a scan; read what scans have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.errors import InvalidInput, NotFound
+from scrapersky.jobs import service as job_service
+from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl
+from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.scraper.urls import Site, normalise_site
+from scrapersky.settings import Settings
+from scrapersky.sitemaps.names import SITEMAP_STAGE
+
+MAX_PAGES_LIMIT = 50_000_000
+
+
+class StoredUrl(NamedTuple):
+    id: int
+    url: str
+    lastmod: datetime | None
+    changefreq: str | None
+    priority: float | None
+    sitemap_id: UUID
+    first_seen: datetime
+
+
+def site_of(text: str, settings: Settings) -> Site:
+    """What a person typed, in our one spelling; or a sentence saying what is wrong with it."""
+    return normalise_site(
+        text,
+        allowed_networks=settings.allowed_networks,
+        allowed_ports=settings.allowed_ports,
+        resolve=settings.resolve,
+    )
+
+
+async def request_scan(
+    session: AsyncSession, actor: Actor, settings: Settings, text: str, max_pages: int | None
+) -> tuple[Job, bool]:
+    """Store the domain and a job for it, or find the job that is active already; says which."""
+    site = site_of(text, settings)
+    limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
+    if not 1 <= limit <= MAX_PAGES_LIMIT:
+        raise InvalidInput(f"max_pages must be from 1 to {MAX_PAGES_LIMIT:,}.")
+    domain_id = await upsert_domain(session, actor, site, rescan_interval=settings.rescan_interval)
+    job, created = await job_service.create(
+        session, actor, scan_job(site, domain_id=domain_id, max_pages=limit)
+    )
+    if created:
+        await _link(session, domain_id, job.id)
+    return job, created
+
+
+def scan_job(
+    site: Site,
+    *,
+    domain_id: UUID,
+    max_pages: int,
+    priority: int = job_service.ASKED_BY_PEOPLE,
+) -> job_service.NewJob:
+    return job_service.NewJob(
+        job_type=JobType.SITEMAP,
+        stage=SITEMAP_STAGE,
+        subject=site.key if site.path == "/" else site.key + site.path,
+        params={
+            "domain": site.key,
+            "path": site.path,
+            "scheme": site.scheme,
+            "max_pages": max_pages,
+        },
+        domain_id=domain_id,
+        priority=priority,
+    )
+
+
+async def upsert_domain(
+    session: AsyncSession, actor: Actor, site: Site, *, rescan_interval: timedelta
+) -> UUID:
+    """A domain made by a scan counts as submitted: its job is there."""
+    made = await session.scalar(
+        insert(Domain)
+        .values(
+            id=uuid7(),
+            tenant_id=actor.tenant_id,
+            created_by=actor.user_id,
+            domain=site.key,
+            scan_interval=rescan_interval,
+            sitemap_analysis_status=SUBMISSION_WORDS.done,
+        )
+        .on_conflict_do_nothing(index_elements=[Domain.tenant_id, Domain.domain])
+        .returning(Domain.id)
+    )
+    return made or (await domain_named(session, actor, site.key)).id
+
+
+async def _link(session: AsyncSession, domain_id: UUID, job_id: UUID) -> None:
+    """Unless submission has the row in hand at this moment, it is submitted by this job now."""
+    await session.execute(
+        update(Domain).where(Domain.id == domain_id).values(last_sitemap_job_id=job_id)
+    )
+    await session.execute(
+        update(Domain)
+        .where(
+            Domain.id == domain_id,
+            Domain.sitemap_analysis_status != SUBMISSION_WORDS.processing,
+        )
+        .values(sitemap_analysis_status=SUBMISSION_WORDS.done, sitemap_analysis_error=None)
+    )
+
+
+async def domain_named(session: AsyncSession, actor: Actor, name: str) -> Domain:
+    domain = await session.scalar(
+        select(Domain).where(Domain.tenant_id == actor.tenant_id, Domain.domain == name)
+    )
+    if domain is None:
+        raise NotFound(f"There is no domain {name}; scan it first.")
+    return domain
+
+
+async def files_of_job(session: AsyncSession, job: Job) -> Sequence[SitemapFile]:
+    found = await session.scalars(
+        select(SitemapFile)
+        .where(SitemapFile.job_id == job.id)
+        .order_by(SitemapFile.depth, SitemapFile.created_at, SitemapFile.id)
+    )
+    return found.all()
+
+
+async def files_of_domain(session: AsyncSession, domain_id: UUID) -> Sequence[SitemapFile]:
+    found = await session.scalars(
+        select(SitemapFile)
+        .where(SitemapFile.domain_id == domain_id)
+        .order_by(SitemapFile.depth, SitemapFile.created_at, SitemapFile.id)
+    )
+    return found.all()
+
+
+async def sitemap_file(session: AsyncSession, actor: Actor, file_id: UUID) -> SitemapFile:
+    found = await session.scalar(
+        select(SitemapFile).where(
+            SitemapFile.id == file_id, SitemapFile.tenant_id == actor.tenant_id
+        )
+    )
+    if found is None:
+        raise NotFound(f"There is no sitemap file {file_id}.")
+    return found
+
+
+async def urls_of(
+    session: AsyncSession,
+    *,
+    domain_id: UUID | None = None,
+    sitemap_id: UUID | None = None,
+    after: int = 0,
+    limit: int = 1000,
+) -> Sequence[StoredUrl]:
+    """The next stored URLs after a cursor, in the order they were stored."""
+    wanted = (
+        SitemapUrl.sitemap_id == sitemap_id
+        if sitemap_id is not None
+        else SitemapUrl.sitemap_id.in_(
+            select(SitemapFile.id).where(SitemapFile.domain_id == domain_id)
+        )
+    )
+    found = await session.execute(
+        select(
+            SitemapUrl.id,
+            SitemapUrl.url,
+            SitemapUrl.lastmod,
+            SitemapUrl.changefreq,
+            SitemapUrl.priority,
+            SitemapUrl.sitemap_id,
+            SitemapUrl.first_seen,
+        )
+        .where(wanted, SitemapUrl.id > after, SitemapUrl.gone_at.is_(None))
+        .order_by(SitemapUrl.id)
+        .limit(limit)
+    )
+    return [StoredUrl(*row) for row in found]
+
+
+async def count_urls(session: AsyncSession, domain_id: UUID) -> int:
+    counted = (
+        select(func.count(SitemapUrl.url_digest.distinct()))
+        .join(SitemapFile, SitemapFile.id == SitemapUrl.sitemap_id)
+        .where(SitemapFile.domain_id == domain_id, SitemapUrl.gone_at.is_(None))
+    )
+    return int(await session.scalar(counted) or 0)

@@ -1,0 +1,143 @@
+"""Write what a scan finds: sitemap files one by one, their URLs in bulk. Twice stores once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.bulk import copy_upsert
+from scrapersky.models import Job, SitemapFile, SitemapUrl
+from scrapersky.models.sitemaps import FileStatus
+from scrapersky.scraper.events import SitemapDone, SitemapFound, UrlsFound
+from scrapersky.scraper.sitemap_parser.model import Entry
+from scrapersky.scraper.urls import url_digest
+
+URL_COLUMNS = (
+    "sitemap_id",
+    "url",
+    "url_digest",
+    "lastmod",
+    "changefreq",
+    "priority",
+    "extras",
+    "first_seen",
+)
+
+
+async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> None:
+    """A sitemap seen before keeps its row, its id and whatever people decided about it."""
+    facts: dict[str, Any] = {
+        "final_url": found.final_url,
+        "parent_url": found.parent_url,
+        "sitemap_type": found.sitemap_type,
+        "discovery_method": found.discovery_method,
+        "depth": found.depth,
+        "status": FileStatus.READING,
+        "reason": None,
+        "is_gzipped": found.is_gzipped,
+        "http_status": found.http_status,
+        "response_time_ms": found.response_time_ms,
+        "etag": found.etag,
+        "last_modified": found.last_modified,
+        "generator": found.generator,
+        "job_id": job.id,
+    }
+    await session.execute(
+        insert(SitemapFile)
+        .values(
+            id=uuid7(),
+            tenant_id=job.tenant_id,
+            created_by=job.created_by,
+            domain_id=job.domain_id,
+            url=found.url,
+            url_digest=url_digest(found.url),
+            **facts,
+        )
+        .on_conflict_do_update(
+            index_elements=[SitemapFile.domain_id, SitemapFile.url_digest],
+            set_={**facts, "updated_at": func.now()},
+        )
+    )
+
+
+async def store_urls(session: AsyncSession, job: Job, found: UrlsFound) -> None:
+    """New URLs are added, changed ones changed, the rest not written at all."""
+    sitemap_id = await _file_id(session, job, found.sitemap_url)
+    await copy_upsert(
+        session,
+        SitemapUrl,
+        URL_COLUMNS,
+        _records(sitemap_id, found.entries),
+        key=("sitemap_id", "url_digest"),
+        changing=("lastmod", "changefreq", "priority", "extras"),
+        always="gone_at = NULL",
+    )
+
+
+def _records(sitemap_id: UUID, entries: tuple[Entry, ...]) -> Iterator[tuple[Any, ...]]:
+    now = datetime.now(UTC)
+    for entry in entries:
+        yield (
+            sitemap_id,
+            entry.loc,
+            url_digest(entry.loc),
+            entry.lastmod,
+            entry.changefreq,
+            entry.priority,
+            _extras(entry),
+            now,
+        )
+
+
+def _extras(entry: Entry) -> str | None:
+    """What the extensions say, as JSON, or nothing for the many that have none."""
+    said = {
+        "images": entry.images,
+        "videos": entry.videos,
+        "news": entry.news,
+        "alternates": entry.alternates,
+        "mobile": entry.mobile,
+    }
+    given = {name: value for name, value in said.items() if value}
+    return json.dumps(given, default=str) if given else None
+
+
+async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None:
+    facts: dict[str, Any] = {
+        "status": done.status,
+        "reason": done.reason,
+        "url_count": done.url_count,
+        "size_bytes": done.size_bytes,
+        "content_hash": done.content_hash,
+        "has_lastmod": done.has_lastmod,
+        "has_priority": done.has_priority,
+        "has_changefreq": done.has_changefreq,
+        "dropped": dict(done.dropped),
+        "last_processed_at": func.now(),
+    }
+    if done.sitemap_type is not None:
+        facts["sitemap_type"] = done.sitemap_type
+    await session.execute(
+        update(SitemapFile)
+        .where(
+            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(done.url)
+        )
+        .values(facts)
+    )
+
+
+async def _file_id(session: AsyncSession, job: Job, url: str) -> UUID:
+    found = await session.execute(
+        select(SitemapFile.id).where(
+            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(url)
+        )
+    )
+    return found.scalar_one()

@@ -1,0 +1,93 @@
+"""Turn a domain that is queued for analysis into a sitemap job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import InvalidInput, Rejected, Skipped
+from scrapersky.jobs import service as job_service
+from scrapersky.models import Actor, Domain, Job, JobType
+from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.pipeline.stage import Stage, Tools
+from scrapersky.scraper.urls import Site
+from scrapersky.settings import Pace
+from scrapersky.sitemaps.names import SITEMAP_STAGE, SUBMISSION_STAGE
+from scrapersky.sitemaps.service import scan_job, site_of
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The domain, and what the settings say about scanning it."""
+
+    site: Site
+    max_pages: int
+    rescan_interval: timedelta
+
+
+def read(domain: Domain) -> str:
+    return domain.domain
+
+
+async def work(name: str, tools: Tools) -> Submission:
+    """Nothing slow happens here; the job that does the slow work is made in `store`."""
+    settings = tools.settings
+    try:
+        site = site_of(name, settings)
+    except InvalidInput as error:
+        raise Rejected(str(error)) from error
+    return Submission(site, settings.sitemap_max_urls_per_domain, settings.rescan_interval)
+
+
+async def store(session: AsyncSession, domain: Domain, submission: Submission) -> None:
+    """A job in the same transaction, unless there is no need for one."""
+    await _skip_if_active(session, domain)
+    _skip_if_fresh(domain, submission.rescan_interval)
+    actor = Actor(user_id=domain.created_by, tenant_id=domain.tenant_id)
+    new = scan_job(
+        submission.site,
+        domain_id=domain.id,
+        max_pages=submission.max_pages,
+        priority=job_service.ASKED_BY_SCHEDULERS,
+    )
+    job, _ = await job_service.create(session, actor, new)
+    domain.last_sitemap_job_id = job.id
+
+
+async def _skip_if_active(session: AsyncSession, domain: Domain) -> None:
+    active = await session.scalar(
+        select(Job.id).where(
+            Job.domain_id == domain.id,
+            Job.job_type == JobType.SITEMAP,
+            job_service.is_active(),
+        )
+    )
+    if active is not None:
+        raise Skipped(f"Job {active} is scanning the domain already.")
+
+
+def _skip_if_fresh(domain: Domain, rescan_interval: timedelta) -> None:
+    if domain.last_scan is None or domain.last_scan + rescan_interval <= datetime.now(UTC):
+        return
+    raise Skipped(
+        f"The domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
+        f"it is scanned again after {domain.last_scan + rescan_interval:%Y-%m-%d %H:%M} UTC."
+    )
+
+
+STAGE = Stage(
+    name=SUBMISSION_STAGE,
+    does="Make a sitemap job for each domain that is queued for analysis.",
+    model=Domain,
+    status="sitemap_analysis_status",
+    words=SUBMISSION_WORDS,
+    prefix="DOMAIN_SITEMAP_SCHEDULER",
+    pace=Pace(batch_size=10, max_instances=1, concurrency=8, timeout_seconds=60),
+    read=read,
+    work=work,
+    store=store,
+    feeds=(SITEMAP_STAGE,),
+)

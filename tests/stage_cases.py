@@ -1,0 +1,145 @@
+"""For every stage, how to make rows that are due for it; the contract test takes it from there."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.session import Database
+from scrapersky.models import DEFAULT_TENANT_ID, Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.scraper.events import (
+    Analysis,
+    Method,
+    Outcome,
+    SitemapDone,
+    SitemapFound,
+    SitemapStatus,
+    SitemapType,
+    UrlsFound,
+)
+from scrapersky.scraper.sitemap_parser.model import Entry
+from scrapersky.scraper.urls import Site
+from scrapersky.sitemaps import discovery, submission
+from scrapersky.sitemaps.discovery import Findings
+from tests.noop import NOOP, NoopRow
+
+SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
+OWNED = {"tenant_id": DEFAULT_TENANT_ID, "created_by": SYSTEM_USER_ID}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stage with rows to work and a result to store."""
+
+    stage: AnyStage
+    make_due: Callable[[AsyncSession, int], Awaitable[list[UUID]]]
+    result: Callable[[Any], Any]
+    """A result of its work for a row, as `store` takes it."""
+    effects: Callable[[AsyncSession], Awaitable[int]]
+    """How much is stored by it, over all rows."""
+
+
+async def _noop_rows(session: AsyncSession, count: int) -> list[UUID]:
+    rows = [NoopRow(id=uuid7()) for _ in range(count)]
+    session.add_all(rows)
+    return [row.id for row in rows]
+
+
+async def _noop_effects(session: AsyncSession) -> int:
+    return int(await session.scalar(select(func.sum(NoopRow.effects))) or 0)
+
+
+async def _domains(session: AsyncSession, count: int, status: str) -> list[Domain]:
+    domains = [
+        Domain(
+            id=uuid7(),
+            domain=f"site{n}-{uuid7().hex}.example",
+            sitemap_analysis_status=status,
+            **OWNED,
+        )
+        for n in range(count)
+    ]
+    session.add_all(domains)
+    await session.flush()
+    return domains
+
+
+async def _queued_domains(session: AsyncSession, count: int) -> list[UUID]:
+    return [domain.id for domain in await _domains(session, count, "queued")]
+
+
+async def _job_count(session: AsyncSession) -> int:
+    return int(await session.scalar(select(func.count()).select_from(Job)) or 0)
+
+
+def _submission(name: str) -> submission.Submission:
+    return submission.Submission(Site(key=name, host=name), 100, timedelta(days=7))
+
+
+async def _sitemap_jobs(session: AsyncSession, count: int) -> list[UUID]:
+    jobs = [
+        Job(
+            id=uuid7(),
+            job_type="sitemap",
+            subject=domain.domain,
+            params={"domain": domain.domain, "max_pages": 100},
+            domain_id=domain.id,
+            **OWNED,
+        )
+        for domain in await _domains(session, count, "submitted")
+    ]
+    session.add_all(jobs)
+    await session.flush()
+    return [job.id for job in jobs]
+
+
+def _findings(_: Any) -> Findings:
+    url = "https://site.example/sitemap.xml"
+    entries = tuple(Entry(loc=f"https://site.example/{n}") for n in range(3))
+    return Findings(
+        events=(
+            SitemapFound(
+                url=url,
+                final_url=url,
+                parent_url=None,
+                sitemap_type=SitemapType.STANDARD,
+                discovery_method=Method.ROBOTS_TXT,
+            ),
+            UrlsFound(sitemap_url=url, entries=entries),
+            SitemapDone(url=url, status=SitemapStatus.OK, url_count=3),
+            Analysis(outcome=Outcome.FOUND, base_url="https://site.example", sitemaps=1, urls=3),
+        ),
+        progress=1.0,
+        phase="done",
+        rescan_interval=timedelta(days=7),
+    )
+
+
+async def _stored_sitemaps(session: AsyncSession) -> int:
+    files = await session.scalar(select(func.count()).select_from(SitemapFile))
+    urls = await session.scalar(select(func.count()).select_from(SitemapUrl))
+    return int(files or 0) + int(urls or 0)
+
+
+CASES = {
+    case.stage.name: case
+    for case in (
+        Case(NOOP, _noop_rows, lambda item: item, _noop_effects),
+        Case(submission.STAGE, _queued_domains, _submission, _job_count),
+        Case(discovery.STAGE, _sitemap_jobs, _findings, _stored_sitemaps),
+    )
+}
+
+
+async def prepare(database: Database) -> None:
+    """The no-op stage's table is no migration's business."""
+    async with database.engine.begin() as connection:
+        await connection.run_sync(NoopRow.__table__.create)  # type: ignore[attr-defined]

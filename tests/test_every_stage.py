@@ -1,0 +1,531 @@
+"""What every stage promises, tried on every stage."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import event, func, insert, select, text, update
+
+from scrapersky.db.session import Database
+from scrapersky.errors import Rejected, RetryLater, Skipped
+from scrapersky.pipeline import workers
+from scrapersky.pipeline.loop import StageRunner, run_job_loop
+from scrapersky.pipeline.queue import QueueState
+from scrapersky.pipeline.rescue import Rescuer
+from scrapersky.pipeline.stage import AnyStage, Tools
+from scrapersky.pipeline.tables import DeadLetter, EventKind, StageEvent
+from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.settings import Settings
+from scrapersky.stages import STAGES
+from tests.stage_cases import CASES, Case, prepare
+
+pytestmark = pytest.mark.parametrize("name", list(CASES))
+
+Work = Callable[[Any, Tools], Any]
+
+
+def test_every_stage_is_tried_here(name: str) -> None:
+    assert {stage.name for stage in STAGES} <= set(CASES)
+    assert name in CASES
+
+
+@pytest.fixture
+async def case(name: str, database: Database) -> Case:
+    await prepare(database)
+    return CASES[name]
+
+
+@pytest.fixture
+async def bench(case: Case, database: Database, settings: Settings) -> Bench:
+    return Bench(case, database, settings)
+
+
+class Bench:
+    """One stage on its workbench: make rows, run loops over them, look at what they became."""
+
+    def __init__(self, case: Case, database: Database, settings: Settings) -> None:
+        self.case, self.database, self.settings = case, database, settings
+        self.stage: AnyStage = case.stage
+
+    async def make_due(self, count: int = 1) -> list[UUID]:
+        async with self.database.transaction() as session:
+            return await self.case.make_due(session, count)
+
+    async def runner(
+        self, work: Work | None = None, *, database: Database | None = None, **pace: Any
+    ) -> StageRunner:
+        stage = self.stage if work is None else replace(self.stage, work=work)
+        stage = replace(stage, pace=replace(stage.pace, **pace))
+        worker = WorkerIdentity()
+        runner = StageRunner(
+            stage,
+            database=database or self.database,
+            worker=worker,
+            tools=Tools(fetch=None, settings=self.settings),  # type: ignore[arg-type]
+            settings=self.settings,
+        )
+        async with self.database.transaction() as session:
+            await workers.beat(session, worker)
+        return runner
+
+    def result_for(self, item: Any) -> Any:
+        return self.case.result(item)
+
+    async def state(self, row_id: UUID) -> QueueState:
+        async with self.database.reading() as session:
+            row = await session.get_one(self.stage.model, row_id)
+            return self.stage.queue.of(row)
+
+    async def statuses(self) -> Counter[str]:
+        async with self.database.reading() as session:
+            found = await session.scalars(select(self.stage.queue.status))
+            return Counter(found)
+
+    async def letters(self) -> list[DeadLetter]:
+        async with self.database.reading() as session:
+            return list(await session.scalars(select(DeadLetter)))
+
+    async def events(self) -> Counter[str]:
+        async with self.database.reading() as session:
+            return Counter(await session.scalars(select(StageEvent.kind)))
+
+    async def effects(self) -> int:
+        async with self.database.reading() as session:
+            return await self.case.effects(session)
+
+    async def make_everything_due(self) -> None:
+        async with self.database.transaction() as session:
+            await session.execute(
+                update(self.stage.model).values({self.stage.queue.due_at: func.now()})
+            )
+
+    async def expire_leases(self) -> None:
+        async with self.database.transaction() as session:
+            past = func.now() - timedelta(seconds=1)
+            await session.execute(
+                update(self.stage.model).values({self.stage.queue.lease_expires_at: past})
+            )
+
+    async def rescue(self) -> int:
+        rescuer = Rescuer(self.database, self.settings, [self.stage], WorkerIdentity())
+        return await rescuer.rescue()
+
+
+def returning_results(bench: Bench) -> Work:
+    async def work(item: Any, tools: Tools) -> Any:
+        return bench.result_for(item)
+
+    return work
+
+
+def failing(error: Callable[[], Exception]) -> Work:
+    async def work(item: Any, tools: Tools) -> Any:
+        raise error()
+
+    return work
+
+
+async def test_due_rows_are_taken_once_by_eight_competing_loops(bench: Bench, url: str) -> None:
+    ids = await bench.make_due(120)
+    taken: list[Any] = []
+
+    async def work(item: Any, tools: Tools) -> Any:
+        taken.append(item)
+        await asyncio.sleep(0)
+        return bench.result_for(item)
+
+    pools = [Database(url, pool_size=2) for _ in range(8)]
+    runners = [await bench.runner(work, database=pool) for pool in pools]
+    await asyncio.gather(*(run_job_loop(runner) for runner in runners))
+    for pool in pools:
+        await pool.close()
+
+    assert len(taken) == len(ids)
+    assert await bench.statuses() == {bench.stage.words.done: 120}
+
+
+async def test_no_connection_is_held_while_work_waits_on_the_network(bench: Bench) -> None:
+    await bench.make_due(3)
+    waiting, go_on = asyncio.Semaphore(0), asyncio.Event()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        waiting.release()
+        await go_on.wait()
+        return bench.result_for(item)
+
+    run = asyncio.create_task(run_job_loop(await bench.runner(work)))
+    for _ in range(3):
+        await waiting.acquire()
+    await asyncio.sleep(0.1)
+    held_meanwhile = bench.database.checked_out()
+    async with bench.database.reading() as session:
+        in_transaction = await session.scalar(
+            text(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid() AND state <> 'idle'"
+            )
+        )
+    go_on.set()
+    await run
+
+    assert held_meanwhile == 0
+    assert in_transaction == 0
+
+
+async def test_a_passing_failure_is_tried_again_and_succeeds(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    attempts = 0
+
+    async def work(item: Any, tools: Tools) -> Any:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise ConnectionError("the first time")
+        return bench.result_for(item)
+
+    runner = await bench.runner(work)
+    await run_job_loop(runner)
+    waiting = await bench.state(row_id)
+    await bench.make_everything_due()
+    await run_job_loop(runner)
+    done = await bench.state(row_id)
+
+    assert waiting.status == bench.stage.words.queued
+    assert waiting.error == "ConnectionError: the first time"
+    assert (done.status, done.attempts, done.error) == (bench.stage.words.done, 2, None)
+
+
+async def test_giving_up_writes_a_dead_letter(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    runner = await bench.runner(failing(lambda: ValueError("always")), max_attempts=3)
+    for _ in range(4):
+        await bench.make_everything_due()
+        await run_job_loop(runner)
+
+    state = await bench.state(row_id)
+    (letter,) = await bench.letters()
+    assert (state.status, state.attempts) == (bench.stage.words.failed, 3)
+    assert (letter.stage, letter.row_id, letter.attempts) == (bench.stage.name, row_id, 3)
+    assert (letter.error_class, letter.error) == ("ValueError", "ValueError: always")
+    assert "raise error()" in (letter.traceback or "")
+    assert letter.first_failed_at < letter.died_at
+
+
+async def test_a_row_that_kills_its_workers_ends_as_a_dead_letter(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    for _ in range(bench.stage.pace.max_attempts):
+        await bench.make_everything_due()
+        runner = await bench.runner()
+        assert len(await runner.claim(1)) == 1
+        async with bench.database.transaction() as session:
+            await workers.sign_off(session, runner.worker)  # as a dead process leaves it
+        await bench.rescue()
+
+    (letter,) = await bench.letters()
+    assert (await bench.state(row_id)).status == bench.stage.words.failed
+    assert (letter.attempts, letter.error_class) == (5, "WorkerDied")
+    assert (await bench.events())[EventKind.RESCUED] == 4
+
+
+async def test_a_lost_row_is_due_again_at_once(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    runner = await bench.runner()
+    await runner.claim(1)
+    await bench.expire_leases()
+
+    assert await bench.rescue() == 1
+    finisher = await bench.runner(returning_results(bench))
+    await run_job_loop(finisher)
+    assert (await bench.state(row_id)).status == bench.stage.words.done
+
+
+async def test_a_live_worker_keeps_its_rows(bench: Bench) -> None:
+    await bench.make_due()
+    runner = await bench.runner()
+    await runner.claim(1)
+
+    assert await bench.rescue() == 0
+
+
+async def test_skipped_is_done_with_a_reason(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    await run_job_loop(await bench.runner(failing(lambda: Skipped("Nothing to do."))))
+
+    state = await bench.state(row_id)
+    assert (state.status, state.error) == (bench.stage.words.done, "Nothing to do.")
+    assert await bench.letters() == []
+
+
+async def test_rejected_fails_at_once(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    await run_job_loop(await bench.runner(failing(lambda: Rejected("It cannot be."))))
+
+    state = await bench.state(row_id)
+    assert (state.status, state.attempts) == (bench.stage.words.failed, 1)
+    assert [letter.error for letter in await bench.letters()] == ["It cannot be."]
+
+
+async def test_retry_later_waits_and_costs_no_attempt(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    before = await bench.state(row_id)
+    later = failing(lambda: RetryLater("Come back.", after=timedelta(hours=1)))
+    await run_job_loop(await bench.runner(later))
+
+    state = await bench.state(row_id)
+    assert (state.status, state.attempts) == (bench.stage.words.queued, 0)
+    assert timedelta(minutes=59) < state.due_at - before.due_at < timedelta(minutes=61)
+
+
+async def test_the_timeout_fires(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        await asyncio.sleep(3600)
+
+    await run_job_loop(await bench.runner(work, timeout_seconds=0.1))
+
+    state = await bench.state(row_id)
+    assert state.status == bench.stage.words.queued
+    assert state.error == "The work was not done within 0.1 seconds."
+
+
+async def test_the_result_of_a_lost_claim_is_refused(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        await bench.expire_leases()
+        await bench.rescue()
+        return bench.result_for(item)
+
+    before = await bench.effects()
+    runner = await bench.runner(work, max_instances=1, concurrency=1)
+    held = (await runner.claim(1))[0]
+    runner.free_slots -= 1
+
+    assert await runner.begin(held) is EventKind.FENCED
+    assert await bench.effects() == before
+    assert (await bench.state(row_id)).status == bench.stage.words.queued
+
+
+async def test_work_of_a_row_that_was_taken_away_is_cancelled(bench: Bench) -> None:
+    await bench.make_due()
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    runner = await bench.runner(work)
+    runner.free_slots -= 1
+    task = runner.begin((await runner.claim(1))[0])
+    await started.wait()
+    await bench.expire_leases()
+    await bench.rescue()
+
+    assert await runner.drop_disowned() == 1
+    assert await task is EventKind.FENCED
+    assert ended.is_set()
+
+
+async def test_a_stop_hands_rows_back_without_counting_the_attempt(bench: Bench) -> None:
+    ids = await bench.make_due(3)
+    started = asyncio.Semaphore(0)
+
+    async def work(item: Any, tools: Tools) -> Any:
+        started.release()
+        await asyncio.sleep(3600)
+
+    runner = await bench.runner(work)
+    run = asyncio.create_task(run_job_loop(runner))
+    for _ in ids:
+        await started.acquire()
+    assert await runner.finish(grace_seconds=0) == 3
+    await run
+
+    states = [await bench.state(row_id) for row_id in ids]
+    assert {(state.status, state.attempts) for state in states} == {(bench.stage.words.queued, 0)}
+    assert all(state.lease_token is None for state in states)
+
+
+async def test_storing_twice_stores_once(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    items: list[Any] = []
+
+    async def work(item: Any, tools: Tools) -> Any:
+        items.append(item)
+        return bench.result_for(item)
+
+    await run_job_loop(await bench.runner(work))
+    once = await bench.effects()
+    assert bench.stage.store is not None
+    with contextlib.suppress(Skipped):
+        async with bench.database.transaction() as session:
+            row = await session.get_one(bench.stage.model, row_id)
+            await bench.stage.store(session, row, bench.result_for(items[0]))
+
+    assert once > 0
+    assert await bench.effects() == once
+
+
+async def test_streamed_results_are_stored_as_they_come(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    stored: list[tuple[int, str]] = []
+
+    async def work(item: Any, tools: Tools) -> AsyncIterator[int]:
+        for number in range(3):
+            yield number
+
+    async def store(session: Any, row: Any, result: int) -> None:
+        stored.append((result, bench.stage.queue.of(row).status))
+
+    runner = await bench.runner(work)
+    runner.stage = replace(runner.stage, store=store)
+    runner.claims.stage = runner.stage
+    await run_job_loop(runner)
+
+    words = bench.stage.words
+    assert stored == [(0, words.processing), (1, words.processing), (2, words.done)]
+    assert (await bench.state(row_id)).status == words.done
+
+
+async def test_a_stream_that_loses_its_claim_stores_nothing_more(bench: Bench) -> None:
+    await bench.make_due()
+    stored: list[int] = []
+
+    async def work(item: Any, tools: Tools) -> AsyncIterator[int]:
+        yield 0
+        yield 1
+        await bench.expire_leases()
+        await bench.rescue()
+        yield 2
+        yield 3
+
+    async def store(session: Any, row: Any, result: int) -> None:
+        stored.append(result)
+
+    runner = await bench.runner(work)
+    runner.stage = replace(runner.stage, store=store)
+    runner.free_slots -= 1
+    kind = await runner.begin((await runner.claim(1))[0])
+
+    assert kind is EventKind.FENCED
+    assert stored == [0]
+
+
+async def test_one_rows_failure_to_store_touches_no_other(bench: Bench) -> None:
+    ids = await bench.make_due(5)
+    bad = ids[2]
+    assert bench.stage.store is not None
+
+    async def store(session: Any, row: Any, result: Any) -> None:
+        if row.id == bad:
+            await session.execute(text("SELECT 1 / 0"))
+        await CASES[bench.stage.name].stage.store(session, row, result)  # type: ignore[misc]
+
+    bench.stage = replace(bench.stage, store=store)
+    await run_job_loop(await bench.runner(returning_results(bench)))
+
+    words = bench.stage.words
+    assert await bench.statuses() == {words.done: 4, words.queued: 1}
+    assert "division by zero" in ((await bench.state(bad)).error or "")
+
+
+async def test_a_row_that_cannot_be_read_fails_alone(bench: Bench) -> None:
+    ids = await bench.make_due(3)
+    real = bench.stage.read
+
+    def read(row: Any) -> Any:
+        if row.id == ids[1]:
+            raise KeyError("domain")
+        return real(row)
+
+    bench.stage = replace(bench.stage, read=read)
+    await run_job_loop(await bench.runner(returning_results(bench)))
+
+    words = bench.stage.words
+    assert await bench.statuses() == {words.done: 2, words.failed: 1}
+    assert "does not fit" in ((await bench.state(ids[1])).error or "")
+
+
+async def test_a_process_works_at_most_its_concurrency(bench: Bench) -> None:
+    await bench.make_due(12)
+    now = most = 0
+
+    async def work(item: Any, tools: Tools) -> Any:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return bench.result_for(item)
+
+    runner = await bench.runner(work, concurrency=3, batch_size=10, max_instances=4)
+    await asyncio.gather(*(run_job_loop(runner) for _ in range(4)))
+
+    assert most == 3
+    assert await bench.statuses() == {bench.stage.words.done: 12}
+
+
+async def test_a_paused_stage_claims_nothing(bench: Bench) -> None:
+    await bench.make_due()
+    async with bench.database.transaction() as session:
+        await session.execute(
+            text("INSERT INTO stage_controls (stage, paused) VALUES (:name, true)"),
+            {"name": bench.stage.name},
+        )
+    runner = await bench.runner(returning_results(bench))
+    report = await run_job_loop(runner)
+
+    assert report is not None
+    assert report.found == 0
+
+
+async def test_the_claim_finds_due_rows_by_index_among_100_000(bench: Bench) -> None:
+    await bench.make_due()
+    model, queue = bench.stage.model, bench.stage.queue
+    table: Any = model.__table__
+    own = {"id": func.gen_random_uuid(), queue.status.key: bench.stage.words.done}
+    unique = {
+        name: func.concat(table.c[name], text("n"))
+        for name in ("domain", "subject")
+        if name in table.c
+    }
+    generated = {"id"}
+    copied = [c for c in table.c if c.name not in {*generated, *unique, queue.status.key}]
+    source = (
+        select(own["id"], text(f"'{bench.stage.words.done}'"), *unique.values(), *copied)
+        .select_from(table)
+        .join(func.generate_series(1, 100_000).table_valued(name="n").alias("n"), text("true"))
+    )
+    names = ["id", queue.status.key, *unique, *(c.name for c in copied)]
+    async with bench.database.transaction() as session:
+        await session.execute(insert(table).from_select(names, source))
+        await session.execute(text(f"ANALYZE {table.name}"))
+
+    plan = await generic_plan(bench)
+    assert any(f"ix_{table.name}_" in line and "due" in line for line in plan), plan
+    assert not any(f"Seq Scan on {table.name}" in line for line in plan), plan
+
+
+async def generic_plan(bench: Bench) -> list[str]:
+    """How the server claims when it plans without looking at the parameters' values."""
+    said: list[str] = []
+    listener = lambda _c, _cursor, sql, *_: said.append(sql)  # noqa: E731
+    event.listen(bench.database.engine.sync_engine, "before_cursor_execute", listener)
+    await (await bench.runner()).claim(1)
+    (claim,) = [sql for sql in said if "MATERIALIZED" in sql]
+    async with bench.database.reading() as session:
+        raw = await (await session.connection()).get_raw_connection()
+        driver: Any = raw.driver_connection
+        return [row[0] for row in await driver.fetch(f"EXPLAIN (GENERIC_PLAN) {claim}")]
