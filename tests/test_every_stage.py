@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -528,4 +529,7 @@ async def generic_plan(bench: Bench) -> list[str]:
     async with bench.database.reading() as session:
         raw = await (await session.connection()).get_raw_connection()
         driver: Any = raw.driver_connection
-        return [row[0] for row in await driver.fetch(f"EXPLAIN (GENERIC_PLAN) {claim}")]
+        await driver.execute("SET plan_cache_mode = force_generic_plan")
+        await driver.execute(f"PREPARE claim AS {claim}")
+        nothing = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", claim))))
+        return [row[0] for row in await driver.fetch(f"EXPLAIN EXECUTE claim({nothing})")]

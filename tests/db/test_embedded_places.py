@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 
 from scrapersky.db.embedded import EmbeddedPostgres, diagnose
 from scrapersky.db.embedded.binaries import find_binaries
-from scrapersky.db.embedded.layout import Layout, find_layout, resolved
+from scrapersky.db.embedded.folders import ensure_data_folder
+from scrapersky.db.embedded.layout import Layout, find_layout, resolved, settle_layout
 from scrapersky.db.embedded.logfile import LARGEST_LOG
 from scrapersky.errors import DatabaseRefused
 
@@ -71,9 +73,9 @@ def test_a_link_and_a_relative_path_lead_to_the_same_server(
     link.symlink_to(made_dir)
     monkeypatch.chdir(made_dir.parent)
 
-    with EmbeddedPostgres(made_dir) as straight:
-        with EmbeddedPostgres(link) as linked, EmbeddedPostgres(Path("data")) as relative:
-            assert straight == linked == relative
+    others = EmbeddedPostgres(link), EmbeddedPostgres(Path("data"))
+    with EmbeddedPostgres(made_dir) as straight, others[0] as linked, others[1] as relative:
+        assert straight == linked == relative
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -116,35 +118,30 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-@as_root
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=30m,mode=755", "tmpfs", str(disk)]
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A disk with 30 MB, where the server's user can go."""
+    folder = Path(tempfile.mkdtemp(prefix="scrapersky-test-"))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=30m,mode=755", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("no file system may be mounted here")
-    tmp_path.chmod(0o711)
-    try:
-        # Only a data folder the server's user can enter holds the cluster itself.
-        if not EmbeddedPostgres(disk / "data").data_dir.parent.exists():
-            pytest.skip("the disk is not there")
-        refusal = _refusal_on(disk)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+    folder.rmdir()
+
+
+@as_root
+@pytest.mark.parametrize("noticed", ["before", "halfway"])
+def test_a_full_disk_is_told_and_leaves_no_half_of_a_cluster(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch, noticed: str
+) -> None:
+    if noticed == "halfway":
+        monkeypatch.setattr("scrapersky.db.embedded.cluster.FREE_BYTES_FOR_A_NEW_CLUSTER", 0)
+
+    refusal = _refusal(small_disk / "data")
 
     assert "too full for a new database" in refusal
-
-
-def _refusal_on(disk: Path) -> str:
-    from scrapersky.db.embedded.account import server_account
-    from scrapersky.db.embedded.cluster import ensure_cluster
-    from scrapersky.db.embedded.copies import binaries_for
-
-    account = server_account()
-    with pytest.raises(DatabaseRefused) as refused:
-        ensure_cluster(Layout(disk, disk, account), binaries_for(account, find_binaries()))
-    assert list(disk.iterdir()) == []
-    return str(refused.value)
+    assert list((small_disk / "data").glob("postgres*")) == []
 
 
 def test_a_cluster_of_another_version_is_refused(made_dir: Path) -> None:
@@ -173,17 +170,14 @@ def test_a_cluster_with_something_lost_is_refused_and_left_alone(made_dir: Path,
 
 
 def test_an_empty_folder_in_the_clusters_place_is_used(tmp_path: Path) -> None:
-    os.chmod(tmp_path, 0o700)
     folder = tmp_path / "data"
-    with EmbeddedPostgres(folder):
-        cluster = _layout(folder).cluster
-    account = _layout(folder).account
-    shutil.rmtree(cluster)
-    cluster.mkdir(mode=0o700)
-    os.chown(cluster, account.uid, account.gid)
+    ensure_data_folder(folder)
+    layout = settle_layout(folder)
+    layout.cluster.mkdir(mode=0o700)
+    os.chown(layout.cluster, layout.account.uid, layout.account.gid)
 
     with EmbeddedPostgres(folder):
-        assert (cluster / "PG_VERSION").exists()
+        assert (layout.cluster / "PG_VERSION").exists()
 
     EmbeddedPostgres(folder).destroy()
 

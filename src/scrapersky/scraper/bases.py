@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from scrapersky.scraper.addresses import DEFAULT_PORTS, AddressRules, parse_ip
 from scrapersky.scraper.failures import Blocked, DoesNotResolve, FetchFailed, HostClosed
@@ -69,8 +68,5 @@ def _has_www(site: Site, rules: AddressRules) -> bool:
 
 
 def _longest_wait(failures: list[FetchFailed]) -> float | None:
-    now = datetime.now(UTC)
-    waits = [
-        (each.until - now).total_seconds() for each in failures if isinstance(each, HostClosed)
-    ]
-    return max(0.0, *waits) if waits else None
+    waits = [each.seconds_left for each in failures if isinstance(each, HostClosed)]
+    return max(waits, default=None)

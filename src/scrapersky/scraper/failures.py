@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from scrapersky.errors import ScraperSkyError
@@ -61,3 +61,7 @@ class HostClosed(FetchFailed):
     def __init__(self, reason: str, *, until: datetime, url: str | None = None) -> None:
         super().__init__(reason, url=url)
         self.until = until
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, (self.until - datetime.now(UTC)).total_seconds())

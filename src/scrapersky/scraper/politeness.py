@@ -8,13 +8,17 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Protocol
 
+from scrapersky.scraper.failures import HostClosed
+
 MAX_CRAWL_DELAY_SECONDS = 30.0
 """A robots.txt that asks for more is asking us to stay away, which it can say with Disallow."""
+LONGEST_WAIT_SECONDS = 60.0
+"""Who would have to wait longer at the gate is sent away instead, to come back then."""
 MAX_RETRY_AFTER_SECONDS = 24 * 3600.0
 
 
@@ -86,13 +90,17 @@ class LocalGate:
         state = self._hosts[host]
         async with state.places:
             if not exempt:
-                await self._wait_for_turn(state)
+                await self._wait_for_turn(host, state)
             yield
 
     @staticmethod
-    async def _wait_for_turn(state: _Host) -> None:
+    async def _wait_for_turn(host: str, state: _Host) -> None:
         async with state.turn:
-            await asyncio.sleep(max(0.0, state.next_turn - time.monotonic()))
+            wait = max(0.0, state.next_turn - time.monotonic())
+            if wait > LONGEST_WAIT_SECONDS:
+                until = datetime.now(UTC) + timedelta(seconds=wait)
+                raise HostClosed(f"{host} asked us to stay away for {wait:.0f} s.", until=until)
+            await asyncio.sleep(wait)
             state.next_turn = time.monotonic() + state.delay_seconds
 
     async def report(self, host: str, outcome: HostOutcome) -> None:

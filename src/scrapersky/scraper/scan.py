@@ -21,6 +21,10 @@ MAX_TOLD = 200
 """Refusals and errors repeated in the `Analysis`; all of them were told as they happened."""
 
 
+PROBES_GIVEN_UP_AFTER = 3
+"""A host that failed so many guesses in a row would fail the rest, and slowly."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A place to read a sitemap from."""
@@ -50,7 +54,7 @@ class Scan:
         self.urls = 0
         self.usable = 0
         self.warnings: list[str] = []
-        self.probes_failed_in_a_row = 0
+        self._probes_failed_in_a_row = 0
         self._files = 0
         self._sitemaps = 0
         self._seen: set[str] = set()
@@ -121,6 +125,11 @@ class Scan:
         """How many more URLs may be told."""
         return max(0, self.max_urls - self.urls)
 
+    def is_done_guessing(self, *, exhaustive: bool) -> bool:
+        """Guessing further is not needed, or would only hammer a host that does not answer."""
+        has_failed = self._probes_failed_in_a_row >= PROBES_GIVEN_UP_AFTER
+        return bool(self.usable and not exhaustive) or not self.room or has_failed
+
     # What happened
 
     def truncate(self, why: str) -> None:
@@ -147,10 +156,14 @@ class Scan:
         """An announced sitemap could not be read; it may well be there."""
         self._is_blind = self._is_blind or not conclusive
 
-    def note_probe(self, *, conclusive: bool) -> None:
+    def note_probe(self, url: str, reason: str, *, conclusive: bool) -> None:
         """A guess failed; conclusive when we know that there is no sitemap."""
-        self._probes_conclusive += conclusive
-        self.probes_failed_in_a_row = 0 if conclusive else self.probes_failed_in_a_row + 1
+        if conclusive:
+            self._probes_conclusive += 1
+            self._probes_failed_in_a_row = 0
+        else:
+            self._probes_failed_in_a_row += 1
+            self._errors.append(f"{url}: {reason}")
 
     def note_wait(self, seconds: float | None) -> None:
         if seconds is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
 
@@ -26,9 +26,6 @@ from scrapersky.scraper.urls import Site, is_same_site, normalise_site
 from scrapersky.scraper.visits import make_visits
 from scrapersky.scraper.well_known import well_known_urls
 
-PROBES_GIVEN_UP_AFTER = 3
-"""A host that failed so many guesses in a row would fail the rest, and slowly."""
-
 
 class SitemapAnalyzer:
     """Looks at sites; one analyzer may look at many, also at once."""
@@ -47,7 +44,7 @@ class SitemapAnalyzer:
         max_urls: int = 1_000_000,
         exhaustive: bool = False,
         seeds: Sequence[str] = (),
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
 
         `seeds` are sitemaps that the person already knows; `exhaustive` guesses all the usual
@@ -61,14 +58,12 @@ class SitemapAnalyzer:
         scan.base_url = base.url
         yield BaseFound(base.url, base.tried)
         robots = await self._robots(base, scan)
-        for step in (self._named(scan, robots, seeds), self._linked(scan, robots)):
-            scan.add([target async for target in step])
-            async with aclosing(self._visits(scan)) as events:
-                async for event in events:
+        async for targets in self._places(scan, robots, seeds=seeds, exhaustive=exhaustive):
+            scan.add(targets)
+            visits = make_visits(scan, self._fetch, at_once=self._limits.children_at_once)
+            async with aclosing(visits):
+                async for event in visits:
                     yield event
-        async with aclosing(self._guesses(scan, exhaustive=exhaustive)) as events:
-            async for event in events:
-                yield event
         yield scan.analysis()
 
     def _scan_of(self, site: Site | str, max_urls: int) -> Scan:
@@ -107,47 +102,36 @@ class SitemapAnalyzer:
             await self._fetch.set_crawl_delay(base.url, min(delay, MAX_CRAWL_DELAY_SECONDS))
         return robots
 
-    def _visits(self, scan: Scan) -> AsyncIterator[Event]:
-        return make_visits(scan, self._fetch, at_once=self._limits.children_at_once)
+    async def _places(
+        self, scan: Scan, robots: Robots, *, seeds: Sequence[str], exhaustive: bool
+    ) -> AsyncIterator[list[Target]]:
+        """Where to look, step by step; how it goes on depends on what was found meanwhile."""
+        yield [
+            *(Target(url, Method.MANUAL) for url in (*seeds, *_start_if_sitemap(scan))),
+            *(Target(url, Method.ROBOTS_TXT) for url in robots.sitemaps),
+        ]
+        yield [Target(url, Method.HTML_LINK) for url in await self._links(scan, robots)]
+        assert scan.base_url is not None
+        guesses = well_known_urls(scan.base_url, scan.site)
+        for batch in _batches(guesses, size=self._limits.probes_at_once):
+            if scan.is_done_guessing(exhaustive=exhaustive):
+                return
+            yield [Target(url, Method.COMMON_PATH) for url in batch]
 
-    async def _named(
-        self, scan: Scan, robots: Robots, seeds: Sequence[str]
-    ) -> AsyncIterator[Target]:
-        """What the person and robots.txt name."""
-        for url in (*seeds, *_start_if_sitemap(scan)):
-            yield Target(url, Method.MANUAL)
-        for url in robots.sitemaps:
-            yield Target(url, Method.ROBOTS_TXT)
-
-    async def _linked(self, scan: Scan, robots: Robots) -> AsyncIterator[Target]:
-        """What the page that the person starts from names."""
+    async def _links(self, scan: Scan, robots: Robots) -> tuple[str, ...]:
+        """The sitemaps that the page which the person starts from names."""
         path = "/" if looks_like_sitemap(scan.site.path) else scan.site.path
         url = f"{scan.base_url}{path}"
         if not robots.can_fetch(url, self._user_agent):
             scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
-            return
+            return ()
         try:
             async with asyncio.timeout_at(scan.ends_at):
                 page = await self._fetch.get(url, max_bytes=MAX_PAGE_BYTES)
         except (FetchFailed, TimeoutError) as error:
             scan.warnings.append(f"{url} could not be read for links: {error or 'out of time'}")
-            return
-        for link in sitemap_links(page) if page.status == 200 else ():
-            yield Target(link, Method.HTML_LINK)
-
-    async def _guesses(self, scan: Scan, *, exhaustive: bool) -> AsyncIterator[Event]:
-        """Try the well-known places, a few at a time, until one has a sitemap."""
-        assert scan.base_url is not None
-        guesses = well_known_urls(scan.base_url, scan.site)
-        for batch in _batches(guesses, size=self._limits.probes_at_once):
-            if (scan.usable and not exhaustive) or not scan.room:
-                return
-            if scan.probes_failed_in_a_row >= PROBES_GIVEN_UP_AFTER:
-                return
-            scan.add(Target(url, Method.COMMON_PATH) for url in batch)
-            async with aclosing(self._visits(scan)) as events:
-                async for event in events:
-                    yield event
+            return ()
+        return sitemap_links(page) if page.status == 200 else ()
 
 
 def _start_if_sitemap(scan: Scan) -> Iterator[str]:

@@ -16,7 +16,7 @@ from scrapersky.scraper.events import (
     SitemapType,
     UrlsFound,
 )
-from scrapersky.scraper.failures import FetchFailed
+from scrapersky.scraper.failures import FetchFailed, HostClosed
 from scrapersky.scraper.responses import Fetches, StreamedResponse
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.sitemap_parser import Entry, Kind, SitemapStream
@@ -64,6 +64,8 @@ class Visit:
                 if self._scan.is_new(self._target.url, answer.final_url):
                     await self._read(answer)
         except FetchFailed as error:
+            if isinstance(error, HostClosed):
+                self._scan.note_wait(error.seconds_left)
             await self._fail(str(error), conclusive=error.permanent)
         except TimeoutError:
             self._scan.truncate(
@@ -191,8 +193,7 @@ class Visit:
     async def _refuse(self, reason: str, *, truncated: bool) -> None:
         """Its bytes are no sitemap; unless they were cut, that much is certain."""
         if not self._target.is_announced:
-            self._scan.note_probe(conclusive=not truncated)
-            await self._tell(Refused(self._target.url, self._target.method, reason))
+            await self._dismiss(reason, conclusive=not truncated)
             return
         await self._tell_found()
         await self._tell_done(reason, SitemapStatus.ERROR if truncated else SitemapStatus.REFUSED)
@@ -204,8 +205,12 @@ class Visit:
             await self._tell_found()
             await self._tell_done(reason, SitemapStatus.ERROR)
         else:
-            self._scan.note_probe(conclusive=conclusive)
-            await self._tell(Refused(self._target.url, self._target.method, reason))
+            await self._dismiss(reason, conclusive=conclusive)
+
+    async def _dismiss(self, reason: str, *, conclusive: bool) -> None:
+        """A guess that led nowhere."""
+        self._scan.note_probe(self._target.url, reason, conclusive=conclusive)
+        await self._tell(Refused(self._target.url, self._target.method, reason))
 
     async def _out_of_time(self) -> None:
         reason = "The time for this scan was over."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from scrapersky.scraper.events import Event
 from scrapersky.scraper.responses import Fetches
@@ -21,7 +21,7 @@ class _Ended:
         self.error = error
 
 
-async def make_visits(scan: Scan, fetch: Fetches, *, at_once: int) -> AsyncIterator[Event]:
+async def make_visits(scan: Scan, fetch: Fetches, *, at_once: int) -> AsyncGenerator[Event, None]:
     """Read everything queued, children included; events of one sitemap keep their order."""
     events: asyncio.Queue[Event | _Ended] = asyncio.Queue(WAITING_EVENTS)
     tasks: set[asyncio.Task[None]] = set()

@@ -126,6 +126,15 @@ async def domain_named(session: AsyncSession, actor: Actor, name: str) -> Domain
     return domain
 
 
+async def domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> Domain:
+    found = await session.scalar(
+        select(Domain).where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
+    )
+    if found is None:
+        raise NotFound(f"There is no domain {domain_id}.")
+    return found
+
+
 async def files_of_job(session: AsyncSession, job: Job) -> Sequence[SitemapFile]:
     found = await session.scalars(
         select(SitemapFile)

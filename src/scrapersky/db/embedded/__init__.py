@@ -1,4 +1,9 @@
-"""A PostgreSQL server of our own, shared by all processes that use the same data folder."""
+"""A PostgreSQL server of our own, shared by all processes that use the same data folder.
+
+`supervisor` is what others use, `running` its heart. Around it: `binaries`, `copies` and
+`account` (what runs, as whom), `layout`, `folders` and `sockets` (where), `cluster`, `starting`,
+`readiness` and `stopping` (when), `locks` and `process` (who else), `diagnosis` (why not).
+"""
 
 from scrapersky.db.embedded.address import ServerAddress
 from scrapersky.db.embedded.diagnosis import Finding, diagnose

@@ -64,6 +64,14 @@ class Account:
             return os.access(folder, os.X_OK)
         return self.run("/bin/sh", "-c", 'test -x "$1"', "sh", folder).returncode == 0
 
+    def refuse_if_out_of_reach(self) -> None:
+        """Refuse when root lacks the capability to become this user."""
+        if self.run("/bin/sh", "-c", ":").returncode != 0:
+            raise DatabaseRefused(
+                f"PostgreSQL refuses to run as root, and this root may not become {self.name};"
+                " give it CAP_SETUID and CAP_SETGID, run as an ordinary user, or set DATABASE_URL."
+            )
+
 
 def clean_env() -> dict[str, str]:
     """An environment without the caller's PG*, LC_* and LD_* variables; English messages."""

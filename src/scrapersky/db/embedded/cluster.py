@@ -7,6 +7,7 @@ import shutil
 import uuid
 from pathlib import Path
 
+from scrapersky.db.embedded.account import Account
 from scrapersky.db.embedded.address import DATABASE, USER
 from scrapersky.db.embedded.binaries import Binaries
 from scrapersky.db.embedded.layout import Layout
@@ -82,7 +83,19 @@ def remove_unfinished(layout: Layout) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
+def objection_to_user(account: Account) -> str | None:
+    """Why this user cannot make a cluster; `initdb` insists on one with a name."""
+    if not account.name.isdigit():
+        return None
+    return (
+        f"User {account.uid} has no name on this system, so PostgreSQL cannot make a database;"
+        " add the user to /etc/passwd, run as another, or set DATABASE_URL."
+    )
+
+
 def _make(layout: Layout, binaries: Binaries) -> None:
+    if objection := objection_to_user(layout.account):
+        raise DatabaseRefused(objection)
     _refuse_full_disk(layout.home)
     fresh = layout.home / f"{UNFINISHED}{uuid.uuid4().hex[:8]}"
     fresh.mkdir(mode=0o700)

@@ -29,6 +29,7 @@ def binaries_for(account: Account, binaries: Binaries) -> Binaries:
     """Programs that user can run: these, or a copy when they lie where it cannot go."""
     if binaries.run_for(account):
         return binaries
+    account.refuse_if_out_of_reach()
     copied = _copied(account, binaries) if binaries.are_from_the_wheel else binaries
     if not copied.run_for(account):
         raise DatabaseRefused(

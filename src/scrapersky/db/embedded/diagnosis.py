@@ -15,6 +15,7 @@ from scrapersky.db.embedded.cluster import (
     FREE_BYTES_FOR_A_NEW_CLUSTER,
     is_missing,
     objection_to_cluster,
+    objection_to_user,
 )
 from scrapersky.db.embedded.copies import copy_folder
 from scrapersky.db.embedded.layout import Layout, find_layout, resolved
@@ -112,10 +113,16 @@ def _cluster(data_dir: Path, binaries: Binaries) -> str:
     if layout is None:
         where = folders.SHARED / "clusters"
         return f"None yet; it will be made in {where}, for the server's user cannot enter here."
-    if is_missing(layout.cluster):
-        return f"None yet; it will be made in {layout.home}."
-    if objection := objection_to_cluster(layout.cluster, binaries):
+    fresh = is_missing(layout.cluster)
+    objection = (
+        objection_to_user(layout.account)
+        if fresh
+        else objection_to_cluster(layout.cluster, binaries)
+    )
+    if objection:
         raise _Wrong(objection)
+    if fresh:
+        return f"None yet; it will be made in {layout.home}."
     return f"A cluster of PostgreSQL {binaries.major} in {layout.cluster}."
 
 

@@ -81,6 +81,7 @@ def find_layout(data_dir: Path) -> Layout | None:
     layout = _layout(data_dir, data_dir)
     if layout.account.can_enter(data_dir):
         return layout
+    layout.account.refuse_if_out_of_reach()
     if layout.cluster.exists():
         raise DatabaseRefused(
             f"The user {layout.account.name}, who runs PostgreSQL for root, cannot enter"

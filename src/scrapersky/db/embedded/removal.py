@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 from scrapersky.db.embedded import cluster as clusters
 from scrapersky.db.embedded.layout import POINTER, RECORD, Layout, find_layout, start_lock
-from scrapersky.db.embedded.locks import Reference
+from scrapersky.db.embedded.locks import Reference, open_lock, try_exclusive
 from scrapersky.db.embedded.logfile import older_log
 from scrapersky.db.embedded.process import find_postmaster
 from scrapersky.db.embedded.sockets import remove_socket_folder
@@ -28,14 +29,16 @@ def remove_cluster(data_dir: Path) -> None:
 
 
 def _refuse_if_used(layout: Layout) -> None:
-    reference = Reference(layout.holders)
+    reference, alive = Reference(layout.holders), open_lock(layout.alive)
     try:
-        if not reference.is_the_last() or find_postmaster(layout.cluster):
+        unused = reference.is_the_last() and try_exclusive(alive)
+        if not unused or find_postmaster(layout.cluster):
             raise DatabaseRefused(
                 f"The database of {layout.data_dir} is in use; stop what uses it first."
             )
     finally:
         reference.drop()
+        os.close(alive)
 
 
 def _refuse_if_not_a_cluster(cluster: Path) -> None:

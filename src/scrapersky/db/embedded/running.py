@@ -15,6 +15,7 @@ from scrapersky.db.embedded.logfile import last_run, trim_log
 from scrapersky.db.embedded.narration import Narrator
 from scrapersky.db.embedded.process import Process, find_postmaster
 from scrapersky.db.embedded.readiness import Unreachable, wait_until_ready
+from scrapersky.db.embedded.sockets import make_socket_folder
 from scrapersky.db.embedded.starting import REMNANTS_SECONDS, start
 from scrapersky.db.embedded.stopping import stop
 from scrapersky.errors import DatabaseRefused
@@ -56,6 +57,7 @@ def ensure_running(
 
 def _start(layout: Layout, binaries: Binaries, narrator: Narrator) -> Process:
     for_server = binaries_for(layout.account, binaries)
+    make_socket_folder(layout)
     if is_missing(layout.cluster):
         narrator.tell(f"Making a new database in {layout.home}.")
     ensure_cluster(layout, for_server)

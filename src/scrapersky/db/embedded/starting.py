@@ -6,8 +6,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from scrapersky.db.embedded.account import clean_env
@@ -21,6 +19,7 @@ from scrapersky.db.embedded.process import (
     PROC,
     Process,
     Standing,
+    find_postmaster,
     process,
     read_pid_file,
     standing,
@@ -36,34 +35,37 @@ log = get_logger(__name__)
 
 
 def start(layout: Layout, binaries: Binaries, narrator: Narrator) -> Process:
-    """Start it; whether it becomes ready is another question. Only under the start lock."""
-    with _proof_of_life(layout, narrator) as alive:
+    """Start it; whether it becomes ready is another question. Only under the start lock.
+
+    The server and its children inherit a lock: as long as it is held, some of them live. It
+    tells also of those this process cannot see, in another container or orphaned by a killed
+    postmaster; starting beside them would destroy the database.
+    """
+    alive = open_lock(layout.alive)
+    try:
+        if came_first := _wait_for_the_dying(layout, alive, narrator):
+            return came_first
         _clear_stale_pid_file(layout.cluster)
         sockets = make_socket_folder(layout)
         clear_sockets(sockets)
         postmaster = _spawn(layout, _command(layout, binaries, sockets), alive)
+    finally:
+        os.close(alive)
     log.info("postgres started", pid=postmaster.pid, cluster=str(layout.cluster))
     return postmaster
 
 
-@contextmanager
-def _proof_of_life(layout: Layout, narrator: Narrator) -> Iterator[int]:
-    """A locked file for the server and its children to inherit: locked, some of them live.
-
-    It also tells of those this process cannot see, in another container or orphaned by a
-    killed postmaster; starting beside them would destroy the database.
-    """
-    fd = open_lock(layout.alive)
-    try:
-        deadline = time.monotonic() + REMNANTS_SECONDS
-        while not try_exclusive(fd):
-            if time.monotonic() > deadline:
-                raise DatabaseRefused(_still_in_use(layout))
-            narrator.waiting("What is left of a killed PostgreSQL is still ending; waiting.")
-            time.sleep(POLL_SECONDS)
-        yield fd
-    finally:
-        os.close(fd)
+def _wait_for_the_dying(layout: Layout, alive: int, narrator: Narrator) -> Process | None:
+    """Return with the lock; or with a server, whose killed starter we came right after."""
+    deadline = time.monotonic() + REMNANTS_SECONDS
+    while not try_exclusive(alive):
+        if found := find_postmaster(layout.cluster):
+            return found
+        if time.monotonic() > deadline:
+            raise DatabaseRefused(_still_in_use(layout))
+        narrator.waiting("What is left of a killed PostgreSQL is still ending; waiting.")
+        time.sleep(POLL_SECONDS)
+    return None
 
 
 def _still_in_use(layout: Layout) -> str:

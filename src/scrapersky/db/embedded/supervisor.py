@@ -23,6 +23,7 @@ from scrapersky.db.embedded.narration import Narrator
 from scrapersky.db.embedded.process import Process, find_postmaster
 from scrapersky.db.embedded.removal import remove_cluster
 from scrapersky.db.embedded.running import Running, ensure_running
+from scrapersky.db.embedded.sockets import remove_socket_folder
 from scrapersky.db.embedded.stopping import stop
 from scrapersky.errors import DatabaseRefused
 
@@ -74,11 +75,11 @@ class EmbeddedPostgres:
 
     def acquire(self) -> ServerAddress:
         """Take a reference; returns when the server accepts connections."""
-        narrator = Narrator(self._say)
+        binaries, narrator = self.binaries, Narrator(self._say)
         with refusing(self.data_dir):
             ensure_data_folder(self.data_dir)
             with self._deciding(narrator):
-                share = self._join(settle_layout(self.data_dir), narrator)
+                share = _join(settle_layout(self.data_dir), binaries, narrator)
         self._shares.append(share)
         return share.running.address
 
@@ -131,21 +132,24 @@ class EmbeddedPostgres:
             ),
         )
 
-    def _join(self, layout: Layout, narrator: Narrator) -> _Share:
-        reference = Reference(layout.holders)
-        try:
-            running = ensure_running(layout, self.binaries, reference, narrator)
-        except BaseException:
-            _leave(layout, reference, find_postmaster(layout.cluster), narrator)
-            raise
-        return _Share(layout, running, reference)
+
+def _join(layout: Layout, binaries: Binaries, narrator: Narrator) -> _Share:
+    reference = Reference(layout.holders)
+    try:
+        running = ensure_running(layout, binaries, reference, narrator)
+    except BaseException:
+        _leave(layout, reference, find_postmaster(layout.cluster), narrator)
+        raise
+    return _Share(layout, running, reference)
 
 
 def _leave(
     layout: Layout, reference: Reference, postmaster: Process | None, narrator: Narrator
 ) -> None:
     try:
-        if reference.is_the_last() and postmaster and postmaster.is_alive():
-            stop(layout, postmaster, narrator)
+        if reference.is_the_last():
+            if postmaster and postmaster.is_alive():
+                stop(layout, postmaster, narrator)
+            remove_socket_folder(layout)
     finally:
         reference.drop()

@@ -77,7 +77,8 @@ class Scrubber:
         if len(text) - start < MAX_DECLARATION_CHARACTERS:
             self._held = text[start:]
             return len(text)
-        return start + 2
+        # It never ends properly; go on after its first `>`, so that nothing is read twice.
+        return text.find(">", start) + 1 or len(text)
 
     def _note_entity(self, declaration: str) -> None:
         if len(self.entities) < MAX_ENTITIES and (match := _ENTITY.match(declaration)):

@@ -1,0 +1,1 @@
+"""Measurements beside other people's tools. Not part of the program."""

@@ -1,0 +1,163 @@
+"""Our own loop: the whole engine with its heartbeat, over a stage that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from benchmarks.contender import BATCH, Started
+from scrapersky.db.base import Base, uuid7
+from scrapersky.db.migrate import upgrade
+from scrapersky.db.session import Database
+from scrapersky.logging import configure_logging
+from scrapersky.pipeline.engine import Engine
+from scrapersky.pipeline.hosts import HostGate
+from scrapersky.pipeline.loop import run_job_loop
+from scrapersky.pipeline.queue import Words, queued
+from scrapersky.pipeline.scheduler import Scheduler
+from scrapersky.pipeline.stage import AnyStage, Stage, Tools
+from scrapersky.pipeline.tables import EventKind, StageEvent
+from scrapersky.pipeline.wake import Wakeups, wake_after_commit
+from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.scraper.fetch import Fetcher
+from scrapersky.settings import Pace, Settings, SettingsSource, load_settings
+
+CONCURRENCY = 4 * BATCH
+"""Slots enough to claim the next batch while finished ones are being settled."""
+WORDS = Words(queued="queued", processing="processing", done="done", failed="failed")
+
+
+@queued("status", words=WORDS)
+class NoopRow(Base):
+    __tablename__ = "noop_rows"
+    __table_args__ = ({"postgresql_with": {"fillfactor": 80}},)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    effects: Mapped[int] = mapped_column(server_default="0")
+
+    if TYPE_CHECKING:
+        status: Mapped[str]
+
+
+def read(row: NoopRow) -> UUID:
+    return row.id
+
+
+async def work(item: UUID, tools: Tools) -> None:
+    """Nothing."""
+
+
+async def store(session: AsyncSession, row: NoopRow, result: None) -> None:
+    row.effects = 1
+
+
+NOOP = Stage(
+    name="noop",
+    does="Nothing.",
+    model=NoopRow,
+    status="status",
+    words=WORDS,
+    prefix="NOOP",
+    pace=Pace(batch_size=BATCH, concurrency=CONCURRENCY),
+    read=read,
+    work=work,
+)
+STORING = replace(NOOP, store=store)
+
+
+class Ours:
+    """Claims, fenced and batched settling, stage events, heartbeat: nothing is switched off."""
+
+    def __init__(self, url: str, stage: AnyStage = NOOP) -> None:
+        configure_logging(level="warning")
+        self._stage = stage
+        self._url = url
+        self._database = Database(url)
+        self._wakeups = Wakeups(self._database)
+
+    async def prepare(self) -> None:
+        await upgrade(self._database)
+        async with self._database.engine.begin() as connection:
+            await connection.run_sync(NoopRow.__table__.create)  # type: ignore[attr-defined]
+        await self._database.close()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self._wakeups.close()
+            await self._database.close()
+
+    async def enqueue_many(self, count: int) -> None:
+        async with self._database.transaction() as session:
+            await session.execute(insert(NoopRow), [{"id": uuid7()} for _ in range(count)])
+
+    async def enqueue_one(self) -> str:
+        async with self._database.transaction() as session:
+            row = NoopRow(id=uuid7())
+            session.add(row)
+            wake_after_commit(session, self._stage.name)
+        return str(row.id)
+
+    async def drain(self, count: int) -> None:
+        async with self._engine(self._stage) as engine:
+            await engine.start()
+            try:
+                report = await run_job_loop(engine.runner(self._stage.name))
+            finally:
+                await engine.stop()
+        assert report is not None
+        assert report.succeeded == count, report
+
+    @asynccontextmanager
+    async def working(self, started: Started) -> AsyncIterator[None]:
+        async def tell(item: UUID, tools: Tools) -> None:
+            started(str(item))
+
+        async with self._engine(replace(self._stage, work=tell)) as engine:
+            scheduler = Scheduler(engine)
+            await scheduler.start()
+            try:
+                yield
+            finally:
+                await scheduler.stop()
+
+    async def ended(self) -> int:
+        """Both the row and its event must say so."""
+        async with self._database.reading() as session:
+            done = await session.scalar(
+                select(func.count()).where(NoopRow.status == self._stage.words.done)
+            )
+            told = await session.scalar(
+                select(func.count()).where(StageEvent.kind == EventKind.COMPLETED)
+            )
+        assert done == told
+        return int(done or 0)
+
+    @asynccontextmanager
+    async def _engine(self, stage: AnyStage) -> AsyncIterator[Engine]:
+        """Put together as the program does, but not started: the scheduler does that itself."""
+        settings, worker = _settings(self._url), WorkerIdentity()
+        gate = HostGate(self._database, settings, worker_id=worker.id)
+        async with Fetcher.from_settings(settings, gate=gate) as fetch:
+            yield Engine(
+                self._database,
+                settings,
+                [stage],
+                wakeups=self._wakeups,
+                fetch=fetch,
+                worker=worker,
+            )
+
+
+def _settings(url: str) -> Settings:
+    """The defaults, whatever the environment says."""
+    return load_settings(SettingsSource(environ={}, env_file=None), database_url=url)

@@ -1,0 +1,1 @@
+"""Tenants, users and API keys."""

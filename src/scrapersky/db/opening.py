@@ -1,0 +1,75 @@
+"""Open the database the settings name: somebody's server, or the embedded one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from scrapersky.db.embedded import EmbeddedPostgres
+from scrapersky.db.migrate import require_current, upgrade
+from scrapersky.db.session import Database
+from scrapersky.errors import DatabaseRefused
+from scrapersky.settings import Settings
+
+Say = Callable[[str], None]
+
+
+@asynccontextmanager
+async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
+    """A database at the right revision: the embedded one is brought there, another must be."""
+    async with open_unchecked(settings, say=say) as database:
+        if settings.database_url:
+            await require_current(database)
+        else:
+            await upgrade(database)
+        yield database
+
+
+@asynccontextmanager
+async def open_unchecked(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
+    """A database that answers, whatever its revision."""
+    async with server_url(settings, say=say) as url:
+        database = Database(url, pool_size=settings.database_pool_size)
+        try:
+            await _knock(database)
+            yield database
+        finally:
+            await database.close()
+
+
+@asynccontextmanager
+async def server_url(settings: Settings, *, say: Say | None = None) -> AsyncIterator[str]:
+    """DATABASE_URL, or the embedded server for as long as the block lasts."""
+    if settings.database_url:
+        yield settings.database_url
+        return
+    postgres = embedded(settings, say=say)
+    address = await asyncio.to_thread(postgres.acquire)
+    try:
+        yield address.url
+    finally:
+        await asyncio.to_thread(postgres.release)
+
+
+def embedded(settings: Settings, *, say: Say | None = None) -> EmbeddedPostgres:
+    return EmbeddedPostgres(
+        settings.scrapersky_data_dir, pg_bin=settings.scrapersky_pg_bin, say=say
+    )
+
+
+async def _knock(database: Database) -> None:
+    try:
+        async with database.engine.connect() as connection:
+            await connection.execute(text("SELECT 1"))
+    except (OSError, TimeoutError, DBAPIError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        where = f"{database.url.host or 'the local socket'}:{database.url.port or 5432}"
+        reason = str(cause).strip().rstrip(".") or type(cause).__name__
+        raise DatabaseRefused(
+            f"The database at {where} does not let us in: {reason}. "
+            "Check DATABASE_URL, or leave it empty for the embedded database."
+        ) from error

@@ -1,0 +1,11 @@
+"""A cinema that closed."""
+
+from scrapersky.demo.answers import hang_up
+from scrapersky.demo.site import Ending, Expected, TownSite
+
+SITE = TownSite(
+    name="palace-cinema.example",
+    shows="It does not answer: the connection is closed without a word.",
+    expected=Expected(Ending.FAILED),
+    otherwise=hang_up,
+)

@@ -1,0 +1,28 @@
+"""A museum that asks its visitors to walk slowly."""
+
+from scrapersky.demo.answers import page, plain, xml
+from scrapersky.demo.documents import home, numbered, robots, urlset
+from scrapersky.demo.site import Ending, Expected, TownSite, base_url
+
+NAME = "harbour-museum.example"
+BASE = base_url(NAME)
+WORKS = numbered(f"{BASE}/collection", "exhibit", 250)
+EVENTS = numbered(f"{BASE}/events", "tour", 18)
+CRAWL_DELAY_SECONDS = 0.2
+
+SITE = TownSite(
+    name=NAME,
+    shows="Its robots.txt names two sitemaps and asks for a pause between requests.",
+    expected=Expected(Ending.FOUND, urls=len(WORKS) + len(EVENTS)),
+    answers={
+        "/": page(home("Harbour Museum", "Nets, lamps and a whale.")),
+        "/robots.txt": plain(
+            robots(
+                sitemaps=[f"{BASE}/collection.xml", f"{BASE}/events.xml"],
+                crawl_delay_seconds=CRAWL_DELAY_SECONDS,
+            )
+        ),
+        "/collection.xml": xml(urlset(WORKS)),
+        "/events.xml": xml(urlset(EVENTS)),
+    },
+)

@@ -1,0 +1,1 @@
+"""Domains: the sites we know."""

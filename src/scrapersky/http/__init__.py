@@ -1,0 +1,1 @@
+"""What all routes share: who asks, sessions, errors, pages, health."""

@@ -1,0 +1,141 @@
+"""Errors as problem documents (RFC 9457): a sentence a person can act on, and no internals."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from scrapersky.errors import (
+    Conflict,
+    DatabaseRefused,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    ScraperSkyError,
+)
+from scrapersky.logging import get_logger
+
+PROBLEM_JSON = "application/problem+json"
+STATUS = {
+    InvalidInput: 422,
+    NotFound: 404,
+    Conflict: 409,
+    NotSignedIn: 401,
+    NotAllowed: 403,
+    DatabaseRefused: 503,
+}
+
+log = get_logger(__name__)
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    type: str = "about:blank"
+    title: str = Field(examples=["Unprocessable Content"])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["The domain is empty; write for example example.com."])
+    instance: str = Field(examples=["/api/v3/sitemap/scan"])
+    request_id: str = Field(examples=["01890f6e7c2b7d5a8c3e4f5a6b7c8d9e"])
+    errors: list[dict[str, str]] | None = Field(
+        default=None, description="Where in the request, and what is wrong there."
+    )
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For a route's declaration: the problems it may answer."""
+    return {
+        status: {
+            "model": Problem,
+            "description": HTTPStatus(status).phrase,
+            "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def problem(
+    request: Request, status: int, detail: str, errors: list[dict[str, str]] | None = None
+) -> JSONResponse:
+    body = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        instance=request.url.path,
+        request_id=getattr(request.state, "request_id", ""),
+        errors=errors,
+    )
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse(
+        body.model_dump(exclude_none=True), status, media_type=PROBLEM_JSON, headers=headers
+    )
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(ScraperSkyError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _framework)
+    for kind in (DBAPIError, PoolTimeout, OSError):
+        app.add_exception_handler(kind, _database)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
+    if status == 500:
+        return await _unexpected(request, error)
+    return problem(request, status, str(error))
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if found and found[0]["type"] == "json_invalid":
+        return problem(request, 400, "The body is not JSON.")
+    errors = [{"where": _where(each["loc"]), "what": str(each["msg"])} for each in found]
+    detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
+    return problem(request, 422, f"The request does not fit. {detail}.", errors)
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location[1:]) or str(location[0])
+
+
+async def _framework(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    sentence = {
+        404: f"There is nothing at {request.url.path}.",
+        405: f"{request.method} is not possible here.",
+    }.get(error.status_code, str(error.detail))
+    answer = problem(request, error.status_code, sentence)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _database(request: Request, error: Exception) -> JSONResponse:
+    """A database that is away is not the caller's fault, and will be back."""
+    if isinstance(error, DBAPIError) and not error.connection_invalidated:
+        state = getattr(error.orig, "sqlstate", "") or ""
+        if not state.startswith(("08", "57P", "53")):
+            return await _unexpected(request, error)
+    log.warning("database away", path=request.url.path, error=type(error).__name__)
+    answer = problem(request, 503, "The database does not answer just now; try again in a moment.")
+    answer.headers["Retry-After"] = "2"
+    return answer
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    request_id = getattr(request.state, "request_id", "")
+    log.error("request failed", path=request.url.path, request_id=request_id, exc_info=error)
+    return problem(
+        request, 500, f"Something went wrong on our side; it is logged under {request_id}."
+    )

@@ -1,0 +1,121 @@
+"""Three questions: are you alive, can you work, is the work being done?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from scrapersky import __version__
+from scrapersky.db.migrate import require_current
+from scrapersky.errors import DatabaseRefused
+from scrapersky.http.auth import PUBLIC, Viewer
+from scrapersky.http.context import AppContext, Context, Reading
+from scrapersky.http.errors import problem_responses
+from scrapersky.pipeline.report import StageReport, report_stages
+
+router = APIRouter(tags=["health"])
+
+
+class Alive(BaseModel):
+    status: str = Field(examples=["alive"])
+    version: str = Field(examples=["0.1.0"])
+
+
+class Ready(BaseModel):
+    status: str = Field(examples=["ready"])
+    problem: str | None = None
+
+
+class StageHealth(BaseModel):
+    stage: str
+    healthy: bool
+    paused: bool
+    due: int
+    oldest_due_seconds: float | None
+    consumers: int
+    last_tick: datetime | None
+    problems: list[str]
+
+
+class SchedulersHealth(BaseModel):
+    status: str = Field(examples=["healthy"])
+    scheduler_here: str = Field(description="running, stopped or disabled in this process")
+    stages: list[StageHealth]
+
+
+@router.get("/health", dependencies=[PUBLIC], summary="Is the process alive?")
+async def alive() -> Alive:
+    return Alive(status="alive", version=__version__)
+
+
+@router.get(
+    "/health/ready",
+    dependencies=[PUBLIC],
+    summary="Is the database there, at the right revision?",
+    responses={503: {"model": Ready, "description": "It is not; the problem says why."}},
+)
+async def ready(context: Context, response: Response) -> Ready:
+    try:
+        await require_current(context.database)
+    except DatabaseRefused as error:
+        response.status_code = 503
+        return Ready(status="not ready", problem=str(error))
+    except Exception:
+        response.status_code = 503
+        return Ready(status="not ready", problem="The database does not answer.")
+    return Ready(status="ready")
+
+
+@router.get(
+    "/health/schedulers",
+    summary="Is the work being done?",
+    responses={
+        503: {"model": SchedulersHealth, "description": "A stage has a problem."},
+        **problem_responses(401, 403),
+    },
+)
+async def schedulers(
+    actor: Viewer, context: Context, session: Reading, response: Response
+) -> SchedulersHealth:
+    """503 when a queue's oldest due row is too old, rows wait without a consumer, a consumer has
+    stopped ticking, or a stage could not be registered."""
+    reports = await report_stages(session, context.stages, context.settings)
+    stages = [_health_of(each, _failure_here(context, each.name)) for each in reports]
+    healthy = all(each.healthy for each in stages)
+    here = _scheduler_here(context)
+    if not healthy or here == "stopped":
+        response.status_code = 503
+    return SchedulersHealth(
+        status="healthy" if response.status_code != 503 else "unhealthy",
+        scheduler_here=here,
+        stages=stages,
+    )
+
+
+def _failure_here(context: AppContext, stage: str) -> str | None:
+    """A failed registration shows at once, before the next heartbeat carries it."""
+    return context.scheduler.failures.get(stage) if context.scheduler else None
+
+
+def _health_of(report: StageReport, failure: str | None) -> StageHealth:
+    problems = list(report.problems)
+    if failure and not any(failure in each for each in problems):
+        problems.insert(0, f"It could not be registered: {failure}")
+    return StageHealth(
+        stage=report.name,
+        healthy=not problems,
+        paused=report.paused,
+        due=report.due,
+        oldest_due_seconds=report.oldest_due_seconds,
+        consumers=report.consumers,
+        last_tick=report.last_tick,
+        problems=problems,
+    )
+
+
+def _scheduler_here(context: AppContext) -> str:
+    if context.scheduler is None:
+        return "disabled"
+    return "running" if context.scheduler.is_running else "stopped"

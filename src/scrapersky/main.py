@@ -1,0 +1,90 @@
+"""The application: wires database, engine and routes together, and takes them down again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+
+from scrapersky import __version__
+from scrapersky.accounts.service import system_actor
+from scrapersky.api import ROUTERS
+from scrapersky.db.opening import Say, open_database
+from scrapersky.db.session import Database, async_url
+from scrapersky.http.context import AppContext
+from scrapersky.http.errors import install_error_handlers
+from scrapersky.http.middleware import install_middleware
+from scrapersky.pipeline.engine import Engine
+from scrapersky.pipeline.hosts import HostGate
+from scrapersky.pipeline.scheduler import Scheduler
+from scrapersky.pipeline.wake import Wakeups
+from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.scraper.fetch import Fetcher
+from scrapersky.settings import Settings, load_settings
+from scrapersky.stages import CHORES, STAGES
+
+DESCRIPTION = """
+From a search, a list of domains or one site to every sitemap and every URL in it.
+
+A request stores a row and answers at once; schedulers work the rows. Errors are problem documents
+(RFC 9457) with a `request_id` that stands in the log too.
+"""
+
+
+def create_app(settings: Settings | None = None, *, say: Say | None = None) -> FastAPI:
+    settings = settings or load_settings()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            app.state.context = await _open(settings, stack, say)
+            yield
+
+    app = FastAPI(
+        title="ScraperSky",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url="/docs",
+        redoc_url=None,
+    )
+    install_error_handlers(app)
+    install_middleware(app, settings)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> AppContext:
+    """Everything is closed in the reverse order, whatever happens on the way."""
+    database = await stack.enter_async_context(open_database(settings, say=say))
+    async with database.reading() as session:
+        await system_actor(session, settings)
+    if settings.scheduler_enabled:
+        scheduler = await stack.enter_async_context(running_scheduler(database, settings))
+        wakeups = scheduler.engine.wakeups
+    else:
+        scheduler, wakeups = None, Wakeups(database)
+        stack.push_async_callback(wakeups.close)
+    return AppContext(
+        settings=settings, database=database, wakeups=wakeups, stages=STAGES, scheduler=scheduler
+    )
+
+
+@asynccontextmanager
+async def running_scheduler(database: Database, settings: Settings) -> AsyncIterator[Scheduler]:
+    """A scheduler over all stages, for as long as the block lasts."""
+    worker = WorkerIdentity()
+    gate = HostGate(database, settings, worker_id=worker.id)
+    listen = settings.listen_database_url
+    wakeups = Wakeups(database, async_url(listen) if listen else None)
+    async with Fetcher.from_settings(settings, gate=gate) as fetch:
+        engine = Engine(database, settings, STAGES, wakeups=wakeups, fetch=fetch, worker=worker)
+        scheduler = Scheduler(engine, CHORES)
+        await scheduler.start()
+        try:
+            yield scheduler
+        finally:
+            await scheduler.stop()
+            await wakeups.close()

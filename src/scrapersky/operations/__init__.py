@@ -1,0 +1,1 @@
+"""Operations: stages, workers and dead letters, for those who keep it running."""

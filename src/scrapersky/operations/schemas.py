@@ -1,0 +1,83 @@
+"""Stages, workers and dead letters as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class PaceOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    interval_minutes: float
+    batch_size: int
+    max_instances: int
+    concurrency: int
+    timeout_seconds: float
+    max_attempts: int
+
+
+class StageOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str = Field(examples=["process_pending_sitemaps"])
+    does: str
+    paused: bool
+    pace: PaceOut
+    counts: dict[str, int] = Field(description="Rows by status.", examples=[{"complete": 12}])
+    due: int = Field(description="Queued rows whose time has come.")
+    oldest_due_seconds: float | None
+    next_due_at: datetime | None
+    last_hour: dict[str, int] = Field(description="Ended attempts of the last hour, by kind.")
+    consumers: int = Field(description="Live workers that run this stage.")
+    last_tick: datetime | None
+    problems: list[str]
+
+
+class NoteIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    note: str | None = Field(default=None, max_length=1000, examples=["Site owner asked us to."])
+
+
+class Accepted(BaseModel):
+    stage: str
+    status: str = Field(examples=["woken"])
+
+
+class WorkerOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    hostname: str
+    pid: int
+    version: str
+    alive: bool
+    started_at: datetime
+    beat_at: datetime
+    stages: dict[str, Any]
+
+
+class DeadLetterOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    stage: str
+    row_id: UUID
+    attempts: int
+    error_class: str = Field(examples=["Rejected"])
+    error: str = Field(examples=["nowhere.example does not resolve."])
+    first_failed_at: datetime
+    died_at: datetime
+    worker: str
+    state: str = Field(examples=["open"])
+    note: str | None
+    closed_at: datetime | None
+    closed_by: UUID | None
+
+
+class DeadLetterDetail(DeadLetterOut):
+    traceback: str | None

@@ -1,0 +1,172 @@
+"""Ask for scans; read sitemap files and URLs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+from sqlalchemy import select
+
+from scrapersky.errors import InvalidInput
+from scrapersky.http.auth import Curator, Viewer
+from scrapersky.http.context import AppContext, Context, Reading, Transaction
+from scrapersky.http.errors import problem_responses
+from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
+from scrapersky.jobs import service as job_service
+from scrapersky.models import SitemapFile
+from scrapersky.sitemaps import service
+from scrapersky.sitemaps.schemas import (
+    ScanIn,
+    ScanOut,
+    ScanStatus,
+    SitemapFileOut,
+    UrlOut,
+    file_out,
+    scan_out,
+    scan_status,
+    url_out,
+)
+from scrapersky.sitemaps.url_lists import ListFormat, all_urls, as_csv, as_text
+
+router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A page as JSON; with format=csv or txt all of it, streamed.",
+        "content": {"text/csv": {}, "text/plain": {}},
+    }
+}
+
+
+@router.post(
+    "/sitemap/scan",
+    status_code=202,
+    summary="Scan a site's sitemaps",
+    responses=problem_responses(400, 415),
+)
+async def scan(
+    actor: Curator, context: Context, session: Transaction, wanted: ScanIn, response: Response
+) -> ScanOut:
+    """Answers at once with the job's id; the job is stored by then. Asking again while the scan is
+    active answers the same job."""
+    job, created = await service.request_scan(
+        session, actor, context.settings, wanted.base_url, wanted.max_pages
+    )
+    answer = scan_out(job, already_active=not created)
+    response.headers["Location"] = answer.status_url
+    return answer
+
+
+@router.get(
+    "/sitemap/status/{job_id}",
+    summary="How a scan is doing and what it has found",
+    responses=problem_responses(404),
+)
+async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
+    job = await job_service.get(session, actor, job_id)
+    return scan_status(job, list(await service.files_of_job(session, job)))
+
+
+@router.get("/sitemap-files", summary="Sitemap files, newest first")
+async def list_files(
+    actor: Viewer,
+    session: Reading,
+    domain_id: UUID | None = None,
+    job_id: UUID | None = None,
+    status: Annotated[str | None, Query(examples=["ok"])] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[SitemapFileOut]:
+    statement = select(SitemapFile).where(SitemapFile.tenant_id == actor.tenant_id)
+    wanted: dict[Any, Any] = {
+        SitemapFile.domain_id: domain_id,
+        SitemapFile.job_id: job_id,
+        SitemapFile.status: status,
+    }
+    for column, value in wanted.items():
+        if value is not None:
+            statement = statement.where(column == value)
+    rows, following = await newest_first(
+        session,
+        statement,
+        at=SitemapFile.created_at,
+        key=SitemapFile.id,
+        cursor=cursor,
+        limit=limit,
+    )
+    return Page(items=[file_out(each) for each in rows], next_cursor=following)
+
+
+@router.get(
+    "/sitemap-files/{file_id}", summary="One sitemap file", responses=problem_responses(404)
+)
+async def get_file(actor: Viewer, session: Reading, file_id: UUID) -> SitemapFileOut:
+    return file_out(await service.sitemap_file(session, actor, file_id))
+
+
+@router.get(
+    "/sitemap-files/{file_id}/urls",
+    summary="The URLs a sitemap file lists",
+    response_model=Page[UrlOut],
+    responses={**STREAMED, **problem_responses(404)},
+)
+async def urls_of_file(
+    actor: Viewer,
+    context: Context,
+    session: Reading,
+    file_id: UUID,
+    format: ListFormat = ListFormat.JSON,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> Any:
+    file = await service.sitemap_file(session, actor, file_id)
+    if format is not ListFormat.JSON:
+        return _streamed(context, format, sitemap_id=file.id)
+    rows = await service.urls_of(session, sitemap_id=file.id, after=_after(cursor), limit=limit + 1)
+    return _page(rows, limit)
+
+
+@router.get(
+    "/domains/{domain_id}/urls",
+    summary="All URLs a domain's sitemaps list",
+    response_model=Page[UrlOut],
+    responses={**STREAMED, **problem_responses(404)},
+)
+async def urls_of_domain(
+    actor: Viewer,
+    context: Context,
+    session: Reading,
+    domain_id: UUID,
+    format: ListFormat = ListFormat.JSON,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> Any:
+    domain = await service.domain(session, actor, domain_id)
+    if format is not ListFormat.JSON:
+        return _streamed(context, format, domain_id=domain.id)
+    rows = await service.urls_of(
+        session, domain_id=domain.id, after=_after(cursor), limit=limit + 1
+    )
+    return _page(rows, limit)
+
+
+def _after(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdigit() or len(cursor) > 18:
+        raise InvalidInput("The cursor is not one of ours; start without one.")
+    return int(cursor)
+
+
+def _page(rows: Any, limit: int) -> Page[UrlOut]:
+    shown = rows[:limit]
+    following = str(shown[-1].id) if len(rows) > limit else None
+    return Page(items=[url_out(each) for each in shown], next_cursor=following)
+
+
+def _streamed(context: AppContext, format: ListFormat, **wanted: UUID) -> StreamingResponse:
+    handfuls = all_urls(context.database, **wanted)
+    body = as_csv(handfuls) if format is ListFormat.CSV else as_text(handfuls)
+    return StreamingResponse(body, media_type=f"{format.media_type}; charset=utf-8")

@@ -1,0 +1,120 @@
+"""Scans, sitemap files and URLs as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields, status_url
+from scrapersky.models import Job, SitemapFile
+from scrapersky.sitemaps.service import MAX_PAGES_LIMIT, StoredUrl
+
+
+class ScanIn(BaseModel):
+    """What to scan."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"base_url": "example.com", "max_pages": 100}]},
+    )
+
+    base_url: str = Field(
+        max_length=2048, description="A domain, or a URL; a path is where the scan starts."
+    )
+    max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_PAGES_LIMIT)] | None = Field(
+        default=None, description="URLs to store at most; the setting's default when left out."
+    )
+
+
+class ScanOut(BaseModel):
+    job_id: UUID = Field(examples=[EXAMPLE_ID])
+    status: str = Field(examples=["pending"])
+    status_url: str = Field(examples=[f"/api/v3/sitemap/status/{EXAMPLE_ID}"])
+    created_at: datetime
+    already_active: bool = Field(description="True when this scan had been asked for before.")
+
+
+class SitemapBrief(BaseModel):
+    id: UUID
+    url: str = Field(examples=["https://example.com/sitemap.xml"])
+    type: str | None = Field(examples=["standard"])
+    url_count: int
+    status: str = Field(examples=["ok"])
+    reason: str | None
+    discovery_method: str = Field(examples=["robots_txt"])
+
+
+class ScanStatus(JobOut):
+    sitemaps: list[SitemapBrief]
+
+
+class SitemapFileOut(SitemapBrief):
+    domain_id: UUID
+    job_id: UUID | None
+    final_url: str | None
+    parent_url: str | None
+    depth: int
+    size_bytes: int
+    is_gzipped: bool
+    has_lastmod: bool
+    has_priority: bool
+    has_changefreq: bool
+    http_status: int | None
+    response_time_ms: int | None
+    generator: str | None
+    etag: str | None
+    last_modified: str | None
+    content_hash: str | None
+    dropped: dict[str, Any]
+    last_processed_at: datetime | None
+    created_by: UUID
+    created_at: datetime
+
+
+class UrlOut(BaseModel):
+    url: str = Field(examples=["https://example.com/about"])
+    lastmod: datetime | None
+    changefreq: str | None
+    priority: float | None
+    sitemap_id: UUID
+    first_seen: datetime
+
+
+def scan_out(job: Job, *, already_active: bool) -> ScanOut:
+    return ScanOut(
+        job_id=job.id,
+        status=job.status,
+        status_url=status_url(job),
+        created_at=job.created_at,
+        already_active=already_active,
+    )
+
+
+def brief_fields(file: SitemapFile) -> dict[str, Any]:
+    return {
+        "id": file.id,
+        "url": file.url,
+        "type": file.sitemap_type,
+        "url_count": file.url_count,
+        "status": file.status,
+        "reason": file.reason,
+        "discovery_method": file.discovery_method,
+    }
+
+
+def scan_status(job: Job, files: list[SitemapFile]) -> ScanStatus:
+    return ScanStatus(
+        **job_fields(job), sitemaps=[SitemapBrief(**brief_fields(each)) for each in files]
+    )
+
+
+def file_out(file: SitemapFile) -> SitemapFileOut:
+    own = set(SitemapFileOut.model_fields) - set(SitemapBrief.model_fields)
+    return SitemapFileOut(**brief_fields(file), **{name: getattr(file, name) for name in own})
+
+
+def url_out(stored: StoredUrl) -> UrlOut:
+    return UrlOut(**{name: getattr(stored, name) for name in UrlOut.model_fields})
