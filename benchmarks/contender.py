@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 BATCH = 100
@@ -35,8 +35,3 @@ class Contender(Protocol):
 
     async def ended(self) -> int:
         """How many jobs the database says are done."""
-
-
-@asynccontextmanager
-async def nothing_to_open() -> AsyncIterator[None]:
-    yield

@@ -35,9 +35,7 @@ class WithPgqueuer:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            self._connections = [
-                await asyncpg.connect(self._url) for _ in range(MANAGERS)
-            ]
+            self._connections = [await asyncpg.connect(self._url) for _ in range(MANAGERS)]
             for each in self._connections:
                 stack.push_async_callback(each.close)
             yield

@@ -505,7 +505,7 @@ async def test_the_claim_finds_due_rows_by_index_among_100_000(bench: Bench) -> 
     generated = {"id"}
     copied = [c for c in table.c if c.name not in {*generated, *unique, queue.status.key}]
     source = (
-        select(own["id"], text(f"'{bench.stage.words.done}'"), *unique.values(), *copied)
+        select(*[own["id"], text(f"'{bench.stage.words.done}'"), *unique.values(), *copied])
         .select_from(table)
         .join(func.generate_series(1, 100_000).table_valued(name="n").alias("n"), text("true"))
     )

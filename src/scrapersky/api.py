@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from scrapersky.accounts.routes import router as accounts
 from scrapersky.domains.routes import router as domains
+from scrapersky.http.description import router as description
 from scrapersky.http.health import router as health
 from scrapersky.jobs.routes import router as jobs
 from scrapersky.operations.routes import router as operations
@@ -15,4 +16,4 @@ v3 = APIRouter(prefix="/api/v3")
 for each in (sitemaps, domains, jobs, operations, accounts):
     v3.include_router(each)
 
-ROUTERS: tuple[APIRouter, ...] = (v3, health)
+ROUTERS: tuple[APIRouter, ...] = (v3, health, description)

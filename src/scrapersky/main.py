@@ -46,7 +46,9 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        docs_url="/docs",
+        # The framework's own pages are open to all and load scripts from elsewhere.
+        openapi_url=None,
+        docs_url=None,
         redoc_url=None,
     )
     install_error_handlers(app)

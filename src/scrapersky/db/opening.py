@@ -9,11 +9,16 @@ from contextlib import asynccontextmanager
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky.db.embedded import EmbeddedPostgres
+from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.migrate import require_current, upgrade
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseRefused
+from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
+
+WATCH_EVERY_SECONDS = 2.0
+
+log = get_logger(__name__)
 
 Say = Callable[[str], None]
 
@@ -49,10 +54,37 @@ async def server_url(settings: Settings, *, say: Say | None = None) -> AsyncIter
         return
     postgres = embedded(settings, say=say)
     address = await asyncio.to_thread(postgres.acquire)
+    watching = asyncio.create_task(_revive(postgres, address), name="database watch")
     try:
         yield address.url
     finally:
+        watching.cancel()
         await asyncio.to_thread(postgres.release)
+
+
+async def _revive(postgres: EmbeddedPostgres, address: ServerAddress) -> None:
+    """A server of our own that was killed is started again: nobody else would."""
+    while True:
+        await asyncio.sleep(WATCH_EVERY_SECONDS)
+        if await _answers(address):
+            continue
+        log.warning("the embedded database is gone; starting it again")
+        try:
+            await asyncio.to_thread(postgres.acquire)
+            await asyncio.to_thread(postgres.release)
+        except DatabaseRefused as error:
+            log.error("the embedded database could not be started again", error=str(error))
+
+
+async def _answers(address: ServerAddress) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(
+            address.socket_dir / f".s.PGSQL.{address.port}"
+        )
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 def embedded(settings: Settings, *, say: Say | None = None) -> EmbeddedPostgres:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -54,9 +55,10 @@ def drip(text: str, *, seconds: float) -> Answer:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": XML})
         await response.prepare(request)
-        for start in range(0, len(data), size):
-            await response.write(data[start : start + size])
-            await asyncio.sleep(seconds / DRIPS)
+        with suppress(ConnectionResetError):  # whoever asked has left
+            for start in range(0, len(data), size):
+                await response.write(data[start : start + size])
+                await asyncio.sleep(seconds / DRIPS)
         return response
 
     return answer

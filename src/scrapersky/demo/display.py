@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -78,3 +79,16 @@ def _cells(sight: Sight) -> tuple[str | Text | ProgressBar, ...]:
         f"{sight.urls:,}",
         Text("waits for its retry" if sight.waits_for_retry else sight.phase or "", style="dim"),
     )
+
+
+@contextmanager
+def quiet_logs(*, wanted: bool) -> Iterator[None]:
+    """What happens is on the screen already; log lines would run through it."""
+    ours = logging.getLogger("scrapersky")
+    before = ours.level
+    if not wanted:
+        ours.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        ours.setLevel(before)

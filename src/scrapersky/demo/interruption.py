@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,16 +31,3 @@ def cancelled_by_signals(task: asyncio.Task[Any]) -> Iterator[list[signal.Signal
         for each, handler in before.items():
             loop.remove_signal_handler(each)
             signal.signal(each, handler)
-
-
-@contextmanager
-def quiet_logs(*, wanted: bool) -> Iterator[None]:
-    """What happens is on the screen already; log lines would run through it."""
-    ours = logging.getLogger("scrapersky")
-    before = ours.level
-    if not wanted:
-        ours.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        ours.setLevel(before)

@@ -73,12 +73,11 @@ async def own_worker(database: Database, settings: Settings) -> AsyncIterator[No
     """Every stage and chore at work in this process, until the block ends."""
     worker, wakeups = WorkerIdentity(), Wakeups(database)
     gate = HostGate(database, settings, worker_id=worker.id)
-    async with Fetcher.from_settings(settings, gate=gate) as fetch:
+    async with AsyncExitStack() as stack:
+        fetch = await stack.enter_async_context(Fetcher.from_settings(settings, gate=gate))
+        stack.push_async_callback(wakeups.close)
         engine = Engine(database, settings, STAGES, wakeups=wakeups, fetch=fetch, worker=worker)
         scheduler = Scheduler(engine, CHORES)
-        try:
-            await scheduler.start()
-            yield
-        finally:
-            await scheduler.stop()
-            await wakeups.close()
+        await scheduler.start()
+        stack.push_async_callback(scheduler.stop)
+        yield

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
 from scrapersky.demo.display import counted
-from scrapersky.demo.site import Ending, Expected, TownSite
+from scrapersky.demo.site import Ending, TownSite
 from scrapersky.models import JOB_WORDS, Job, SitemapFile
 from scrapersky.pipeline.dead_letters import is_open
 from scrapersky.pipeline.tables import DeadLetter
@@ -49,12 +49,13 @@ class Result:
         expected = self.site.expected
         if (self.ending, self.urls) == (expected.ending, expected.urls):
             return None
-        came = f"{self.ending or self.job.status} with {counted(self.urls, 'URL')}"
-        return f"{self.site.name} ended as {came}; expected was {_described(expected)}."
+        came = _described(self.ending or self.job.status, self.urls)
+        wanted = _described(expected.ending, expected.urls)
+        return f"{self.site.name} is {came}; expected was {wanted}."
 
 
-def _described(expected: Expected) -> str:
-    return f"{expected.ending} with {counted(expected.urls, 'URL')}"
+def _described(ending: str, urls: int) -> str:
+    return f"{ending} with {counted(urls, 'URL')}"
 
 
 async def read_results(

@@ -11,8 +11,8 @@ from rich.console import Console
 from scrapersky.accounts.service import system_actor
 from scrapersky.db.session import Database
 from scrapersky.demo import report
-from scrapersky.demo.display import display
-from scrapersky.demo.interruption import cancelled_by_signals, quiet_logs
+from scrapersky.demo.display import display, quiet_logs
+from scrapersky.demo.interruption import cancelled_by_signals
 from scrapersky.demo.place import own_database, own_settings, own_worker
 from scrapersky.demo.results import Result, read_results
 from scrapersky.demo.site import TownSite

@@ -29,7 +29,6 @@ class Sight:
     attempts: int = 0
     sitemaps: int = 0
     urls: int = 0
-    error: str | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -67,6 +66,6 @@ async def look(database: Database, jobs: Sequence[UUID]) -> list[Sight]:
         .scalar_subquery()
     )
     facts = (Job.subject, Job.status, Job.phase, Job.progress, Job.attempts)
-    asked = select(*facts, sitemaps, urls, Job.error).where(Job.id.in_(jobs)).order_by(Job.id)
+    asked = select(*facts, sitemaps, urls).where(Job.id.in_(jobs)).order_by(Job.id)
     async with database.reading() as session:
         return [Sight(*row) for row in await session.execute(asked)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from scrapersky.scraper.failures import (
     TlsFailed,
 )
 from scrapersky.scraper.politeness import ErrorKind
+
+_NO_TLS_AT_ALL = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 
 
 def error_kind(error: FetchFailed) -> ErrorKind:
@@ -46,13 +49,16 @@ def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed:
 
 def _tls_reason(error: Exception) -> str:
     inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
-    text = getattr(inner, "verify_message", None) or getattr(inner, "reason", None)
-    return str(text or type(inner).__name__).rstrip(".").replace("_", " ").lower()
+    text = str(getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or inner)
+    if text in _NO_TLS_AT_ALL:
+        return "it does not speak TLS there"
+    return text.rstrip(".").replace("_", " ").lower()
 
 
 def _connection_reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"refused the connection ({error.os_error.strerror or 'no reason given'})"
+        number = error.os_error.errno
+        return f"took no connection ({os.strerror(number) if number else 'no reason given'})"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "closed the connection without an answer"
     if isinstance(error, aiohttp.ClientResponseError):

@@ -12,10 +12,16 @@ LARGEST_LOG = 10 * 1024 * 1024
 TAIL_BYTES = 16 * 1024
 
 
+START = "=== started by process"
+"""Our own line before each start, which tells one run from the one before."""
+
+
 def open_log(path: Path) -> int:
     """Opened for appending only, so that it can be emptied while the server writes to it."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    return os.open(path, flags, 0o600)
+    fd = os.open(path, flags, 0o600)
+    os.write(fd, f"{START} {os.getpid()}\n".encode())
+    return fd
 
 
 def trim_log(path: Path) -> None:
@@ -32,8 +38,8 @@ def older_log(path: Path) -> Path:
 def last_run(path: Path) -> list[str]:
     """The lines since the server last began to start, as far as the end of the file tells."""
     lines = _tail(path)
-    begins = [n for n, line in enumerate(lines) if "LOG:  starting PostgreSQL" in line]
-    return lines[begins[-1] :] if begins else lines
+    begins = [n for n, line in enumerate(lines) if line.startswith(START)]
+    return lines[begins[-1] + 1 :] if begins else lines
 
 
 def _tail(path: Path) -> list[str]:

@@ -19,6 +19,8 @@ from scrapersky.errors import DatabaseRefused
 UNREACHABLE_SECONDS = 10.0
 """A server that calls itself ready but stays silent for this long is not within our reach."""
 
+LONGEST_POLL_SECONDS = 1.0
+
 ACCEPTS, SILENT = 0, 2
 """Exit codes of `pg_isready`; 1 is a server that is starting, recovering or stopping."""
 
@@ -34,7 +36,7 @@ def wait_until_ready(
 
     There is no time-out: a recovery takes as long as it takes.
     """
-    last_sign = time.monotonic()
+    began = last_sign = time.monotonic()
     while postmaster.is_alive():
         noted = read_pid_file(layout.cluster)
         address = _address(noted, postmaster)
@@ -42,11 +44,13 @@ def wait_until_ready(
         if answer == ACCEPTS:
             return address
         if answer != SILENT or not noted or noted.status != "ready":
-            last_sign = time.monotonic()
+            began = last_sign = time.monotonic()
         if time.monotonic() - last_sign > UNREACHABLE_SECONDS:
             raise Unreachable(_unreachable(postmaster, noted))
         narrator.waiting(_doing(layout, noted))
-        time.sleep(POLL_SECONDS)
+        # Each question is a line in the server's log, so a long recovery is asked less often.
+        waited = time.monotonic() - began
+        time.sleep(min(max(POLL_SECONDS, waited / 10), LONGEST_POLL_SECONDS))
     return None
 
 

@@ -49,9 +49,9 @@ def ensure_running(
         if found or find_postmaster(layout.cluster):
             # It stopped while we waited, or another one that we had not seen came first.
             continue
-        if time.monotonic() > patience or not _met_remnants(layout):
+        if time.monotonic() > patience or not _may_try_again(layout):
             raise DatabaseRefused(_why_it_ended(layout))
-        narrator.waiting("What is left of a killed PostgreSQL is still ending; waiting.")
+        narrator.waiting("PostgreSQL was kept from starting; trying again.")
         time.sleep(RETRY_SECONDS)
 
 
@@ -84,13 +84,23 @@ def _wait(
         return None
 
 
-def _met_remnants(layout: Layout) -> bool:
-    """Whether backends of a killed server, not started by us, still use its shared memory."""
-    return any("pre-existing shared memory block" in line for line in last_run(layout.log))
+def _may_try_again(layout: Layout) -> bool:
+    """Whether it ended for a passing reason.
+
+    It was killed before it could say a word, or it met the last backends of a killed server
+    that was not started by us.
+    """
+    said = [line for line in _said(layout) if "FATAL:" in line or "PANIC:" in line]
+    return not said or any("pre-existing shared memory block" in line for line in said)
+
+
+def _said(layout: Layout) -> list[str]:
+    """Its log of this run, without what it answered to our own asking."""
+    return [line for line in last_run(layout.log) if "FATAL:  the database system is" not in line]
 
 
 def _why_it_ended(layout: Layout) -> str:
-    lines = last_run(layout.log)
+    lines = _said(layout)
     if any("No space left on device" in line for line in lines):
         return f"The disk under {layout.cluster} is full; free some space and start again."
     shown = "\n".join(lines[-LINES_SHOWN:])

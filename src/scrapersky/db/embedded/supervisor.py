@@ -100,6 +100,14 @@ class EmbeddedPostgres:
             # Somebody removed or moved the data folder; the server shall not outlive it.
             _leave(share.layout, share.reference, share.running.postmaster, narrator)
 
+    def revive(self) -> ServerAddress:
+        """Start the server again if it died under us; our reference and its address stay."""
+        if not self._shares:
+            raise DatabaseRefused("The database is not ours to revive; acquire it first.")
+        address = self.acquire()
+        self.release()
+        return address
+
     def destroy(self) -> None:
         """Remove the database for good; refused while anybody uses it.
 

@@ -27,6 +27,8 @@ class Container:
         self.parent: str | None = None
         """The group a field stands in: `publication` of news, `tvshow` of a video."""
         self.content: Extension = {}
+        self.doubtful: dict[str, str] = {}
+        """Fields that are the page's by their name but stand in here, while it is still open."""
 
     def add(self, field: str, raw: str, attributes: str, values: Values) -> None:
         text = " ".join(values.text(raw).split())

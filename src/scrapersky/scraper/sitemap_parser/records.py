@@ -150,6 +150,7 @@ class _Record:
         if self._container is None:
             return
         if token.name == self._container.name and token.prefix == self._container.prefix:
+            self._own_doubtful(self._container)
             self._finish_container()
         elif token.name == self._container.parent:
             self._container.parent = None
@@ -158,18 +159,20 @@ class _Record:
         field, self._field = self._field, None
         if field is None:
             return
-        raw = "".join(self._pieces)
-        if self._is_page_field(field):
-            self._set(field.name, raw)
-        elif self._container is not None and field.name != self._container.parent:
-            self._container.add(field.name, raw, field.attributes, self._values)
+        raw, container = "".join(self._pieces), self._container
+        if container is None:
+            if field.name in PAGE_FIELDS and field.prefix not in EXTENSION_PREFIXES:
+                self._set(field.name, raw)
+        elif field.name in PAGE_FIELDS and field.prefix == self._prefix:
+            container.doubtful.setdefault(field.name, raw)
+        elif field.name != container.parent:
+            container.add(field.name, raw, field.attributes, self._values)
 
-    def _is_page_field(self, field: Token) -> bool:
-        if field.name not in PAGE_FIELDS:
-            return False
-        if self._container is None:
-            return field.prefix not in EXTENSION_PREFIXES
-        return field.prefix == self._prefix and field.prefix != self._container.prefix
+    def _own_doubtful(self, container: Container) -> None:
+        """The container was closed properly, so what stood in it was its own."""
+        for name, raw in container.doubtful.items():
+            container.add(name, raw, "", self._values)
+        container.doubtful.clear()
 
     def _set(self, name: str, raw: str) -> None:
         if name == "loc" and "loc" in self._fields:
@@ -184,8 +187,12 @@ class _Record:
 
     def _finish_container(self) -> None:
         container, self._container = self._container, None
-        if container is not None and container.content:
+        if container is None:
+            return
+        if container.content:
             self._media[container.name].append(container.content)
+        for name, raw in container.doubtful.items():
+            self._set(name, raw)
 
     def _emit(self) -> None:
         fields, values = self._fields, self._values

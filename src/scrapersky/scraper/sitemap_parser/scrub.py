@@ -15,6 +15,7 @@ _LONGEST_OPENER = len("<![CDATA[")
 MAX_DECLARATION_CHARACTERS = 64 * 1024
 MAX_ENTITIES = 1_000
 _DECLARATION = re.compile(r"<![^<>\"'\[]*+(?:\"[^\"]*+\"[^<>\"'\[]*+|'[^']*+'[^<>\"'\[]*+)*+[>\[]")
+_CONSTRUCT = re.compile(r"<[!?]")
 _ENTITY = re.compile(r"<!ENTITY\s+([A-Za-z_][\w.\-]*)", re.IGNORECASE)
 
 
@@ -51,12 +52,12 @@ class Scrubber:
     def _step(self, text: str, position: int, clean: list[str]) -> int:
         if self._inside is not None:
             return self._skip(text, position, clean)
-        start = _next_construct(text, position)
-        if start < 0:
+        found = _CONSTRUCT.search(text, position)
+        if found is None:
             clean.append(self._hold_back_opener(text[position:]))
             return len(text)
-        clean.append(text[position:start])
-        return self._open(text, start)
+        clean.append(text[position : found.start()])
+        return self._open(text, found.start())
 
     def _open(self, text: str, start: int) -> int:
         for opener in _ENDS:
@@ -103,8 +104,3 @@ class Scrubber:
             self._held = "<"
             return text[:-1]
         return text
-
-
-def _next_construct(text: str, position: int) -> int:
-    found = [at for at in (text.find("<!", position), text.find("<?", position)) if at >= 0]
-    return min(found, default=-1)

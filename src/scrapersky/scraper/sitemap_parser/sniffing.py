@@ -23,7 +23,7 @@ _ROOT = re.compile(
 )
 _FIRST_TAG = re.compile(r"\s*<(?:[A-Za-z_][\w.\-]{0,40}:)?([A-Za-z_][\w.\-]{0,40})")
 _DOCTYPE_HTML = re.compile(r"<!doctype\s+html", re.IGNORECASE)
-_URL_LINE = re.compile(r"^[^\S\n]*https?://\S", re.IGNORECASE | re.MULTILINE)
+_URL_LINE = re.compile(r"(?:\A|[\r\n])[^\S\r\n]*+https?://\S", re.IGNORECASE)
 _HTML_TAGS = frozenset(
     {"head", "body", "title", "meta", "script", "style", "div", "span", "p", "a", "b", "br"}
     | {"h1", "h2", "h3", "center", "font", "table", "pre", "noscript", "iframe", "form", "main"}

@@ -27,8 +27,9 @@ _RECORD_END = re.compile(
 _ROOT_END = re.compile(
     r"</(?:[A-Za-z_][\w.\-]{0,40}:)?(?:urlset|sitemapindex|rss|rdf|feed)\s{0,100}>", re.IGNORECASE
 )
+_PLAIN_ROOT_ENDS = ("</urlset>", "</sitemapindex>")
+"""Looked for in passing, where something follows the root; the pattern judges the end."""
 _ROOT_EMPTY = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:urlset|sitemapindex)\b[^<>]*/>", re.IGNORECASE)
-_CUT_TAIL = re.compile(r"<[^<>]*\Z")
 _CUT_LOC = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:loc|link)(?:\s[^<>]*)?>[^<]*\Z", re.IGNORECASE)
 
 
@@ -162,7 +163,7 @@ class SitemapStream:
             self._values.dropped["oversized_record"] += 1
             end = len(text)
             text = ""
-        self._note_root_end(text[:end])
+        self._root_ended = self._root_ended or any(root in text for root in _PLAIN_ROOT_ENDS)
         self._clean = self._clean[end:]
         return text[:end]
 
@@ -175,15 +176,12 @@ class SitemapStream:
                 return ends[-1]
         return 0
 
-    def _note_root_end(self, text: str) -> None:
-        if not self._root_ended:
-            self._root_ended = bool(_ROOT_END.search(text) or _ROOT_EMPTY.search(text))
-
     def _without_cut_end(self, text: str) -> str:
         """An address that the end of the document cut through is not one."""
         if self.kind is Kind.TEXT:
             return text
-        self._note_root_end(text)
+        if not self._root_ended:
+            self._root_ended = bool(_ROOT_END.search(text) or _ROOT_EMPTY.search(text))
         if not self._root_ended and _CUT_LOC.search(text, max(0, len(text) - 16 * 1024)):
             self._values.dropped["cut"] += 1
             text = text[: text.rindex("<")]

@@ -8,15 +8,17 @@ from datetime import datetime
 
 from scrapersky.scraper.dates import parse_lastmod
 from scrapersky.scraper.sitemap_parser.escapes import unescape
-from scrapersky.scraper.urls import clean_url
+from scrapersky.scraper.urls import clean_url, origin_of
 
 MAX_LOC_CHARACTERS = 8_192
 """Four times what the protocol allows; what is longer is not a URL anyone serves."""
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
-# Printable ASCII without space, `#`, `&`, `<` and `\`: nothing to clean, resolve or unescape.
-_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[!\"$%'-;=-\[\]-~]*)?\Z")
-_OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+# Printable ASCII without space and backslash: nothing to clean or resolve.
+_HOST = r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[1-9][0-9]{0,3})?"
+_PLAIN_URL = re.compile(rf"{_HOST}(?:/[!-\[\]-~]*)?\Z")
+_PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\[\]-~](?<!/\.))*\Z")
+_OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.\-]*:", re.IGNORECASE)
 
 
 class Values:
@@ -24,6 +26,7 @@ class Values:
 
     def __init__(self, base: str) -> None:
         self.base = base
+        self._origin = origin_of(base)
         self.dropped: Counter[str] = Counter()
         self.entities: set[str] = set()
 
@@ -32,14 +35,18 @@ class Values:
 
     def loc(self, raw: str) -> str | None:
         """The URL of a page; None, counted by reason, when there is none in it."""
-        raw = raw.strip()
-        if _PLAIN_URL.match(raw) and len(raw) <= MAX_LOC_CHARACTERS:
-            return raw
         return self.loc_of_text(self.text(raw))
 
     def loc_of_text(self, text: str) -> str | None:
         """The same for a text without references."""
-        url = clean_url(text, self.base) if 0 < len(text) <= MAX_LOC_CHARACTERS else None
+        if len(text) > MAX_LOC_CHARACTERS:
+            url = None
+        elif _PLAIN_URL.match(text):
+            url = text
+        elif _PLAIN_PATH.match(text):
+            url = self._origin + text
+        else:
+            url = clean_url(text, self.base) if text else None
         if url is None:
             self.dropped[_why_not(text)] += 1
         return url

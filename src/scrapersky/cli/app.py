@@ -1,0 +1,48 @@
+"""Every command, in the order people meet them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from scrapersky import __version__
+from scrapersky.cli import database
+from scrapersky.cli.failures import guarded
+from scrapersky.cli.output import out
+from scrapersky.cli.scan import scan
+from scrapersky.cli.serve import serve
+from scrapersky.cli.worker import worker
+
+app = typer.Typer(
+    name="scrapersky",
+    help="From a site's name to every sitemap and every URL in it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"scrapersky {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Which one.")
+    ] = False,
+) -> None: ...
+
+
+for each in (scan, serve, worker):
+    app.command()(each)
+app.add_typer(database.app, name="db")
+
+
+def run_app() -> int:
+    """What was typed, from parsing it to the exit code."""
+    return guarded(lambda: app(prog_name="scrapersky", standalone_mode=False))

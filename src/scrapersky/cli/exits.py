@@ -1,0 +1,15 @@
+"""What the program's exit codes mean."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    """What was typed, or a setting, cannot be; nothing was done."""
+    PARTIAL = 3
+    """Done, but not all of it could be had."""
+    INTERRUPTED = 130

@@ -1,0 +1,70 @@
+"""Turn whatever goes wrong into one sentence on standard error and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import typer
+from rich.markup import escape
+
+from scrapersky.cli.exits import Exit
+from scrapersky.cli.output import err
+from scrapersky.errors import InvalidInput, ScraperSkyError, SettingsError
+
+
+def guarded(command: Callable[[], object]) -> int:
+    """Run a command; nobody ever sees a traceback unless they ask for one."""
+    try:
+        answer = command()
+        sys.stdout.flush()
+        return answer if isinstance(answer, int) else Exit.OK
+    except BrokenPipeError:
+        _drop_output()
+        return Exit.OK
+    except (KeyboardInterrupt, typer.Abort):
+        return Exit.INTERRUPTED
+    except typer.TyperException as error:
+        return _usage(error)
+    except (InvalidInput, SettingsError) as error:
+        return complain(str(error), Exit.USAGE)
+    except ScraperSkyError as error:
+        return complain(str(error), Exit.FAILED)
+    except Exception as error:
+        return _unexpected(error)
+
+
+def complain(sentence: str, code: Exit) -> int:
+    err.print(f"[red]Error:[/red] {escape(sentence)}", soft_wrap=True, highlight=False)
+    return code
+
+
+def _drop_output() -> None:
+    """Whoever read our output has had enough; Python must not try to flush the rest at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _usage(error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    sentence = error.format_message().strip()
+    if not sentence:  # help was asked for by giving nothing, and has been shown
+        return error.exit_code
+    complain(sentence, Exit.USAGE)
+    if context is not None:
+        err.print(f"Try `{context.command_path} --help`.", soft_wrap=True, highlight=False)
+    return error.exit_code
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("LOG_LEVEL", "").lower() == "debug":
+        traceback.print_exc()
+    cause = getattr(error, "orig", None) or error
+    first_line = str(cause).strip().partition("\n")[0][:300]
+    what = f"{type(cause).__name__}: {first_line}" if first_line else type(cause).__name__
+    return complain(
+        f"Something went wrong that should not ({what}); "
+        "run with LOG_LEVEL=debug for the traceback.",
+        Exit.FAILED,
+    )

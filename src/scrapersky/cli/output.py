@@ -1,0 +1,82 @@
+"""What people and programs see: words for people on both streams, JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+UNLIMITED = 10_000
+"""Columns where nobody looks at a screen: a line that is cut or wrapped is of no use to `grep`."""
+
+STATUS_COLOURS = {
+    "ok": "green",
+    "complete": "green",
+    "processing": "cyan",
+    "partial": "yellow",
+    "pending": "yellow",
+    "refused": "yellow",
+    "open": "yellow",
+    "error": "red",
+    "failed": "red",
+    "cancelled": "magenta",
+}
+
+
+def _console(*, stderr: bool) -> Console:
+    screen = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(stderr=stderr, width=None if screen else UNLIMITED)
+
+
+out = _console(stderr=False)
+err = _console(stderr=True)
+
+
+def note(sentence: str) -> None:
+    """Something a person may want to know; never part of the result."""
+    err.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
+    """One document, as the API would answer it."""
+    plain: Any = (
+        value.model_dump(mode="json")
+        if isinstance(value, BaseModel)
+        else [each.model_dump(mode="json") for each in value]
+    )
+    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=False
+        )
+    return made
+
+
+def status(word: str) -> Text:
+    return Text(word, style=STATUS_COLOURS.get(word, ""))
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def when(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:34`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,201 @@
+"""The town serves each site as it is declared."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import AsyncIterator
+from time import monotonic
+
+import aiohttp
+import pytest
+
+from scrapersky.demo.site import Ending, TownSite
+from scrapersky.demo.sites import (
+    SITES,
+    bakery,
+    barber,
+    bicycles,
+    bookshop,
+    brewery,
+    choir,
+    cinema,
+    florist,
+    hotel,
+    library,
+    museum,
+    newspaper,
+    pharmacy,
+)
+from scrapersky.demo.town import Town
+from scrapersky.settings import SettingsSource, load_settings
+
+LOC = re.compile(r"<loc>([^<]+)</loc>")
+
+
+@pytest.fixture
+async def town() -> AsyncIterator[Town]:
+    async with Town() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def visit(town: Town) -> AsyncIterator[Visitor]:
+    async with aiohttp.ClientSession() as session:
+        yield Visitor(town, session)
+
+
+class Visitor:
+    """A plain client that asks the town's one port for a name and a path."""
+
+    def __init__(self, town: Town, session: aiohttp.ClientSession) -> None:
+        self._base = f"http://127.0.0.1:{town.port}"
+        self._session = session
+
+    async def __call__(self, name: str, path: str) -> tuple[aiohttp.ClientResponse, bytes]:
+        headers = {"Host": name}
+        async with self._session.get(
+            self._base + path, headers=headers, allow_redirects=False
+        ) as answer:
+            return answer, await answer.read()
+
+    async def text(self, site: TownSite, path: str) -> str:
+        answer, body = await self(site.base_url.removeprefix("http://"), path)
+        assert answer.status == 200
+        return body.decode()
+
+    async def locs(self, site: TownSite, path: str) -> list[str]:
+        return LOC.findall(await self.text(site, path))
+
+
+def test_names_are_different_and_reserved_for_examples() -> None:
+    names = [site.name for site in SITES]
+    assert len(set(names)) == len(names)
+    assert all(name.endswith(".example") for name in names)
+
+
+def test_every_site_says_in_one_sentence_what_it_shows() -> None:
+    assert all(site.shows.endswith(".") for site in SITES)
+
+
+def test_the_town_has_every_ending() -> None:
+    assert {site.expected.ending for site in SITES} == set(Ending)
+
+
+def test_only_found_sites_expect_urls() -> None:
+    assert all((site.expected.urls > 0) == (site.expected.ending == "found") for site in SITES)
+
+
+async def test_environment_pins_every_name_and_its_www(town: Town) -> None:
+    source = SettingsSource(environ=town.environment(), env_file=None)
+    settings = load_settings(source)
+    assert set(settings.resolve) == {
+        *(site.name for site in town.sites),
+        f"www.{pharmacy.NAME}",
+    }
+    assert set(settings.resolve.values()) == {("127.0.0.1", town.port)}
+
+
+async def test_a_name_from_elsewhere_is_turned_away(visit: Visitor) -> None:
+    answer, _ = await visit("elsewhere.example", "/")
+    assert answer.status == 421
+
+
+async def test_bakery_links_its_sitemap_from_its_home_page(visit: Visitor) -> None:
+    home = await visit.text(bakery.SITE, "/")
+    assert '<link rel="sitemap"' in home
+    path = re.findall(r'href="([^"]+)"', home)[0]
+    assert len(await visit.locs(bakery.SITE, path)) == bakery.SITE.expected.urls
+
+
+async def test_newspaper_has_an_index_of_compressed_children(visit: Visitor) -> None:
+    assert "Sitemap: " in await visit.text(newspaper.SITE, "/robots.txt")
+    children = await visit.locs(newspaper.SITE, "/sitemaps/index.xml")
+    urls = []
+    for child in children:
+        _, body = await visit(newspaper.NAME, child.removeprefix(newspaper.BASE))
+        unpacked = gzip.decompress(body) if child.endswith(".gz") else body
+        urls += LOC.findall(unpacked.decode())
+    assert len(set(urls)) == newspaper.SITE.expected.urls > 3_000
+
+
+async def test_museum_asks_for_a_pause_and_names_two_sitemaps(visit: Visitor) -> None:
+    robots = await visit.text(museum.SITE, "/robots.txt")
+    assert "Crawl-delay: 0.2" in robots
+    sitemaps = re.findall(r"Sitemap: http://[^/]+(\S+)", robots)
+    urls = [url for path in sitemaps for url in await visit.locs(museum.SITE, path)]
+    assert (len(sitemaps), len(urls)) == (2, museum.SITE.expected.urls)
+
+
+async def test_florist_names_its_sitemap_nowhere(visit: Visitor) -> None:
+    answer, _ = await visit(florist.NAME, "/robots.txt")
+    assert answer.status == 404
+    assert "sitemap" not in await visit.text(florist.SITE, "/")
+    [child] = await visit.locs(florist.SITE, "/wp-sitemap.xml")
+    urls = await visit.locs(florist.SITE, child.removeprefix(florist.BASE))
+    assert len(urls) == florist.SITE.expected.urls
+
+
+async def test_bookshop_lists_its_urls_in_plain_text(visit: Visitor) -> None:
+    lines = (await visit.text(bookshop.SITE, "/sitemap.txt")).splitlines()
+    assert len(lines) == bookshop.SITE.expected.urls
+
+
+async def test_choir_has_a_feed_and_no_sitemap(visit: Visitor) -> None:
+    answer, _ = await visit(choir.NAME, "/sitemap.xml")
+    assert answer.status == 404
+    feed = await visit.text(choir.SITE, "/rss.xml")
+    assert feed.count("<item>") == choir.SITE.expected.urls
+
+
+async def test_pharmacy_redirects_to_its_www_name(visit: Visitor) -> None:
+    answer, _ = await visit(pharmacy.NAME, "/sitemap.xml?a=b")
+    assert answer.status == 301
+    assert answer.headers["Location"] == f"http://www.{pharmacy.NAME}/sitemap.xml?a=b"
+    assert len(await visit.locs(pharmacy.SITE, "/sitemap.xml")) == pharmacy.SITE.expected.urls
+
+
+async def test_library_is_slow_and_comes_to_an_end(visit: Visitor) -> None:
+    began = monotonic()
+    urls = await visit.locs(library.SITE, "/sitemap.xml")
+    assert monotonic() - began >= library.DRIP_SECONDS * 0.9
+    assert len(urls) == library.SITE.expected.urls
+
+
+async def test_brewery_is_cut_inside_a_url_and_has_bare_ampersands(visit: Visitor) -> None:
+    text = await visit.text(brewery.SITE, "/sitemap.xml")
+    assert "&brew=1<" in text
+    assert "</urlset>" not in text
+    assert len(LOC.findall(text)) == brewery.SITE.expected.urls == text.count("<loc>") - 1
+
+
+async def test_bicycles_announces_a_sitemap_that_is_missing(visit: Visitor) -> None:
+    robots = await visit.text(bicycles.SITE, "/robots.txt")
+    [path] = re.findall(r"Sitemap: http://[^/]+(\S+)", robots)
+    answer, _ = await visit(bicycles.NAME, path)
+    assert answer.status == 404
+
+
+async def test_hotel_answers_everything_with_a_page(visit: Visitor) -> None:
+    for path in ("/", "/robots.txt", "/sitemap.xml", "/never/heard/of"):
+        assert (await visit.text(hotel.SITE, path)).startswith("<!doctype html>")
+
+
+async def test_barber_says_honestly_what_is_not_there(visit: Visitor) -> None:
+    assert "Golden Scissors" in await visit.text(barber.SITE, "/")
+    for path in ("/robots.txt", "/sitemap.xml"):
+        answer, _ = await visit(barber.SITE.name, path)
+        assert answer.status == 404
+
+
+async def test_cinema_hangs_up(visit: Visitor) -> None:
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await visit(cinema.SITE.name, "/")
+
+
+async def test_a_closed_town_answers_nobody() -> None:
+    async with Town() as town:
+        pass
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await session.get(f"http://127.0.0.1:{town.port}/")

@@ -1,0 +1,104 @@
+"""Politeness is exact, whoever else is fetching, and a failing host is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from time import monotonic
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, select, update
+from tests.conftest import make_settings
+
+from scrapersky.db.session import Database
+from scrapersky.pipeline.chores import sweep
+from scrapersky.pipeline.hosts import FAILURES_TO_OPEN, HostGate
+from scrapersky.pipeline.tables import Host, HostSlot
+from scrapersky.scraper.failures import HostClosed
+from scrapersky.scraper.politeness import HostOutcome
+
+HOST = "bakery.example"
+
+
+def gate(database: Database, url: str, **more: object) -> HostGate:
+    return HostGate(database, make_settings(url, **more), worker_id=uuid4())
+
+
+async def test_two_workers_together_never_exceed_a_hosts_concurrency(
+    database: Database, url: str
+) -> None:
+    gates = [gate(database, url, host_concurrency=3) for _ in range(2)]
+    now = most = 0
+
+    async def ask(number: int) -> None:
+        nonlocal now, most
+        async with gates[number % 2].slot(HOST, exempt=True):
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(0.15)
+            now -= 1
+
+    await asyncio.gather(*(ask(number) for number in range(9)))
+    assert most == 3
+
+
+async def test_two_workers_together_keep_the_hosts_delay(database: Database, url: str) -> None:
+    gates = [gate(database, url, host_delay_ms=60) for _ in range(2)]
+    starts: list[float] = []
+
+    async def ask(number: int) -> None:
+        async with gates[number % 2].slot(HOST, exempt=False):
+            starts.append(monotonic())
+
+    await asyncio.gather(*(ask(number) for number in range(6)))
+    starts.sort()
+    assert starts[-1] - starts[0] > 5 * 0.055
+
+
+async def test_a_slot_whose_process_was_killed_does_not_count_for_ever(
+    database: Database, url: str
+) -> None:
+    mine = gate(database, url, host_concurrency=1)
+    async with database.transaction() as session:
+        past = func.now() - timedelta(seconds=1)
+        session.add(HostSlot(host=HOST, expires_at=past))
+
+    async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
+        pass
+    await sweep(database, make_settings(url))
+    async with database.reading() as session:
+        assert await session.scalar(select(func.count()).select_from(HostSlot)) == 0
+
+
+async def test_retry_after_moves_the_whole_host(database: Database, url: str) -> None:
+    await _introduce(database)
+    await gate(database, url).report(HOST, HostOutcome(status=429, retry_after_seconds=3600))
+    with pytest.raises(HostClosed) as closed:
+        async with gate(database, url).slot(HOST, exempt=True):
+            pass
+    assert closed.value.until is not None
+
+
+async def test_a_host_that_keeps_failing_is_left_alone_and_a_good_answer_opens_it(
+    database: Database, url: str
+) -> None:
+    await _introduce(database)
+    mine = gate(database, url)
+    for _ in range(FAILURES_TO_OPEN):
+        await mine.report(HOST, HostOutcome(status=500))
+    with pytest.raises(HostClosed, match=r"left alone until .* last with status 500"):
+        async with mine.slot(HOST, exempt=True):
+            pass
+    async with database.transaction() as session:
+        await session.execute(update(Host).values(circuit_open_until=func.now()))
+    async with mine.slot(HOST, exempt=True):
+        await mine.report(HOST, HostOutcome(status=200))
+    async with database.reading() as session:
+        host = await session.get_one(Host, HOST)
+    assert (host.failures, host.circuit_open_until) == (0, None)
+
+
+async def _introduce(database: Database) -> None:
+    async with database.transaction() as session:
+        session.add(Host(host=HOST))

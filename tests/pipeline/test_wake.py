@@ -1,0 +1,149 @@
+"""A committed enqueue wakes consumers everywhere, and a deaf listener heals itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+from sqlalchemy import text
+
+from scrapersky.db import listen
+from scrapersky.db.session import Database
+from scrapersky.pipeline.wake import Wakeups, wake_after_commit
+
+
+@pytest.fixture
+async def other(url: str) -> AsyncIterator[Database]:
+    made = Database(url, pool_size=2)
+    yield made
+    await made.close()
+
+
+async def listening(database: Database) -> Wakeups:
+    wakeups = Wakeups(database)
+    wakeups.listen()
+    async with asyncio.timeout(5):
+        while not wakeups.listener.up:
+            await asyncio.sleep(0.01)
+    return wakeups
+
+
+async def heard(event: asyncio.Event) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), 5)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def test_another_process_hears_of_a_committed_row(
+    database: Database, other: Database
+) -> None:
+    here, there = await listening(database), Wakeups(other)
+    woken = asyncio.Event()
+    here.subscribe("stage", woken.set)
+    async with other.transaction() as session:
+        wake_after_commit(session, "stage")
+
+    assert await heard(woken)
+    await there.close()
+    await here.close()
+
+
+async def test_the_same_process_is_woken_without_the_database(database: Database) -> None:
+    wakeups = Wakeups(database)
+    woken = asyncio.Event()
+    wakeups.subscribe("stage", woken.set)
+    async with database.transaction() as session:
+        wake_after_commit(session, "stage")
+
+    assert woken.is_set()
+    await wakeups.close()
+
+
+async def test_a_transaction_that_fails_wakes_nobody(database: Database) -> None:
+    wakeups = Wakeups(database)
+    woken = asyncio.Event()
+    wakeups.subscribe("stage", woken.set)
+    with suppress(RuntimeError):
+        async with database.transaction() as session:
+            wake_after_commit(session, "stage")
+            raise RuntimeError
+
+    assert not woken.is_set()
+    await wakeups.close()
+
+
+async def test_a_hundred_commits_make_few_notifications(
+    database: Database, other: Database
+) -> None:
+    here, there = await listening(database), Wakeups(other)
+    count = 0
+
+    def wake() -> None:
+        nonlocal count
+        count += 1
+
+    here.subscribe("stage", wake)
+    for _ in range(100):
+        async with other.transaction() as session:
+            wake_after_commit(session, "stage")
+    await there.flush()
+    await asyncio.sleep(0.1)
+
+    assert 1 <= count < 50
+    await there.close()
+    await here.close()
+
+
+async def test_a_listener_that_was_cut_comes_back_and_looks_once(
+    database: Database, other: Database
+) -> None:
+    here, there = await listening(database), Wakeups(other)
+    woken = asyncio.Event()
+    here.subscribe("stage", woken.set)
+    async with other.transaction() as session:
+        cut = await session.scalar(
+            text(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE application_name = 'scrapersky listener' AND datname = current_database()"
+            )
+        )
+    looked_once = await heard(woken)
+    woken.clear()
+    async with other.transaction() as session:
+        wake_after_commit(session, "stage")
+
+    assert cut == 1
+    assert looked_once
+    assert await heard(woken)
+    assert here.listener.up
+    await there.close()
+    await here.close()
+
+
+async def test_a_listener_whose_ear_is_gone_notices(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a pooler that forgets what was listened to: the connection lives on, deaf."""
+    monkeypatch.setattr(listen, "PROBE_PATIENCE_SECONDS", 0.2)
+    wakeups = Wakeups(database)
+    wakeups.listener._probe_every_seconds = 0.05
+    wakeups.listen()
+    async with asyncio.timeout(5):
+        while not wakeups.listener.up:
+            await asyncio.sleep(0.01)
+    monkeypatch.setattr(wakeups.listener, "_probe_heard", _NeverHeard())
+    async with asyncio.timeout(5):
+        while wakeups.listener.up:
+            await asyncio.sleep(0.01)
+
+    assert not wakeups.listener.up
+    await wakeups.close()
+
+
+class _NeverHeard(asyncio.Event):
+    def set(self) -> None:
+        return
