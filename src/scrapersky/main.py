@@ -11,16 +11,11 @@ from scrapersky import __version__
 from scrapersky.accounts.service import system_actor
 from scrapersky.api import ROUTERS
 from scrapersky.db.opening import Say, open_database
-from scrapersky.db.session import Database, async_url
 from scrapersky.http.context import AppContext
 from scrapersky.http.errors import install_error_handlers
 from scrapersky.http.middleware import install_middleware
-from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.hosts import HostGate
-from scrapersky.pipeline.scheduler import Scheduler
+from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.wake import Wakeups
-from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.fetch import Fetcher
 from scrapersky.settings import Settings, load_settings
 from scrapersky.stages import CHORES, STAGES
 
@@ -64,7 +59,9 @@ async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> A
     async with database.reading() as session:
         await system_actor(session, settings)
     if settings.scheduler_enabled:
-        scheduler = await stack.enter_async_context(running_scheduler(database, settings))
+        scheduler = await stack.enter_async_context(
+            running_scheduler(database, settings, STAGES, CHORES)
+        )
         wakeups = scheduler.engine.wakeups
     else:
         scheduler, wakeups = None, Wakeups(database)
@@ -72,21 +69,3 @@ async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> A
     return AppContext(
         settings=settings, database=database, wakeups=wakeups, stages=STAGES, scheduler=scheduler
     )
-
-
-@asynccontextmanager
-async def running_scheduler(database: Database, settings: Settings) -> AsyncIterator[Scheduler]:
-    """A scheduler over all stages, for as long as the block lasts."""
-    worker = WorkerIdentity()
-    gate = HostGate(database, settings, worker_id=worker.id)
-    listen = settings.listen_database_url
-    wakeups = Wakeups(database, async_url(listen) if listen else None)
-    async with Fetcher.from_settings(settings, gate=gate) as fetch:
-        engine = Engine(database, settings, STAGES, wakeups=wakeups, fetch=fetch, worker=worker)
-        scheduler = Scheduler(engine, CHORES)
-        await scheduler.start()
-        try:
-            yield scheduler
-        finally:
-            await scheduler.stop()
-            await wakeups.close()

@@ -52,9 +52,9 @@ class Settings(BaseModel):
     """Environment and `.env` merged: stages read their pace from here by prefix."""
 
     # Database
-    database_url: str = ""
+    database_url: str = Field(default="", repr=False)
     """Any PostgreSQL server from version 15; empty means the embedded one."""
-    listen_database_url: str = ""
+    listen_database_url: str = Field(default="", repr=False)
     """Where to LISTEN when DATABASE_URL leads through a pooler that cannot."""
     scrapersky_data_dir: Path = Field(default_factory=default_data_dir)
     """Where the embedded database lives."""

@@ -8,10 +8,13 @@ import typer
 
 from scrapersky import __version__
 from scrapersky.cli import database
+from scrapersky.cli.demo import demo
+from scrapersky.cli.doctor import doctor
 from scrapersky.cli.failures import guarded
 from scrapersky.cli.output import out
 from scrapersky.cli.scan import scan
 from scrapersky.cli.serve import serve
+from scrapersky.cli.urls import urls
 from scrapersky.cli.worker import worker
 
 app = typer.Typer(
@@ -38,7 +41,7 @@ def _options(
 ) -> None: ...
 
 
-for each in (scan, serve, worker):
+for each in (scan, urls, serve, worker, demo, doctor):
     app.command()(each)
 app.add_typer(database.app, name="db")
 

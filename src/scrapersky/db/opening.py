@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -20,6 +21,7 @@ WATCH_EVERY_SECONDS = 2.0
 
 log = get_logger(__name__)
 
+T = TypeVar("T")
 Say = Callable[[str], None]
 
 
@@ -53,13 +55,32 @@ async def server_url(settings: Settings, *, say: Say | None = None) -> AsyncIter
         yield settings.database_url
         return
     postgres = embedded(settings, say=say)
-    address = await asyncio.to_thread(postgres.acquire)
+    address = await _joined(postgres)
     watching = asyncio.create_task(_revive(postgres, address), name="database watch")
     try:
         yield address.url
     finally:
         watching.cancel()
-        await asyncio.to_thread(postgres.release)
+        await _to_the_end(asyncio.to_thread(postgres.release))
+
+
+async def _joined(postgres: EmbeddedPostgres) -> ServerAddress:
+    """Interrupted while it starts: the thread goes on, so what it took is given back."""
+    try:
+        return await _to_the_end(asyncio.to_thread(postgres.acquire))
+    except asyncio.CancelledError:
+        await _to_the_end(asyncio.to_thread(postgres.release))
+        raise
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """A thread cannot be cancelled, so a cancellation waits until it is done."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 async def _revive(postgres: EmbeddedPostgres, address: ServerAddress) -> None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from scrapersky.db.opening import embedded, open_database
-from scrapersky.db.session import Database
+from scrapersky.db.opening import embedded
 from scrapersky.demo.town import Town
-from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.hosts import HostGate
-from scrapersky.pipeline.scheduler import Scheduler
-from scrapersky.pipeline.wake import Wakeups
-from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.fetch import Fetcher
 from scrapersky.settings import Settings, SettingsSource, load_settings
-from scrapersky.stages import CHORES, STAGES
 
 T = TypeVar("T")
 
@@ -50,34 +41,3 @@ def own_settings(settings: Settings, town: Town) -> Iterator[Settings]:
     finally:
         embedded(ours).destroy()
         shutil.rmtree(folder)
-
-
-@asynccontextmanager
-async def own_database(settings: Settings) -> AsyncIterator[Database]:
-    async with AsyncExitStack() as stack:
-        yield await _unhurried(stack.enter_async_context(open_database(settings)))
-
-
-async def _unhurried(work: Coroutine[Any, Any, T]) -> T:
-    """Interrupted or not, do it to its end: a server half started would be left running."""
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
-
-
-@asynccontextmanager
-async def own_worker(database: Database, settings: Settings) -> AsyncIterator[None]:
-    """Every stage and chore at work in this process, until the block ends."""
-    worker, wakeups = WorkerIdentity(), Wakeups(database)
-    gate = HostGate(database, settings, worker_id=worker.id)
-    async with AsyncExitStack() as stack:
-        fetch = await stack.enter_async_context(Fetcher.from_settings(settings, gate=gate))
-        stack.push_async_callback(wakeups.close)
-        engine = Engine(database, settings, STAGES, wakeups=wakeups, fetch=fetch, worker=worker)
-        scheduler = Scheduler(engine, CHORES)
-        await scheduler.start()
-        stack.push_async_callback(scheduler.stop)
-        yield

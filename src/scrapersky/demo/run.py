@@ -9,17 +9,20 @@ from uuid import UUID
 from rich.console import Console
 
 from scrapersky.accounts.service import system_actor
+from scrapersky.db.opening import open_database
 from scrapersky.db.session import Database
 from scrapersky.demo import report
 from scrapersky.demo.display import display, quiet_logs
 from scrapersky.demo.interruption import cancelled_by_signals
-from scrapersky.demo.place import own_database, own_settings, own_worker
+from scrapersky.demo.place import own_settings
 from scrapersky.demo.results import Result, read_results
 from scrapersky.demo.site import TownSite
 from scrapersky.demo.town import Town
 from scrapersky.demo.watching import watch
+from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import service
+from scrapersky.stages import CHORES, STAGES
 
 
 async def run_demo(settings: Settings, console: Console) -> int:
@@ -48,7 +51,10 @@ async def _scan_town(settings: Settings, console: Console) -> list[Result]:
         report.introduce(console, town.sites)
         with own_settings(settings, town) as ours:
             console.print("Starting a PostgreSQL of its own in a temporary folder.")
-            async with own_database(ours) as database, own_worker(database, ours):
+            async with (
+                open_database(ours) as database,
+                running_scheduler(database, ours, STAGES, CHORES),
+            ):
                 jobs = [await _request(database, ours, site) for site in town.sites]
                 with display(console) as show:
                     await watch(database, jobs, show)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from scrapersky.db.session import Database
+from scrapersky.db.session import Database, async_url
 from scrapersky.errors import NotFound
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
@@ -123,18 +123,29 @@ class Engine:
 
 
 @asynccontextmanager
+async def assembled_engine(
+    database: Database, settings: Settings, stages: Sequence[AnyStage]
+) -> AsyncIterator[Engine]:
+    """An engine with its fetcher and its wake-ups, not started yet."""
+    worker = WorkerIdentity()
+    gate = HostGate(database, settings, worker_id=worker.id)
+    listen = settings.listen_database_url
+    wakeups = Wakeups(database, async_url(listen) if listen else None)
+    async with Fetcher.from_settings(settings, gate=gate) as fetch:
+        try:
+            yield Engine(database, settings, stages, wakeups=wakeups, fetch=fetch, worker=worker)
+        finally:
+            await wakeups.close()
+
+
+@asynccontextmanager
 async def running_engine(
     database: Database, settings: Settings, stages: Sequence[AnyStage]
 ) -> AsyncIterator[Engine]:
-    """An engine with its fetcher and wake-ups, started, and stopped with its rows handed back."""
-    worker = WorkerIdentity()
-    gate = HostGate(database, settings, worker_id=worker.id)
-    wakeups = Wakeups(database)
-    async with Fetcher.from_settings(settings, gate=gate) as fetch:
-        engine = Engine(database, settings, stages, wakeups=wakeups, fetch=fetch, worker=worker)
+    """An engine that beats but does not tick: its user says which rows to work."""
+    async with assembled_engine(database, settings, stages) as engine:
         try:
             await engine.start()
             yield engine
         finally:
             await engine.stop()
-            await wakeups.close()

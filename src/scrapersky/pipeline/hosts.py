@@ -157,6 +157,7 @@ def _refuse_closed(host: Host, now: datetime) -> None:
             f"{host.host} is left alone until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: "
             f"{host.circuit_reason}.",
             until=until,
+            asked=False,
         )
 
 

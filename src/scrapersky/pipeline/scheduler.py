@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,8 +22,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.chores import SWEEP, Chore, take_slot
-from scrapersky.pipeline.engine import Engine
+from scrapersky.pipeline.engine import Engine, assembled_engine
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
+from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
 MISFIRE_GRACE_SECONDS = 60
@@ -191,6 +193,20 @@ class Scheduler:
                 self.engine.runners[event.job_id].poke()
         else:
             log.debug("run executed", job=event.job_id)
+
+
+@asynccontextmanager
+async def running_scheduler(
+    database: Database, settings: Settings, stages: Sequence[AnyStage], chores: Sequence[Chore]
+) -> AsyncIterator[Scheduler]:
+    """A scheduler over these stages, for as long as the block lasts."""
+    async with assembled_engine(database, settings, stages) as engine:
+        scheduler = Scheduler(engine, chores)
+        await scheduler.start()
+        try:
+            yield scheduler
+        finally:
+            await scheduler.stop()
 
 
 class _Expected(logging.Filter):

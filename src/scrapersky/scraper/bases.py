@@ -68,5 +68,6 @@ def _has_www(site: Site, rules: AddressRules) -> bool:
 
 
 def _longest_wait(failures: list[FetchFailed]) -> float | None:
-    waits = [each.seconds_left for each in failures if isinstance(each, HostClosed)]
+    """Only what a host asked for: a host that merely fails must run out of attempts some day."""
+    waits = [each.seconds_left for each in failures if isinstance(each, HostClosed) and each.asked]
     return max(waits, default=None)

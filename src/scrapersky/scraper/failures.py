@@ -58,9 +58,13 @@ class TooManyRedirects(FetchFailed):
 class HostClosed(FetchFailed):
     """The gate keeps us away from this host until then."""
 
-    def __init__(self, reason: str, *, until: datetime, url: str | None = None) -> None:
+    def __init__(
+        self, reason: str, *, until: datetime, asked: bool = True, url: str | None = None
+    ) -> None:
         super().__init__(reason, url=url)
         self.until = until
+        self.asked = asked
+        """The host itself asked for it; otherwise it failed so often that we stay away."""
 
     @property
     def seconds_left(self) -> float:

@@ -85,7 +85,9 @@ class Visit:
             max_decompressed_bytes=self._scan.limits.max_decompressed_bytes,
         )
         async for chunk in answer.chunks():
-            await self._take(stream.feed(chunk))
+            for entries in stream.parts(chunk):
+                await self._take(entries)
+                await asyncio.sleep(0)
             if stream.is_over or self._stopped:
                 break
         if not self._stopped:

@@ -11,7 +11,14 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.errors import Conflict, InvalidInput, NotFound, Rejected, RetryLater
+from scrapersky.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Rejected,
+    RetryLater,
+    ScraperSkyError,
+)
 from scrapersky.models import JOB_WORDS, Job, JobType
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.loop import RunReport, run_job_loop
@@ -60,7 +67,7 @@ class Findings:
     """When the site is looked at again if all goes well, as the settings have it now."""
 
 
-class ScanFailed(Exception):
+class ScanFailed(ScraperSkyError):
     """The site could not be looked at; trying again later may help."""
 
 
@@ -141,7 +148,7 @@ def _refuse_unreachable(event: Event) -> None:
     """A site that could not be looked at is no result."""
     if not isinstance(event, Analysis) or event.outcome is not Outcome.UNREACHABLE:
         return
-    sentence = "; ".join(event.errors) or "The site does not answer."
+    sentence = " ".join(event.errors) or "The site does not answer."
     if event.permanent:
         raise Rejected(sentence)
     if event.retry_after is not None:

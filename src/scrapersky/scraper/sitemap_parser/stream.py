@@ -76,13 +76,14 @@ class SitemapStream:
 
     def feed(self, chunk: bytes) -> list[Entry]:
         """Entries that became complete with these bytes."""
-        if self.error is not None:
-            return []
-        return self._counted(
-            entry
-            for piece in self._gunzip.feed(chunk)
-            for entry in self._take_text(self._decode(piece))
-        )
+        return [entry for part in self.parts(chunk) for entry in part]
+
+    def parts(self, chunk: bytes) -> Iterator[list[Entry]]:
+        """The same in steps, as a small chunk may unpack to much: take a breath in between."""
+        for piece in self._gunzip.feed(chunk):
+            if self.error is not None:
+                return
+            yield self._counted(self._take_text(self._decode(piece)))
 
     def close(self) -> list[Entry]:
         """The entries left at the end; `partial` and `error` are final afterwards."""
