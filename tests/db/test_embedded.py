@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.embedded.binaries import find_binaries
 from scrapersky.db.embedded.layout import Layout, find_layout, resolved, start_lock
-from scrapersky.db.embedded.locks import exclusively
+from scrapersky.db.embedded.locks import exclusively, open_lock, try_exclusive
 from scrapersky.db.embedded.process import find_postmaster
 from scrapersky.db.embedded.sockets import socket_folder
 from scrapersky.errors import DatabaseRefused
@@ -541,6 +541,7 @@ def test_a_data_folder_removed_under_the_server_takes_it_along(empty_dir: Path) 
     server.release()
 
     _until(lambda: not Path(f"/proc/{pid}").exists())
+    assert not socket_folder(layout).exists()
     if layout.home != layout.data_dir:
         shutil.rmtree(layout.home)
 
@@ -557,14 +558,25 @@ def test_a_cluster_in_use_is_not_destroyed(data_dir: Path) -> None:
 
 
 def test_a_destroyed_cluster_leaves_nothing_behind(empty_dir: Path) -> None:
-    with EmbeddedPostgres(empty_dir) as address:
-        layout = _layout(empty_dir)
+    killed = Holder(empty_dir)
+    killed.url()
+    killed.kill()
+    layout = _layout(empty_dir)
+    os.kill(_postmaster(empty_dir), signal.SIGKILL)
+    _until(lambda: _is_free(layout.alive))
 
     EmbeddedPostgres(empty_dir).destroy()
 
     assert list(empty_dir.iterdir()) == []
     assert not layout.cluster.exists()
-    assert not address.socket_dir.exists()
+    assert not socket_folder(layout).exists()
+
+
+def _is_free(lock: Path) -> bool:
+    fd = open_lock(lock)
+    free = try_exclusive(fd)
+    os.close(fd)
+    return free
 
 
 def test_a_forked_child_does_not_stop_its_parents_server(data_dir: Path) -> None:

@@ -9,7 +9,7 @@ from scrapersky.scraper.decoding import PIECE_BYTES, RATIO_FREE_BYTES, Unpacker
 
 
 def unpack(unpacker: Unpacker, data: bytes, *, size: int = 1000) -> list[bytes]:
-    pieces = []
+    pieces: list[bytes] = []
     for start in range(0, len(data), size):
         pieces += unpacker.feed(data[start : start + size])
     unpacker.finish()

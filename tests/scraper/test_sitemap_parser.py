@@ -123,7 +123,7 @@ def test_a_sitemap_in_a_urlset_and_a_url_in_an_index_are_told_apart() -> None:
         (b'{"error": "https://example.com/"}', "neither"),
         (b"\x89PNG\r\n\x1a\n\0\0", "neither"),
         (b"\x1f\x8b broken", "damaged"),
-        (gzip.compress(b"<html><body>404"), "HTML"),
+        (gzip.compress(b"<html><body>404", mtime=0), "HTML"),
         (b"<urlset><url does not close</urlset>", "nothing in it is readable"),
     ],
 )
@@ -431,15 +431,15 @@ def test_a_stream_gives_entries_before_its_end_in_little_memory() -> None:
     stream.feed(head)
     found = 0
     tracemalloc.start()
-    for start in range(0, 100_000, 1000):
+    for start in range(0, 50_000, 1000):
         part = "".join(f"<url><loc>/{n}</loc></url>\n" for n in range(start, start + 1000))
         found += len(stream.feed(part.encode()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert found > 90_000
-    assert peak < 8 * 1024 * 1024
-    assert found + len(stream.close()) == 100_000
+    assert found > 45_000
+    assert peak < 6 * 1024 * 1024
+    assert found + len(stream.close()) == 50_000
 
 
 def test_a_record_that_never_ends_is_dropped_in_bounded_memory() -> None:
@@ -491,9 +491,9 @@ def test_hostile_shapes_take_time_in_proportion_to_their_length(shape: str) -> N
         return process_time() - started
 
     cost(50_000)
-    small, large = cost(150_000), cost(600_000)
+    small, large = cost(40_000), cost(320_000)
 
-    assert large < 16 * max(small, 0.02)
+    assert large < 24 * max(small, 0.02)
 
 
 PIECES = st.sampled_from(
@@ -559,7 +559,7 @@ def test_no_input_crashes_it_and_chunks_do_not_matter(data: bytes, size: int) ->
 
 
 @given(
-    st.text(alphabet="ab/.?#&:@[]%\\\u00e9 ", max_size=12),
+    st.text(alphabet="ab/.?#&:;@[]%\\\u00e9 ", max_size=12),
     st.sampled_from(["", "https://x.example"]),
 )
 @settings(max_examples=400, deadline=None)

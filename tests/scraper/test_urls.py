@@ -6,6 +6,8 @@ import ipaddress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper.urls import Site, clean_url, is_same_site, normalise_site, url_digest
@@ -99,6 +101,19 @@ def test_what_is_no_public_site_is_refused_with_the_reason(text: str, word: str)
         normalise_site(text)
 
     assert word in str(refusal.value)
+
+
+@given(
+    st.text(alphabet=st.one_of(st.characters(), st.sampled_from("a.:/@[]%0x1-_#?\\")), max_size=30)
+)
+@settings(max_examples=600, deadline=None)
+def test_any_text_is_a_site_in_its_normal_form_or_refused(text: str) -> None:
+    try:
+        found = normalise_site(text)
+    except InvalidInput:
+        return
+
+    assert normalise_site(found.key).key == found.key
 
 
 @pytest.mark.parametrize("junk", [None, 7, b"example.com", ["example.com"]])

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli import database
+from scrapersky.cli import api_key, database, dead_letter, job, stage
 from scrapersky.cli.demo import demo
 from scrapersky.cli.doctor import doctor
 from scrapersky.cli.failures import guarded
@@ -43,7 +43,14 @@ def _options(
 
 for each in (scan, urls, serve, worker, demo, doctor):
     app.command()(each)
-app.add_typer(database.app, name="db")
+for name, group in {
+    "db": database.app,
+    "stage": stage.app,
+    "job": job.app,
+    "dead-letter": dead_letter.app,
+    "api-key": api_key.app,
+}.items():
+    app.add_typer(group, name=name)
 
 
 def run_app() -> int:

@@ -61,7 +61,11 @@ def backup(
     file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
 ) -> int:
     """Write everything to a file, in pg_dump's custom format, while others go on working."""
-    return run(_backup(settings_for_people(), file))
+    code = run(_backup(settings_for_people(), file))
+    if code == Exit.OK:
+        size = file.stat().st_size
+        out.print(f"Backed up to {file} ({size:,} bytes).", markup=False, highlight=False)
+    return code
 
 
 async def _backup(settings: Settings, file: Path) -> None:
@@ -70,7 +74,6 @@ async def _backup(settings: Settings, file: Path) -> None:
             await postgres_tools.run_tool(
                 settings, url, "pg_dump", "--format=custom", f"--file={path}"
             )
-    out.print(f"Backed up to {file} ({file.stat().st_size:,} bytes).", highlight=False)
 
 
 @app.command()

@@ -63,6 +63,17 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
     return made
 
 
+def print_table(made: Table) -> None:
+    """Where nobody looks at a screen, lines end with their last word."""
+    if out.is_terminal:
+        out.print(made)
+        return
+    with out.capture() as captured:
+        out.print(made)
+    for line in captured.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")
+
+
 def status(word: str) -> Text:
     return Text(word, style=STATUS_COLOURS.get(word, ""))
 

@@ -52,9 +52,7 @@ async def _scan(settings: Settings, domain: str, max_pages: int | None, as_json:
     return exit_code(ended)
 
 
-async def _request(
-    everything: Opened, domain: str, max_pages: int | None, *, quiet: bool
-) -> Job:
+async def _request(everything: Opened, domain: str, max_pages: int | None, *, quiet: bool) -> Job:
     async with everything.database.transaction() as session:
         job, created = await service.request_scan(
             session, everything.actor, everything.settings, domain, max_pages

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from scrapersky.cli.exits import Exit
-from scrapersky.cli.output import counted, out, print_json, status, table
+from scrapersky.cli.output import counted, out, print_json, print_table, status, table
 from scrapersky.models import JOB_WORDS, Job, SitemapFile
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Outcome, SitemapType
@@ -52,7 +52,7 @@ def print_ended_as_json(ended: Ended) -> None:
 
 def print_ended(ended: Ended) -> None:
     if ended.files:
-        out.print(_files(ended.files))
+        print_table(_files(ended.files))
         out.print()
     for sentence in _sentences(ended):
         out.print(sentence, soft_wrap=True, highlight=False)

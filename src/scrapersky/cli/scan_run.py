@@ -129,7 +129,7 @@ class ScanRun:
     async def _claim_is_over(self) -> None:
         """A claim under way when we are interrupted must be seen by the engine to be undone."""
         held = self.engine.runner(SITEMAP_STAGE).held
-        while self._is_working() and not held:
+        while self._is_working() and not held:  # noqa: ASYNC110 (there is no event for it)
             await asyncio.sleep(0.01)
 
     async def _look(self) -> Sight:

@@ -91,8 +91,7 @@ async def _revive(postgres: EmbeddedPostgres, address: ServerAddress) -> None:
             continue
         log.warning("the embedded database is gone; starting it again")
         try:
-            await asyncio.to_thread(postgres.acquire)
-            await asyncio.to_thread(postgres.release)
+            await asyncio.to_thread(postgres.revive)
         except DatabaseRefused as error:
             log.error("the embedded database could not be started again", error=str(error))
 

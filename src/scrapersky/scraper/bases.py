@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scrapersky.scraper.addresses import DEFAULT_PORTS, AddressRules, parse_ip
+from scrapersky.scraper.addresses import AddressRules, parse_ip
 from scrapersky.scraper.failures import Blocked, DoesNotResolve, FetchFailed, HostClosed
 from scrapersky.scraper.responses import Fetches, Response
 from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
@@ -55,9 +55,7 @@ def candidates(site: Site, rules: AddressRules) -> Iterator[str]:
 
 
 def _schemes(site: Site) -> tuple[str, ...]:
-    if site.scheme == "http" or (site.scheme is None and site.port == DEFAULT_PORTS["http"]):
-        return ("http", "https")
-    return ("https", "http")
+    return ("http", "https") if site.scheme == "http" else ("https", "http")
 
 
 def _has_www(site: Site, rules: AddressRules) -> bool:

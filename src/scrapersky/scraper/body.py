@@ -28,6 +28,8 @@ class Body:
         self.truncated: str | None = None
         self.error: ErrorKind | None = None
         """What the host did wrong after its headers."""
+        self.hit_limit = False
+        """It was we who cut it."""
         self.network_bytes = 0
         self._deadline = deadline
         self._max_unpacked_bytes = limits.max_decompressed_bytes
@@ -64,6 +66,7 @@ class Body:
         if decoder is not None:
             decoder.finish()
             self.truncated = self.truncated or decoder.problem
+            self.hit_limit = self.hit_limit or decoder.hit_limit
 
     async def _raw(self) -> AsyncIterator[bytes]:
         """The bytes from the network, up to the limit."""
@@ -75,6 +78,7 @@ class Body:
             if data:
                 yield data
             if cut:
+                self.hit_limit = True
                 self.truncated = f"It is larger than {self.max_bytes} bytes; the rest was not read."
                 return
         self._ended = True

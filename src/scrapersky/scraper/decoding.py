@@ -20,6 +20,7 @@ class Unpacker:
 
     def __init__(self, *, max_bytes: int, wbits: int = 47) -> None:
         self.problem: str | None = None
+        self.hit_limit = False
         self._max_bytes = max_bytes
         self._wbits = wbits
         self._stream = zlib.decompressobj(wbits)
@@ -60,8 +61,10 @@ class Unpacker:
     def _check_limits(self) -> None:
         if self._bytes_out > self._max_bytes:
             self._stop(f"It unpacks to more than {self._max_bytes} bytes.")
+            self.hit_limit = True
         elif self._bytes_out > max(RATIO_FREE_BYTES, MAX_RATIO * self._bytes_in):
             self._stop(f"It unpacks to more than {MAX_RATIO} times its size.")
+            self.hit_limit = True
 
     def _stop(self, problem: str) -> None:
         self.problem = problem

@@ -73,6 +73,11 @@ class StreamedResponse:
         return self._body.truncated
 
     @property
+    def hit_limit(self) -> bool:
+        """The body was cut by a limit of ours."""
+        return self._body.hit_limit
+
+    @property
     def network_bytes(self) -> int:
         return self._body.network_bytes
 

@@ -54,10 +54,6 @@ class Site:
     scheme: str | None = None
     """Only when the person gave one."""
 
-    @property
-    def netloc(self) -> str:
-        return self.key
-
 
 def normalise_site(
     text: str,

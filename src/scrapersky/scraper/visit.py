@@ -113,7 +113,10 @@ class Visit:
         if self._waiting and not self._stopped:
             await self._hand_over(self._waiting)
         await self._tell_found()
-        await self._tell_done(self._stopped or stream.partial or answer.truncated)
+        problem = self._stopped or answer.truncated or stream.partial
+        if answer.hit_limit or stream.hit_limit:
+            self._scan.truncate(f"{self._target.url}: {problem}")
+        await self._tell_done(problem)
 
     async def _hand_over(self, entries: list[Entry]) -> None:
         """Queue the children, keep the site's own pages and tell them, up to the limit."""

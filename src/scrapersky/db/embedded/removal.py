@@ -11,7 +11,7 @@ from scrapersky.db.embedded.layout import POINTER, RECORD, Layout, find_layout, 
 from scrapersky.db.embedded.locks import Reference, open_lock, try_exclusive
 from scrapersky.db.embedded.logfile import older_log
 from scrapersky.db.embedded.process import find_postmaster
-from scrapersky.db.embedded.sockets import remove_socket_folder
+from scrapersky.db.embedded.sockets import clear_sockets, remove_socket_folder, socket_folder
 from scrapersky.errors import DatabaseRefused
 
 
@@ -56,4 +56,5 @@ def _remove(layout: Layout) -> None:
         (layout.data_dir / POINTER).unlink()
     for left in (layout.log, older_log(layout.log), layout.holders, layout.alive):
         left.unlink(missing_ok=True)
+    clear_sockets(socket_folder(layout))
     remove_socket_folder(layout)

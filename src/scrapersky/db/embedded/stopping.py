@@ -9,6 +9,7 @@ from scrapersky.db.embedded.layout import Layout
 from scrapersky.db.embedded.locks import POLL_SECONDS
 from scrapersky.db.embedded.narration import Narrator
 from scrapersky.db.embedded.process import Process
+from scrapersky.db.embedded.sockets import clear_sockets, socket_folder
 from scrapersky.logging import get_logger
 
 FAST_STOP_SECONDS = 60.0
@@ -27,6 +28,8 @@ def stop(layout: Layout, postmaster: Process, narrator: Narrator) -> None:
         if not _has_ended(postmaster, IMMEDIATE_STOP_SECONDS, narrator):
             log.error("postgres does not stop", pid=postmaster.pid)
             return
+    # One that lost its files, or was stopped at once, leaves its socket.
+    clear_sockets(socket_folder(layout))
     log.info("postgres stopped", pid=postmaster.pid, cluster=str(layout.cluster))
 
 

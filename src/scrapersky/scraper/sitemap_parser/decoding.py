@@ -71,6 +71,12 @@ class Gunzip:
         return self._unpacker.problem or self._inner.problem
 
     @property
+    def hit_limit(self) -> bool:
+        if self._unpacker is None or self._inner is None:
+            return False
+        return self._unpacker.hit_limit or self._inner.hit_limit
+
+    @property
     def is_stopped(self) -> bool:
         return self.problem is not None
 

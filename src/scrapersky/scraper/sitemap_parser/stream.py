@@ -65,6 +65,11 @@ class SitemapStream:
         return self._gunzip.is_gzipped
 
     @property
+    def hit_limit(self) -> bool:
+        """It was cut by a limit of ours."""
+        return self._gunzip.hit_limit
+
+    @property
     def dropped(self) -> dict[str, int]:
         """How many entries or values were not kept, by reason."""
         return dict(self._values.dropped)

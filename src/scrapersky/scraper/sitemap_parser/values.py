@@ -14,10 +14,11 @@ MAX_LOC_CHARACTERS = 8_192
 """Four times what the protocol allows; what is longer is not a URL anyone serves."""
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
-# Printable ASCII without space and backslash: nothing to clean or resolve.
+# Printable ASCII without space and backslash, and for a path without `?`, `#` and `;` too:
+# nothing to clean or resolve.
 _HOST = r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[1-9][0-9]{0,3})?"
 _PLAIN_URL = re.compile(rf"{_HOST}(?:/[!-\[\]-~]*)?\Z")
-_PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\[\]-~](?<!/\.))*\Z")
+_PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\"$-:<->@-\[\]-~](?<!/\.))*\Z")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.\-]*:", re.IGNORECASE)
 
 

@@ -1,0 +1,187 @@
+"""A scan from the command line: what it shows, stores and ends with."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import func, select
+
+from scrapersky.cli.app import app
+from scrapersky.cli.failures import guarded
+from scrapersky.db.session import Database
+from scrapersky.models import Domain, Job, SitemapUrl
+from scrapersky.pipeline.tables import Worker
+from tests.cli.conftest import Cli, ended, stopped, until
+from tests.fake_web import FakeWeb, urlset
+
+
+async def jobs(rows: Database) -> Sequence[Job]:
+    async with rows.reading() as session:
+        return (await session.scalars(select(Job))).all()
+
+
+async def test_shows_what_was_found(cli: Cli, rows: Database) -> None:
+    said = await cli("scan", "HTTPS://www.Bakery.example/")
+
+    assert said.code == 0, said
+    assert "standard  robots_txt  ok         2          http://bakery.example/sitemap.xml" in (
+        said.out
+    )
+    assert "1 sitemap, 2 URLs from http://bakery.example" in said.out
+    assert "bakery.example: " in said.err
+    async with rows.reading() as session:
+        assert await session.scalar(select(func.count(SitemapUrl.id))) == 2
+
+
+async def test_json_is_one_document_and_nothing_else(cli: Cli) -> None:
+    said = await cli("scan", "bakery.example", "--max-pages", "1", "--json")
+
+    document = json.loads(said.out)
+    assert document["status"] == "complete"
+    assert document["params"]["max_pages"] == 1
+    assert document["result_data"]["truncated"] is True
+    assert [each["url"] for each in document["sitemaps"]] == ["http://bakery.example/sitemap.xml"]
+    assert (said.code, said.err) == (3, "")
+
+
+async def test_a_sitemap_that_cannot_be_read_makes_it_partial(cli: Cli, web: FakeWeb) -> None:
+    web.host("bakery.example").robots(
+        "Sitemap: http://bakery.example/sitemap.xml\nSitemap: http://bakery.example/broken.xml\n"
+    ).body("/broken.xml", "", status=500)
+
+    said = await cli("scan", "bakery.example")
+
+    assert said.code == 3, said
+    assert "http://bakery.example/broken.xml: It answered 500." in said.out
+
+
+async def test_no_sitemap_is_an_answer(cli: Cli, web: FakeWeb) -> None:
+    web.host("bakery.example").routes.clear()
+
+    said = await cli("scan", "bakery.example")
+
+    assert said.code == 0, said
+    assert "No sitemap found" in said.out
+    assert "It answered 404." in said.out
+
+
+async def test_a_site_that_is_not_there_fails(cli: Cli) -> None:
+    said = await cli("scan", "nowhere.invalid")
+
+    assert said.code == 1, said
+    assert "The scan of nowhere.invalid failed: " in said.out
+
+
+async def test_a_retry_is_waited_for(cli: Cli, web: FakeWeb) -> None:
+    web.host("bakery.example").closes("/").closes("/robots.txt")
+
+    said = await cli("scan", "bakery.example", SITEMAP_SCHEDULER_MAX_ATTEMPTS="2")
+
+    assert said.code == 1, said
+    assert "next try in 1 s, 0:00 (attempt 1 failed: " in said.err
+    assert "(after 2 attempts)" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([""], "The domain is empty"),
+        (["two words"], "contains a space"),
+        (["http://user:secret@bakery.example"], "may not carry a user name or password"),
+        (["10.0.0.1"], "10.0.0.1"),
+        (["localhost"], "localhost"),
+        (["a" * 300 + ".example"], "longer than"),
+        (["javascript:alert(1)"], "Only http and https"),
+        (["bakery.example", "--max-pages", "0"], "greater than or equal to 1"),
+        (["bakery.example", "--max-pages", "-1"], "greater than or equal to 1"),
+        (["bakery.example", "--max-pages", "99999999999"], "less than or equal to 50000000"),
+        (["bakery.example", "--max-pages", "many"], "valid integer"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_opened(
+    arguments: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+
+    code = guarded(lambda: app(["scan", *arguments], standalone_mode=False))
+
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    assert said.err.startswith("Error: ")
+    assert sentence in said.err
+    assert "secret" not in said.err
+
+
+async def test_bad_input_stores_nothing(cli: Cli, rows: Database) -> None:
+    said = await cli("scan", "192.168.1.1")
+
+    assert said.code == 2
+    assert "192.168.1.1" in said.err
+    async with rows.reading() as session:
+        assert await session.scalar(select(func.count(Domain.id))) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_an_interruption_hands_the_row_back(
+    cli: Cli, web: FakeWeb, rows: Database, number: signal.Signals
+) -> None:
+    web.host("bakery.example").hang("/sitemap.xml")
+    scan = await cli.start("scan", "bakery.example")
+    await until(lambda: asked_for(web, "/sitemap.xml"))
+
+    said = await stopped(scan, number)
+
+    [job] = await jobs(rows)
+    assert (job.status, job.attempts, job.worker_id) == ("pending", 0, None)
+    assert said.code == 130
+    assert "was handed back" in said.err
+    assert said.out == ""
+
+
+async def test_two_scans_of_one_site_share_a_job(cli: Cli, web: FakeWeb, rows: Database) -> None:
+    bakery = web.host("bakery.example")
+    bakery.drip("/sitemap.xml", urlset("http://bakery.example/").encode(), every_seconds=0.02)
+    first = await cli.start("scan", "bakery.example")
+    await until(lambda: asked_for(web, "/sitemap.xml"))
+
+    second = await cli.start("scan", "bakery.example", "--json")
+
+    assert (await ended(first)).code == 0
+    watched = await ended(second)
+    [job] = await jobs(rows)
+    assert json.loads(watched.out)["job_id"] == str(job.id)
+    assert bakery.count("/sitemap.xml") == 1
+
+
+async def test_what_a_killed_process_left_is_taken_over_by_who_watches(
+    cli: Cli, web: FakeWeb, rows: Database
+) -> None:
+    bakery = web.host("bakery.example")
+    bakery.hang("/sitemap.xml")
+    killed = await cli.start("scan", "bakery.example")
+    await until(lambda: asked_for(web, "/sitemap.xml"))
+    watching = await cli.start("scan", "bakery.example", "--json")
+    await until(lambda: two_workers(rows))
+    bakery.xml("/sitemap.xml", urlset("http://bakery.example/"))
+
+    killed.kill()
+
+    document = json.loads((await ended(watching)).out)
+    assert (document["status"], document["attempts"]) == ("complete", 2)
+
+
+async def asked_for(web: FakeWeb, path: str) -> bool:
+    return path in web.host("bakery.example").paths
+
+
+async def two_workers(rows: Database) -> bool:
+    async with rows.reading() as session:
+        return await session.scalar(select(func.count(Worker.id))) == 2

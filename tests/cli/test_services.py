@@ -1,0 +1,136 @@
+"""`serve` and `worker`: from their start to handing back what they held."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from asyncio.subprocess import Process
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from scrapersky.db.session import Database
+from scrapersky.models import Actor, Job
+from scrapersky.pipeline.tables import Worker
+from scrapersky.sitemaps.service import request_scan
+from tests.cli.conftest import Cli, ended, stopped, until
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
+
+
+async def address(serving: Process) -> str:
+    """Where it says that it listens."""
+    assert serving.stdout is not None
+    async with asyncio.timeout(30):
+        line = (await serving.stdout.readline()).decode()
+    assert "listens on" in line, line
+    return line.split("listens on ")[1].split(",")[0]
+
+
+async def test_serve_answers_and_stops(cli: Cli, rows: Database) -> None:
+    serving = await cli.start("serve", "--port", "0")
+
+    async with httpx.AsyncClient(base_url=await address(serving)) as client:
+        assert (await client.get("/health")).json()["status"] == "alive"
+        assert (await client.get("/health/ready")).json()["status"] == "ready"
+
+    said = await stopped(serving)
+    assert said.code == 0, said
+    assert "Open: " in said.out
+    async with rows.reading() as session:
+        assert (await session.scalars(select(Worker))).all() == []
+
+
+async def test_serve_hands_back_what_it_works_on(cli: Cli, web: FakeWeb, rows: Database) -> None:
+    web.host("bakery.example").hang("/sitemap.xml")
+    serving = await cli.start("serve", "--port", "0", SHUTDOWN_GRACE_SECONDS="0.1")
+    async with httpx.AsyncClient(base_url=await address(serving)) as client:
+        await client.post("/api/v3/sitemap/scan", json={"base_url": "bakery.example"})
+        await until(lambda: asked_for(web, "/sitemap.xml"))
+
+    assert (await stopped(serving)).code == 0
+
+    async with rows.reading() as session:
+        job = (await session.scalars(select(Job))).one()
+    assert (job.status, job.attempts) == ("pending", 0)
+
+
+async def test_serve_does_not_listen_openly_for_others(cli: Cli) -> None:
+    said = await cli("serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+
+    assert said.code == 2
+    assert "AUTH_MODE=required" in said.err
+
+
+async def test_serve_listens_for_others_when_keys_are_needed(cli: Cli) -> None:
+    serving = await cli.start("serve", "--host", "0.0.0.0", "--port", "0", AUTH_MODE="required")
+    port = (await address(serving)).rsplit(":", 1)[1]
+
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        assert (await client.get("/health")).status_code == 200
+        assert (await client.get("/api/v3/jobs")).status_code == 401
+
+    assert (await stopped(serving, signal.SIGINT)).code == 0
+
+
+async def test_serve_refuses_a_port_in_use(cli: Cli) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        said = await cli("serve", "--port", str(port))
+
+    assert said.code == 1
+    assert f"Port {port} on 127.0.0.1 is in use" in said.err
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+async def test_a_database_that_is_behind_is_refused(cli: Cli, empty_url: str, command: str) -> None:
+    said = await cli(command, DATABASE_URL=empty_url)
+
+    assert said.code == 1
+    assert "run `scrapersky db upgrade`, then start again." in said.err
+
+
+async def test_a_worker_takes_what_another_process_enqueued(
+    cli: Cli, url: str, web: FakeWeb, rows: Database, actor: Actor
+) -> None:
+    working = await cli.start("worker", "--stage", "process_pending_jobs", LOG_FORMAT="json")
+    settings = make_settings(url, **{key.lower(): value for key, value in web.environ.items()})
+    async with rows.transaction() as session:
+        job, _ = await request_scan(session, actor, settings, "bakery.example", None)
+
+    async def is_complete() -> bool:
+        async with rows.reading() as session:
+            return (await session.get_one(Job, job.id)).status == "complete"
+
+    await until(is_complete)
+
+    said = await stopped(working)
+    assert said.code == 0, said
+    assert '"stages": ["process_pending_sitemaps"]' in said.err
+
+
+async def test_a_scan_beside_a_worker_lets_it_work(cli: Cli, web: FakeWeb, rows: Database) -> None:
+    """The scan's own claim fails, because the stage's rows are the worker's before it looks."""
+    bakery = web.host("bakery.example")
+    bakery.hang("/sitemap.xml")
+    held = await cli.start("worker")
+    scan = await cli.start("scan", "bakery.example")
+    await until(lambda: asked_for(web, "/sitemap.xml"))
+
+    async with rows.reading() as session:
+        job = (await session.scalars(select(Job))).one()
+        workers = (await session.scalars(select(Worker).order_by(Worker.started_at))).all()
+    assert job.worker_id in {each.id for each in workers}
+    scan.send_signal(signal.SIGINT)
+
+    assert (await ended(scan)).code == 130
+    assert (await stopped(held)).code == 0
+
+
+async def asked_for(web: FakeWeb, path: str) -> bool:
+    return path in web.host("bakery.example").paths

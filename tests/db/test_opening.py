@@ -1,0 +1,69 @@
+"""Opening the embedded database: interrupted, killed, or out of reach."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from scrapersky.db.embedded.process import find_postmaster
+from scrapersky.db.opening import embedded, open_database
+from scrapersky.errors import DatabaseRefused
+from scrapersky.settings import Settings, SettingsSource, load_settings
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Settings]:
+    """Settings for an embedded database of the test's own."""
+    settings = load_settings(
+        SettingsSource(environ={}, env_file=None), scrapersky_data_dir=tmp_path / "data"
+    )
+    yield settings
+    embedded(settings).destroy()
+
+
+async def test_an_interruption_while_it_starts_leaves_no_server_behind(own: Settings) -> None:
+    async def use() -> None:
+        async with open_database(own):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(use())
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    # It can be destroyed only when nobody holds it and it does not run.
+    embedded(own).destroy()
+
+
+async def test_a_server_that_was_killed_is_started_again(own: Settings) -> None:
+    async with open_database(own) as database:
+        async with database.reading() as session:
+            data = await session.scalar(text("SHOW data_directory"))
+        postmaster = find_postmaster(Path(str(data)))
+        assert postmaster is not None
+        os.kill(postmaster.pid, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    async with database.reading() as session:
+                        assert await session.scalar(text("SELECT count(*) FROM users")) == 1
+                    break
+                except Exception:
+                    await asyncio.sleep(0.2)
+
+
+async def test_a_server_out_of_reach_is_said_so_without_the_password() -> None:
+    settings = load_settings(
+        SettingsSource(environ={}, env_file=None),
+        database_url="postgresql://someone:canary@127.0.0.1:1/db",
+    )
+    with pytest.raises(DatabaseRefused, match="does not let us in") as refused:
+        async with open_database(settings):
+            pass
+    assert "canary" not in str(refused.value)

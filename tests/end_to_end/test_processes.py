@@ -1,0 +1,155 @@
+"""An API and workers as real processes: woken, killed, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from tests.app import ended, scan
+from tests.fake_web import FakeWeb, urlset
+from tests.processes import HASTY, api, running
+
+from scrapersky.db.session import Database
+from scrapersky.models import Job, SitemapUrl
+from scrapersky.pipeline.tables import StageEvent, Worker
+
+NO_TICKS = {
+    "SITEMAP_SCHEDULER_INTERVAL_MINUTES": "600",
+    "DOMAIN_SITEMAP_SCHEDULER_INTERVAL_MINUTES": "600",
+}
+"""So that only a wake-up can start anything."""
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[FakeWeb]:
+    async with FakeWeb() as made:
+        host = made.host("bakery.example")
+        host.xml("/sitemap.xml", urlset(*(f"http://bakery.example/{n}" for n in range(50))))
+        yield made
+
+
+def environ(url: str, web: FakeWeb, **more: str) -> dict[str, str]:
+    return {**HASTY, **web.environ, "DATABASE_URL": url, **more}
+
+
+async def until(condition: Any, seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.02)
+
+
+async def job_of(database: Database, job_id: str) -> Job:
+    async with database.reading() as session:
+        return await session.get_one(Job, job_id)
+
+
+async def count(database: Database, model: Any) -> int:
+    async with database.reading() as session:
+        return int(await session.scalar(select(func.count()).select_from(model)) or 0)
+
+
+async def test_a_post_wakes_the_scheduler_of_the_same_process(
+    url: str, web: FakeWeb, tmp_path: Path
+) -> None:
+    async with api(environ(url, web, **NO_TICKS), tmp_path / "api.log") as client:
+        job = await ended(client, (await scan(client, "bakery.example"))["job_id"])
+    assert (job["status"], job["result_data"]["urls"]) == ("complete", 50)
+
+
+async def test_a_post_wakes_a_worker_in_another_process(
+    url: str, web: FakeWeb, tmp_path: Path, database: Database
+) -> None:
+    ours = environ(url, web, **NO_TICKS)
+    async with (
+        running("worker", environ=ours, log=tmp_path / "worker.log"),
+        api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client,
+    ):
+        await until(lambda: _ticked(database))
+        job = await ended(client, (await scan(client, "bakery.example"))["job_id"])
+    assert job["status"] == "complete"
+
+
+async def _ticked(database: Database) -> bool:
+    """A worker that has had its first look: from now on only a wake-up makes it look again."""
+    async with database.reading() as session:
+        workers = (await session.scalars(select(Worker))).all()
+        return any(stage.get("last_tick") for worker in workers for stage in worker.stages.values())
+
+
+async def test_a_worker_killed_in_the_middle_loses_nothing_and_the_next_one_takes_over_at_once(
+    url: str, web: FakeWeb, tmp_path: Path, database: Database
+) -> None:
+    host = web.host("slow.example")
+    body = urlset(*(f"http://slow.example/{n}" for n in range(100))).encode()
+    host.drip("/sitemap.xml", body, every_seconds=0.02, size=100)
+    # Silence alone would take an hour to notice: only the dead process can give it away.
+    ours = environ(url, web, WORKER_DEAD_AFTER_SECONDS="3600")
+    async with api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client:
+        asked = await scan(client, "slow.example")
+        async with running("worker", environ=ours, log=tmp_path / "first.log") as first:
+            await until(lambda: _is(database, asked["job_id"], "processing"))
+            first.send(signal.SIGKILL)
+            await first.ended()
+        left = await job_of(database, asked["job_id"])
+        async with running("worker", environ=ours, log=tmp_path / "second.log"):
+            job = await ended(client, asked["job_id"], seconds=60)
+
+    assert left.status == "processing"
+    assert (job["status"], job["attempts"]) == ("complete", 2)
+    assert await count(database, SitemapUrl) == 100
+
+
+async def _is(database: Database, job_id: str, status: str) -> bool:
+    return (await job_of(database, job_id)).status == status
+
+
+async def test_a_worker_told_to_stop_hands_its_row_back(
+    url: str, web: FakeWeb, tmp_path: Path, database: Database
+) -> None:
+    web.host("slow.example").hang("/robots.txt")
+    ours = environ(url, web)
+    async with api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client:
+        asked = await scan(client, "slow.example")
+        async with running("worker", environ=ours, log=tmp_path / "worker.log") as worker:
+            await until(lambda: _is(database, asked["job_id"], "processing"))
+            worker.send(signal.SIGTERM)
+            code = await worker.ended()
+    job = await job_of(database, asked["job_id"])
+
+    assert code == 0
+    assert (job.status, job.attempts, job.lease_token) == ("pending", 0, None)
+    assert await count(database, Worker) == 0
+
+
+async def test_a_worker_that_was_stopped_past_its_lease_cannot_store_over_the_new_owner(
+    url: str, web: FakeWeb, tmp_path: Path, database: Database
+) -> None:
+    host = web.host("slow.example")
+    body = urlset(*(f"http://slow.example/{n}" for n in range(100))).encode()
+    host.drip("/sitemap.xml", body, every_seconds=0.05, size=100)
+    ours = environ(url, web)
+    async with api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client:
+        asked = await scan(client, "slow.example")
+        async with running("worker", environ=ours, log=tmp_path / "first.log") as frozen:
+            await until(lambda: _is(database, asked["job_id"], "processing"))
+            frozen.send(signal.SIGSTOP)
+            async with running("worker", environ=ours, log=tmp_path / "second.log"):
+                await until(lambda: _attempted(database, asked["job_id"], 2), seconds=30)
+                frozen.send(signal.SIGCONT)
+                job = await ended(client, asked["job_id"], seconds=60)
+
+    async with database.reading() as session:
+        kinds = set(await session.scalars(select(StageEvent.kind)))
+    assert (job["status"], job["attempts"]) == ("complete", 2)
+    assert await count(database, SitemapUrl) == 100
+    assert "rescued" in kinds
+    assert kinds <= {"rescued", "completed", "fenced"}
+
+
+async def _attempted(database: Database, job_id: str, attempts: int) -> bool:
+    return (await job_of(database, job_id)).attempts >= attempts
