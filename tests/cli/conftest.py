@@ -11,13 +11,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import text
 
+from scrapersky.accounts.service import system_actor
+from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
+from scrapersky.pipeline.wake import Wakeups
+from scrapersky.sitemaps.service import request_scan
+from tests.conftest import database_url
 from tests.fake_web import FakeWeb, urlset
 
 PROMPTLY_SECONDS = 30.0
+
+Enqueue = Callable[[str], Awaitable[UUID]]
 
 
 @dataclass(frozen=True)
@@ -107,3 +116,32 @@ async def rows(url: str) -> AsyncIterator[Database]:
     made = Database(url, pool_size=2)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def enqueue(url: str, web: FakeWeb, rows: Database) -> AsyncIterator[Enqueue]:
+    """Ask for a scan from this process, as the API would."""
+    settings = web.settings(database_url=url)
+    wakeups = Wakeups(rows)
+
+    async def ask(domain: str) -> UUID:
+        async with rows.transaction() as session:
+            actor = await system_actor(session, settings)
+            job, _ = await request_scan(session, actor, settings, domain, None)
+        return job.id
+
+    yield ask
+    await wakeups.close()
+
+
+@pytest.fixture
+async def empty_url(server: ServerAddress) -> AsyncIterator[str]:
+    """A database without any tables."""
+    name = f"t_{uuid4().hex}"
+    admin = Database(server.url, pool_size=2)
+    async with admin.engine.connect() as connection:
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
+        await connection.execute(text(f"CREATE DATABASE {name}"))
+        yield database_url(server, name)
+        await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    await admin.close()

@@ -6,18 +6,17 @@ import asyncio
 import signal
 import socket
 from asyncio.subprocess import Process
+from uuid import UUID
 
 import httpx
 import pytest
 from sqlalchemy import select
 
 from scrapersky.db.session import Database
-from scrapersky.models import Actor, Job
+from scrapersky.models import Job
 from scrapersky.pipeline.tables import Worker
-from scrapersky.sitemaps.service import request_scan
-from tests.cli.conftest import Cli, ended, stopped, until
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb
+from tests.cli.conftest import Cli, Enqueue, stopped, until
+from tests.fake_web import FakeWeb, urlset
 
 
 async def address(serving: Process) -> str:
@@ -58,7 +57,7 @@ async def test_serve_hands_back_what_it_works_on(cli: Cli, web: FakeWeb, rows: D
 
 
 async def test_serve_does_not_listen_openly_for_others(cli: Cli) -> None:
-    said = await cli("serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+    said = await cli("serve", "--host", "0.0.0.0", "--port", "0")
 
     assert said.code == 2
     assert "AUTH_MODE=required" in said.err
@@ -96,40 +95,39 @@ async def test_a_database_that_is_behind_is_refused(cli: Cli, empty_url: str, co
 
 
 async def test_a_worker_takes_what_another_process_enqueued(
-    cli: Cli, url: str, web: FakeWeb, rows: Database, actor: Actor
+    cli: Cli, rows: Database, enqueue: Enqueue
 ) -> None:
     working = await cli.start("worker", "--stage", "process_pending_jobs", LOG_FORMAT="json")
-    settings = make_settings(url, **{key.lower(): value for key, value in web.environ.items()})
-    async with rows.transaction() as session:
-        job, _ = await request_scan(session, actor, settings, "bakery.example", None)
 
-    async def is_complete() -> bool:
-        async with rows.reading() as session:
-            return (await session.get_one(Job, job.id)).status == "complete"
+    job_id = await enqueue("bakery.example")
 
-    await until(is_complete)
-
+    await until(lambda: is_complete(rows, job_id))
     said = await stopped(working)
     assert said.code == 0, said
     assert '"stages": ["process_pending_sitemaps"]' in said.err
 
 
-async def test_a_scan_beside_a_worker_lets_it_work(cli: Cli, web: FakeWeb, rows: Database) -> None:
-    """The scan's own claim fails, because the stage's rows are the worker's before it looks."""
+async def test_a_scan_watches_the_worker_that_holds_its_job(
+    cli: Cli, web: FakeWeb, rows: Database, enqueue: Enqueue
+) -> None:
     bakery = web.host("bakery.example")
-    bakery.hang("/sitemap.xml")
-    held = await cli.start("worker")
-    scan = await cli.start("scan", "bakery.example")
+    bakery.drip("/sitemap.xml", urlset("http://bakery.example/").encode(), every_seconds=0.02)
+    working = await cli.start("worker")
+    job_id = await enqueue("bakery.example")
     await until(lambda: asked_for(web, "/sitemap.xml"))
 
-    async with rows.reading() as session:
-        job = (await session.scalars(select(Job))).one()
-        workers = (await session.scalars(select(Worker).order_by(Worker.started_at))).all()
-    assert job.worker_id in {each.id for each in workers}
-    scan.send_signal(signal.SIGINT)
+    said = await cli("scan", "bakery.example")
 
-    assert (await ended(scan)).code == 130
-    assert (await stopped(held)).code == 0
+    assert said.code == 0, said
+    assert f"Job {job_id} is scanning bakery.example already" in said.err
+    assert "1 sitemap, 1 URL" in said.out
+    assert bakery.count("/sitemap.xml") == 1
+    assert (await stopped(working)).code == 0
+
+
+async def is_complete(rows: Database, job_id: UUID) -> bool:
+    async with rows.reading() as session:
+        return (await session.get_one(Job, job_id)).status == "complete"
 
 
 async def asked_for(web: FakeWeb, path: str) -> bool:

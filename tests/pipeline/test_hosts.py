@@ -12,9 +12,10 @@ from sqlalchemy import func, select, update
 from tests.conftest import make_settings
 
 from scrapersky.db.session import Database
-from scrapersky.pipeline.chores import sweep
-from scrapersky.pipeline.hosts import FAILURES_TO_OPEN, HostGate
+from scrapersky.pipeline import workers
+from scrapersky.pipeline.hosts import FAILURES_TO_OPEN, HostGate, free_lost_slots
 from scrapersky.pipeline.tables import Host, HostSlot
+from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.failures import HostClosed
 from scrapersky.scraper.politeness import HostOutcome
 
@@ -66,9 +67,27 @@ async def test_a_slot_whose_process_was_killed_does_not_count_for_ever(
 
     async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
         pass
-    await sweep(database, make_settings(url))
+    async with database.transaction() as session:
+        await free_lost_slots(session, dead_after=timedelta(seconds=15))
     async with database.reading() as session:
         assert await session.scalar(select(func.count()).select_from(HostSlot)) == 0
+
+
+async def test_a_dead_workers_slots_are_free_as_soon_as_it_is_known_to_be_dead(
+    database: Database, url: str
+) -> None:
+    identity = WorkerIdentity()
+    async with database.transaction() as session:
+        await workers.beat(session, identity)
+        for worker_id in (identity.id, uuid4()):
+            later = func.now() + timedelta(hours=1)
+            session.add(HostSlot(host=HOST, worker_id=worker_id, expires_at=later))
+    async with database.transaction() as session:
+        await free_lost_slots(session, dead_after=timedelta(seconds=15))
+    async with database.reading() as session:
+        left = (await session.scalars(select(HostSlot.worker_id))).all()
+
+    assert left == [identity.id]
 
 
 async def test_retry_after_moves_the_whole_host(database: Database, url: str) -> None:

@@ -12,7 +12,6 @@ from sqlalchemy import delete, func
 from sqlalchemy.dialects.postgresql import insert
 
 from scrapersky.db.session import Database
-from scrapersky.pipeline.hosts import forget_expired_slots
 from scrapersky.pipeline.tables import ScheduleRun
 from scrapersky.pipeline.workers import forget_silent
 from scrapersky.settings import Settings
@@ -44,12 +43,11 @@ async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) ->
 
 
 async def sweep(database: Database, settings: Settings) -> None:
-    """Delete the engine's own leftovers: old slots, expired host slots, long-dead workers."""
+    """Delete the engine's own leftovers: old slots and long-dead workers."""
     dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
     async with database.transaction() as session:
         yesterday = func.now() - timedelta(days=1)
         await session.execute(delete(ScheduleRun).where(ScheduleRun.started_at < yesterday))
-        await forget_expired_slots(session)
         await forget_silent(session, dead_after=dead_after)
 
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import and_, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.tables import Host, HostSlot
+from scrapersky.pipeline.tables import Host, HostSlot, Worker
 from scrapersky.scraper.failures import HostClosed
 from scrapersky.scraper.politeness import HostOutcome
 from scrapersky.settings import Settings
@@ -192,5 +192,10 @@ def _describe(outcome: HostOutcome) -> str:
     return f"status {outcome.status}" if outcome.status else f"error {outcome.error}"
 
 
-async def forget_expired_slots(session: AsyncSession) -> None:
-    await session.execute(delete(HostSlot).where(HostSlot.expires_at < func.now()))
+async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
+    """Slots of requests that nobody waits for any more: expired, or their worker is dead."""
+    alive = exists().where(
+        Worker.id == HostSlot.worker_id, Worker.beat_at > func.now() - dead_after
+    )
+    orphaned = and_(HostSlot.worker_id.is_not(None), ~alive)
+    await session.execute(delete(HostSlot).where(or_(HostSlot.expires_at < func.now(), orphaned)))

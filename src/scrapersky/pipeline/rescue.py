@@ -9,6 +9,7 @@ from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.hosts import free_lost_slots
 from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
 from scrapersky.pipeline.settle import bury_the_dead, record
 from scrapersky.pipeline.stage import AnyStage
@@ -39,6 +40,7 @@ class Rescuer:
         """All rows that are lost right now; a dead process of this machine is noticed at once."""
         async with self._database.transaction() as session:
             await bury_dead_neighbours(session)
+            await free_lost_slots(session, dead_after=self._dead_after)
         return sum([await self._rescue_stage(claims, rule) for claims, rule in self._queues])
 
     async def _rescue_stage(self, claims: Claims, rule: RetryRule) -> int:

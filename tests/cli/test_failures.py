@@ -1,0 +1,71 @@
+"""Whatever goes wrong becomes one sentence and an exit code."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from scrapersky.cli.app import app
+from scrapersky.cli.failures import guarded
+from scrapersky.errors import Conflict, InvalidInput, SettingsError
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidInput("It does not fit."), 2),
+        (SettingsError("X cannot be 1."), 2),
+        (Conflict("Not now."), 1),
+        (KeyboardInterrupt(), 130),
+        (typer.Abort(), 130),
+        (BrokenPipeError(), 0),
+        (ZeroDivisionError("first line\nsecond line"), 1),
+    ],
+)
+def test_every_error_has_its_code(
+    error: BaseException, code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    assert guarded(fail) == code
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_unexpected_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("first line\nwith a secret")
+
+    guarded(fail)
+
+    said = capsys.readouterr().err
+    assert said == (
+        "Error: Something went wrong that should not (ZeroDivisionError: first line); "
+        "run with LOG_LEVEL=debug for the traceback.\n"
+    )
+
+
+def test_who_wants_the_traceback_gets_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    guarded(fail)
+
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["scan", "-h"], ["db", "--help"], ["--version"]])
+def test_help_and_version_are_no_failures(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(lambda: app(arguments, standalone_mode=False)) == 0
+    assert "scrapersky" in capsys.readouterr().out
+
+
+def test_a_typing_error_is_met_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(lambda: app(["scam"], standalone_mode=False)) == 2
+    assert "Did you mean 'scan'?" in capsys.readouterr().err
