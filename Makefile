@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock bench-queue clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ check: dev ## lint, types and import rules only
 fix: dev ## format, and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: dev ## make docs/reference and .env.example anew from the program
+	$(BIN)/python scripts/make_reference.py
 
 lock: ## pin the dependencies anew (needs uv on PATH)
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build pyproject.toml -o requirements.lock
