@@ -101,11 +101,11 @@ class Ours:
             await session.execute(insert(NoopRow), [{"id": uuid7()} for _ in range(count)])
 
     async def enqueue_one(self) -> str:
+        row_id = uuid7()
         async with self._database.transaction() as session:
-            row = NoopRow(id=uuid7())
-            session.add(row)
+            await session.execute(insert(NoopRow).values(id=row_id))
             wake_after_commit(session, self._stage.name)
-        return str(row.id)
+        return str(row_id)
 
     async def drain(self, count: int) -> None:
         async with self._engine(self._stage) as engine:

@@ -256,6 +256,45 @@ async def test_a_live_worker_keeps_its_rows(bench: Bench) -> None:
     assert await bench.rescue() == 0
 
 
+async def test_a_claim_whose_answer_was_lost_is_found_again_by_its_own_worker(
+    bench: Bench,
+) -> None:
+    (row_id,) = await bench.make_due()
+    runner = await bench.runner()
+    await runner.claim(1)  # and the connection broke before we heard of it
+    rescuer = Rescuer(bench.database, bench.settings, [bench.stage], runner.worker)
+    too_early = await rescuer.rescue_strays(runner)
+    await asyncio.sleep(bench.settings.worker_dead_after_seconds + 0.1)
+
+    assert too_early == 0
+    assert await rescuer.rescue_strays(runner) == 1
+    assert (await bench.state(row_id)).status == bench.stage.words.queued
+
+
+async def test_a_row_that_is_held_is_no_stray(bench: Bench) -> None:
+    await bench.make_due()
+    go_on = asyncio.Event()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        await go_on.wait()
+        return bench.result_for(item)
+
+    runner = await bench.runner(work)
+    runner.free_slots -= 1
+    task = runner.begin((await runner.claim(1))[0])
+    rescuer = Rescuer(
+        bench.database,
+        bench.settings.model_copy(update={"worker_dead_after_seconds": 0}),
+        [bench.stage],
+        runner.worker,
+    )
+    strays = await rescuer.rescue_strays(runner)
+    go_on.set()
+
+    assert strays == 0
+    assert await task is EventKind.COMPLETED
+
+
 async def test_skipped_is_done_with_a_reason(bench: Bench) -> None:
     (row_id,) = await bench.make_due()
     await run_job_loop(await bench.runner(failing(lambda: Skipped("Nothing to do."))))
@@ -334,7 +373,8 @@ async def test_work_of_a_row_that_was_taken_away_is_cancelled(bench: Bench) -> N
     await bench.expire_leases()
     await bench.rescue()
 
-    assert await runner.drop_disowned() == 1
+    async with bench.database.reading() as session:
+        assert await runner.drop_disowned(session) == 1
     assert await task is EventKind.FENCED
     assert ended.is_set()
 

@@ -7,22 +7,29 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import text
+from aiohttp.web import BaseRequest, Response, StreamResponse
+from sqlalchemy import Select, func, select, text
 
 from scrapersky.accounts.service import system_actor
+from scrapersky.cli.app import app
+from scrapersky.cli.failures import guarded
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
+from scrapersky.logging import configure_logging
+from scrapersky.pipeline.tables import Worker
 from scrapersky.pipeline.wake import Wakeups
+from scrapersky.settings import Settings
 from scrapersky.sitemaps.service import request_scan
 from tests.conftest import database_url
-from tests.fake_web import FakeWeb, urlset
+from tests.fake_web import FakeWeb, Handler, urlset
 
 PROMPTLY_SECONDS = 30.0
 
@@ -93,6 +100,51 @@ async def until(answer: Callable[[], Awaitable[Any]]) -> Any:
     return found
 
 
+async def asked_for(web: FakeWeb, path: str) -> bool:
+    return path in web.host("bakery.example").paths
+
+
+async def two_workers(rows: Database) -> bool:
+    async with rows.reading() as session:
+        return await session.scalar(select(func.count(Worker.id))) == 2
+
+
+def after(event: asyncio.Event) -> Handler:
+    """A sitemap that is answered when the test says so."""
+
+    async def answer(request: BaseRequest) -> StreamResponse:
+        await event.wait()
+        return Response(text=urlset("http://bakery.example/"), content_type="application/xml")
+
+    return answer
+
+
+class Invoke(Protocol):
+    def __call__(self, *arguments: str, **environ: str) -> Said: ...
+
+
+@pytest.fixture
+def invoke(
+    url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Invoke]:
+    """The same in this process, where starting a new one for each command would take long."""
+    for name in [name for name in os.environ if name.lower() in Settings.model_fields]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, **environ: str) -> Said:
+        with monkeypatch.context() as patch:
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            code = guarded(lambda: app([*arguments], prog_name="scrapersky", standalone_mode=False))
+        said = capfd.readouterr()
+        return Said(code, said.out, said.err)
+
+    yield run
+    configure_logging(level="error")
+
+
 @pytest.fixture
 async def web() -> AsyncIterator[FakeWeb]:
     async with FakeWeb() as made:
@@ -145,3 +197,28 @@ async def empty_url(server: ServerAddress) -> AsyncIterator[str]:
         yield database_url(server, name)
         await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     await admin.close()
+
+
+@pytest.fixture
+async def scanned(cli: Cli) -> None:
+    """The bakery's two URLs are stored."""
+    assert (await cli("scan", "bakery.example")).code == 0
+
+
+@pytest.fixture
+async def asked(enqueue: Enqueue) -> UUID:
+    """A job that nobody works."""
+    return await enqueue("bakery.example")
+
+
+def from_database(url: str, statement: Select[Any]) -> list[Any]:
+    """What a test that is no coroutine finds there."""
+
+    async def read() -> list[Any]:
+        database = Database(url, pool_size=2)
+        async with database.reading() as session:
+            found = list(await session.scalars(statement))
+        await database.close()
+        return found
+
+    return asyncio.run(read())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from scrapersky.db.embedded import EmbeddedPostgres
-from tests.cli.conftest import Cli, Enqueue
+from tests.cli.conftest import Invoke
 
 
-async def test_a_healthy_database(cli: Cli) -> None:
-    said = await cli("doctor")
+def test_a_healthy_database(invoke: Invoke) -> None:
+    said = invoke("doctor")
 
     assert said.code == 0, said
     assert "✗" not in said.out
@@ -17,53 +19,52 @@ async def test_a_healthy_database(cli: Cli) -> None:
     assert "All is well." in said.out
 
 
-async def test_rows_that_nobody_works_are_told(cli: Cli, enqueue: Enqueue) -> None:
-    await enqueue("bakery.example")
-
-    said = await cli("doctor")
+@pytest.mark.usefixtures("asked")
+def test_rows_that_nobody_works_are_told(invoke: Invoke) -> None:
+    said = invoke("doctor")
 
     assert said.code == 1
     assert "due and no consumer runs this stage" in said.out
 
 
-async def test_a_database_that_is_behind(cli: Cli, empty_url: str) -> None:
-    said = await cli("doctor", DATABASE_URL=empty_url)
+def test_a_database_that_is_behind(invoke: Invoke, empty_url: str) -> None:
+    said = invoke("doctor", DATABASE_URL=empty_url)
 
     assert said.code == 1
     assert "run `scrapersky db upgrade`" in said.out
 
 
-async def test_a_database_that_does_not_answer(cli: Cli) -> None:
-    said = await cli("doctor", DATABASE_URL="postgresql://me:secret@127.0.0.1:1/none")
+def test_a_database_that_does_not_answer(invoke: Invoke) -> None:
+    said = invoke("doctor", DATABASE_URL="postgresql://me:secret@127.0.0.1:1/none")
 
     assert said.code == 1
     assert "The database at 127.0.0.1:1 does not let us in" in said.out
     assert "secret" not in said.out + said.err
 
 
-async def test_a_setting_that_cannot_be(cli: Cli) -> None:
-    said = await cli("doctor", SITEMAP_SCHEDULER_BATCH_SIZE="many")
+def test_a_setting_that_cannot_be(invoke: Invoke) -> None:
+    said = invoke("doctor", SITEMAP_SCHEDULER_BATCH_SIZE="many")
 
     assert said.code == 1
     assert "SITEMAP_SCHEDULER_BATCH_SIZE cannot be 'many'" in said.out
 
 
-async def test_nothing_is_started_for_it(cli: Cli, tmp_path: Path) -> None:
+def test_nothing_is_started_for_it(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
-    said = await cli("doctor", DATABASE_URL="", SCRAPERSKY_DATA_DIR=str(folder))
+    said = invoke("doctor", DATABASE_URL="", SCRAPERSKY_DATA_DIR=str(folder))
 
     assert said.code == 0, said
     assert "Not running; it starts when it is needed." in said.out
     assert not folder.exists()
 
 
-async def test_a_running_embedded_server_is_looked_at(cli: Cli, tmp_path: Path) -> None:
+def test_a_running_embedded_server_is_looked_at(invoke: Invoke, tmp_path: Path) -> None:
     tmp_path.chmod(0o711)
     postgres = EmbeddedPostgres(tmp_path / "data")
     postgres.acquire()
     try:
-        said = await cli("doctor", DATABASE_URL="", SCRAPERSKY_DATA_DIR=str(tmp_path / "data"))
+        said = invoke("doctor", DATABASE_URL="", SCRAPERSKY_DATA_DIR=str(tmp_path / "data"))
     finally:
         postgres.release()
         postgres.destroy()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import typer
 
-from scrapersky.cli.app import app
 from scrapersky.cli.failures import guarded
 from scrapersky.errors import Conflict, InvalidInput, SettingsError
+from tests.cli.conftest import Invoke
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,15 @@ def test_who_wants_the_traceback_gets_it(
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["scan", "-h"], ["db", "--help"], ["--version"]])
-def test_help_and_version_are_no_failures(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert guarded(lambda: app(arguments, standalone_mode=False)) == 0
-    assert "scrapersky" in capsys.readouterr().out
+def test_help_and_version_are_no_failures(arguments: list[str], invoke: Invoke) -> None:
+    said = invoke(*arguments)
+
+    assert (said.code, said.err) == (0, "")
+    assert "scrapersky" in said.out
 
 
-def test_a_typing_error_is_met_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: app(["scam"], standalone_mode=False)) == 2
-    assert "Did you mean 'scan'?" in capsys.readouterr().err
+def test_a_typing_error_is_met_with_a_suggestion(invoke: Invoke) -> None:
+    said = invoke("scam")
+
+    assert said.code == 2
+    assert "Did you mean 'scan'?" in said.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import Sequence
@@ -9,12 +10,19 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import func, select
 
-from scrapersky.cli.app import app
-from scrapersky.cli.failures import guarded
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, SitemapUrl
-from scrapersky.pipeline.tables import Worker
-from tests.cli.conftest import Cli, ended, stopped, until
+from tests.cli.conftest import (
+    Cli,
+    Invoke,
+    after,
+    asked_for,
+    ended,
+    from_database,
+    stopped,
+    two_workers,
+    until,
+)
 from tests.fake_web import FakeWeb, urlset
 
 
@@ -102,42 +110,24 @@ async def test_a_retry_is_waited_for(cli: Cli, web: FakeWeb) -> None:
         ([], "Missing argument"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_opened(
-    arguments: list[str],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_bad_input_is_refused_and_nothing_stored(
+    arguments: list[str], sentence: str, invoke: Invoke, url: str
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    said = invoke("scan", *arguments)
 
-    code = guarded(lambda: app(["scan", *arguments], standalone_mode=False))
-
-    said = capsys.readouterr()
-    assert code == 2
-    assert said.out == ""
+    assert (said.code, said.out) == (2, "")
     assert said.err.startswith("Error: ")
     assert sentence in said.err
     assert "secret" not in said.err
+    assert from_database(url, select(Domain.id)) == []
 
 
-async def test_bad_input_stores_nothing(cli: Cli, rows: Database) -> None:
-    said = await cli("scan", "192.168.1.1")
-
-    assert said.code == 2
-    assert "192.168.1.1" in said.err
-    async with rows.reading() as session:
-        assert await session.scalar(select(func.count(Domain.id))) == 0
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_an_interruption_hands_the_row_back(
-    cli: Cli, web: FakeWeb, rows: Database, number: signal.Signals
-) -> None:
+async def test_an_interruption_hands_the_row_back(cli: Cli, web: FakeWeb, rows: Database) -> None:
     web.host("bakery.example").hang("/sitemap.xml")
     scan = await cli.start("scan", "bakery.example")
     await until(lambda: asked_for(web, "/sitemap.xml"))
 
-    said = await stopped(scan, number)
+    said = await stopped(scan, signal.SIGINT)
 
     [job] = await jobs(rows)
     assert (job.status, job.attempts, job.worker_id) == ("pending", 0, None)
@@ -147,12 +137,14 @@ async def test_an_interruption_hands_the_row_back(
 
 
 async def test_two_scans_of_one_site_share_a_job(cli: Cli, web: FakeWeb, rows: Database) -> None:
-    bakery = web.host("bakery.example")
-    bakery.drip("/sitemap.xml", urlset("http://bakery.example/").encode(), every_seconds=0.02)
+    bakery, site_goes_on = web.host("bakery.example"), asyncio.Event()
+    bakery.route("/sitemap.xml", after(site_goes_on))
     first = await cli.start("scan", "bakery.example")
     await until(lambda: asked_for(web, "/sitemap.xml"))
 
     second = await cli.start("scan", "bakery.example", "--json")
+    await until(lambda: two_workers(rows))
+    site_goes_on.set()
 
     assert (await ended(first)).code == 0
     watched = await ended(second)
@@ -176,12 +168,3 @@ async def test_what_a_killed_process_left_is_taken_over_by_who_watches(
 
     document = json.loads((await ended(watching)).out)
     assert (document["status"], document["attempts"]) == ("complete", 2)
-
-
-async def asked_for(web: FakeWeb, path: str) -> bool:
-    return path in web.host("bakery.example").paths
-
-
-async def two_workers(rows: Database) -> bool:
-    async with rows.reading() as session:
-        return await session.scalar(select(func.count(Worker.id))) == 2

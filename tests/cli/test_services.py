@@ -15,8 +15,18 @@ from sqlalchemy import select
 from scrapersky.db.session import Database
 from scrapersky.models import Job
 from scrapersky.pipeline.tables import Worker
-from tests.cli.conftest import Cli, Enqueue, stopped, until
-from tests.fake_web import FakeWeb, urlset
+from tests.cli.conftest import (
+    Cli,
+    Enqueue,
+    Invoke,
+    after,
+    asked_for,
+    ended,
+    stopped,
+    two_workers,
+    until,
+)
+from tests.fake_web import FakeWeb
 
 
 async def address(serving: Process) -> str:
@@ -56,8 +66,8 @@ async def test_serve_hands_back_what_it_works_on(cli: Cli, web: FakeWeb, rows: D
     assert (job.status, job.attempts) == ("pending", 0)
 
 
-async def test_serve_does_not_listen_openly_for_others(cli: Cli) -> None:
-    said = await cli("serve", "--host", "0.0.0.0", "--port", "0")
+def test_serve_does_not_listen_openly_for_others(invoke: Invoke) -> None:
+    said = invoke("serve", "--host", "0.0.0.0", "--port", "0")
 
     assert said.code == 2
     assert "AUTH_MODE=required" in said.err
@@ -74,21 +84,21 @@ async def test_serve_listens_for_others_when_keys_are_needed(cli: Cli) -> None:
     assert (await stopped(serving, signal.SIGINT)).code == 0
 
 
-async def test_serve_refuses_a_port_in_use(cli: Cli) -> None:
+def test_serve_refuses_a_port_in_use(invoke: Invoke) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
 
-        said = await cli("serve", "--port", str(port))
+        said = invoke("serve", "--port", str(port))
 
     assert said.code == 1
     assert f"Port {port} on 127.0.0.1 is in use" in said.err
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-async def test_a_database_that_is_behind_is_refused(cli: Cli, empty_url: str, command: str) -> None:
-    said = await cli(command, DATABASE_URL=empty_url)
+def test_a_database_that_is_behind_is_refused(invoke: Invoke, empty_url: str, command: str) -> None:
+    said = invoke(command, DATABASE_URL=empty_url)
 
     assert said.code == 1
     assert "run `scrapersky db upgrade`, then start again." in said.err
@@ -110,14 +120,17 @@ async def test_a_worker_takes_what_another_process_enqueued(
 async def test_a_scan_watches_the_worker_that_holds_its_job(
     cli: Cli, web: FakeWeb, rows: Database, enqueue: Enqueue
 ) -> None:
-    bakery = web.host("bakery.example")
-    bakery.drip("/sitemap.xml", urlset("http://bakery.example/").encode(), every_seconds=0.02)
+    bakery, site_goes_on = web.host("bakery.example"), asyncio.Event()
+    bakery.route("/sitemap.xml", after(site_goes_on))
     working = await cli.start("worker")
     job_id = await enqueue("bakery.example")
     await until(lambda: asked_for(web, "/sitemap.xml"))
 
-    said = await cli("scan", "bakery.example")
+    scan = await cli.start("scan", "bakery.example")
+    await until(lambda: two_workers(rows))
+    site_goes_on.set()
 
+    said = await ended(scan)
     assert said.code == 0, said
     assert f"Job {job_id} is scanning bakery.example already" in said.err
     assert "1 sitemap, 1 URL" in said.out
@@ -128,7 +141,3 @@ async def test_a_scan_watches_the_worker_that_holds_its_job(
 async def is_complete(rows: Database, job_id: UUID) -> bool:
     async with rows.reading() as session:
         return (await session.get_one(Job, job_id)).status == "complete"
-
-
-async def asked_for(web: FakeWeb, path: str) -> bool:
-    return path in web.host("bakery.example").paths

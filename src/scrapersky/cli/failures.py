@@ -21,7 +21,10 @@ def guarded(command: Callable[[], object]) -> int:
         answer = command()
         sys.stdout.flush()
         return answer if isinstance(answer, int) else Exit.OK
-    except BrokenPipeError:
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ):  # Typer makes the latter of the former, and of nothing else
         _drop_output()
         return Exit.OK
     except (KeyboardInterrupt, typer.Abort):

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Text,
     Update,
     Uuid,
+    all_,
     and_,
     bindparam,
     case,
@@ -77,6 +78,7 @@ class Claims:
         self.settle_ids = self._settle(fenced=True, returning_rows=False)
         self.resettle = self._settle(fenced=False, returning_rows=False)
         self.lost = self._lost()
+        self.strays = self._strays()
         self.disowned = self._disowned()
         self.next_due = self._next_due()
 
@@ -174,6 +176,22 @@ class Claims:
                 self.is_processing(),
                 *self.only(),
                 or_(self.queue.lease_expires_at < func.now(), ~alive),
+            )
+            .limit(bindparam("limit", type_=Integer))
+            .with_for_update(skip_locked=True)
+        )
+
+    def _strays(self) -> Select[Any]:
+        """Rows that are ours by name but that we know nothing of: the answer to a claim, or a
+        settlement, was lost with its connection. Rows just claimed are left alone."""
+        return (
+            select(self.model)
+            .where(
+                self.is_processing(),
+                *self.only(),
+                self.queue.worker_id == bindparam("worker", type_=Uuid),
+                self.queue.lease_token != all_(bindparam("tokens", type_=ARRAY(Uuid))),
+                self.queue.lease_expires_at < func.now() + bindparam("seen_by_now", type_=Interval),
             )
             .limit(bindparam("limit", type_=Integer))
             .with_for_update(skip_locked=True)

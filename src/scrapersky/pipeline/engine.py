@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from scrapersky.db.session import Database, async_url
-from scrapersky.errors import NotFound
+from scrapersky.errors import NotFound, SettingsError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.hosts import HostGate
@@ -62,6 +62,8 @@ class Engine:
                 tools=self.tools,
                 settings=self.settings,
             )
+        except SettingsError:
+            raise
         except Exception as error:
             self.failures[stage.name] = str(error) or type(error).__name__
             log.exception("stage could not be registered", stage=stage.name)
@@ -101,9 +103,15 @@ class Engine:
             try:
                 await self._beat_once()
                 for runner in self.runners.values():
-                    await runner.drop_disowned()
+                    await self._look_after(runner)
             except Exception as error:
                 log.warning("heartbeat missed", error=str(error) or repr(error))
+
+    async def _look_after(self, runner: StageRunner) -> None:
+        """What we hold and is not ours any more; what is ours and we do not hold."""
+        async with self._heart.reading() as session:
+            await runner.drop_disowned(session)
+        await self.rescuer.rescue_strays(runner)
 
     async def _beat_once(self) -> None:
         async with self._heart.transaction() as session:

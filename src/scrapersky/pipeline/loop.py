@@ -13,6 +13,8 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
@@ -224,20 +226,19 @@ class StageRunner:
 
     # Looking after what is held
 
-    async def drop_disowned(self) -> int:
+    async def drop_disowned(self, session: AsyncSession) -> int:
         """Cancel the work of rows that are not ours any more; it could not be stored."""
         held = list(self.held.values())
         if not held:
             return 0
-        async with self.database.reading() as session:
-            tokens = await session.scalars(
-                self.claims.disowned,
-                {
-                    "ids": [each.claim.row_id for each in held],
-                    "tokens": [each.claim.token for each in held],
-                },
-            )
-            disowned = [self.held[token] for token in tokens if token in self.held]
+        tokens = await session.scalars(
+            self.claims.disowned,
+            {
+                "ids": [each.claim.row_id for each in held],
+                "tokens": [each.claim.token for each in held],
+            },
+        )
+        disowned = [self.held[token] for token in tokens if token in self.held]
         for each in disowned:
             each.lost = True
             if each.task is not None:

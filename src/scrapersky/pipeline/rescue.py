@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Select
 
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claims
 from scrapersky.pipeline.hosts import free_lost_slots
+from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
 from scrapersky.pipeline.settle import bury_the_dead, record
 from scrapersky.pipeline.stage import AnyStage
@@ -41,23 +46,37 @@ class Rescuer:
         async with self._database.transaction() as session:
             await bury_dead_neighbours(session)
             await free_lost_slots(session, dead_after=self._dead_after)
-        return sum([await self._rescue_stage(claims, rule) for claims, rule in self._queues])
+        lost = {"dead_after": self._dead_after}
+        return sum(
+            [await self._rescue(claims, rule, claims.lost, lost) for claims, rule in self._queues]
+        )
 
-    async def _rescue_stage(self, claims: Claims, rule: RetryRule) -> int:
+    async def rescue_strays(self, runner: StageRunner) -> int:
+        """Rows that carry this worker's name and that it does not hold."""
+        strays = {
+            "worker": runner.worker.id,
+            "tokens": list(runner.held),
+            "seen_by_now": runner.lease - self._dead_after,
+        }
+        return await self._rescue(runner.claims, runner.rule, runner.claims.strays, strays)
+
+    async def _rescue(
+        self, claims: Claims, rule: RetryRule, statement: Select[Any], wanted: Mapping[str, Any]
+    ) -> int:
         total = 0
-        while count := await self._rescue_batch(claims, rule):
+        while count := await self._rescue_batch(claims, rule, statement, wanted):
             total += count
         if total:
             log.warning("rows rescued", stage=claims.stage.name, rows=total)
         return total
 
-    async def _rescue_batch(self, claims: Claims, rule: RetryRule) -> int:
+    async def _rescue_batch(
+        self, claims: Claims, rule: RetryRule, statement: Select[Any], wanted: Mapping[str, Any]
+    ) -> int:
         """Lock, decide by the same rule as for any failure, write."""
         stage = claims.stage
         async with self._database.transaction() as session:
-            found = await session.scalars(
-                claims.lost, {"dead_after": self._dead_after, "limit": BATCH_ROWS}
-            )
+            found = await session.scalars(statement, {**wanted, "limit": BATCH_ROWS})
             rows: dict[UUID, Base | None] = {row.id: row for row in found}
             if not rows:
                 return 0

@@ -10,7 +10,8 @@ from time import monotonic
 from uuid import UUID
 
 from sqlalchemy import insert
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
@@ -28,6 +29,9 @@ BATCH_SECONDS = 0.02
 """Finished rows wait this long for company before they are stored."""
 DATABASE_PATIENCE_SECONDS = 30
 """A database that restarts is back within this; after that the lease's expiry settles the row."""
+
+AWAY = ("08", "53", "57P")
+"""SQLSTATE classes: connection lost, no room for it, server shutting down or starting."""
 
 log = get_logger(__name__)
 
@@ -114,15 +118,11 @@ async def _store_results(
             async with session.begin_nested():
                 await stage.store(session, row, each.result)
         except Exception as error:
-            _raise_if_connection_lost(error)
+            if is_connection_trouble(error):
+                raise
             changed[each.claim.row_id] = outcome_of_error(each.claim, error, rule)
             log_failure(stage, changed[each.claim.row_id], error)
     return changed
-
-
-def _raise_if_connection_lost(error: Exception) -> None:
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        raise error
 
 
 async def bury_the_dead(
@@ -273,20 +273,16 @@ class Settler:
         while True:
             try:
                 return await self._settle_once(outcomes, careful=careful)
-            except (OSError, OperationalError, InterfaceError, DBAPIError) as error:
-                if not is_connection_trouble(error):
-                    if careful:
+            except Exception as error:
+                if is_connection_trouble(error):
+                    if monotonic() > give_up_at:
                         raise
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, 2)
+                elif careful:
+                    raise
+                else:
                     careful = True
-                    continue
-                if monotonic() > give_up_at:
-                    raise
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 2)
-            except Exception:
-                if careful:
-                    raise
-                careful = True
 
     async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
         async with self._database.transaction() as session:
@@ -302,7 +298,10 @@ class Settler:
 
 def is_connection_trouble(error: BaseException) -> bool:
     """The server is away or going away: the same statement may succeed in a moment."""
-    if isinstance(error, DBAPIError):
-        state = getattr(error.orig, "sqlstate", None) or ""
-        return bool(error.connection_invalidated or state.startswith(("08", "57P")) or state == "")
-    return isinstance(error, OSError | TimeoutError)
+    if isinstance(error, OSError | TimeoutError | PoolTimeout):
+        return True
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state: str = getattr(cause, "sqlstate", None) or ""
+    return state.startswith(AWAY)
