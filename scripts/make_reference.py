@@ -322,13 +322,13 @@ def cli_page() -> str:
             "",
             "## Exit codes",
             "",
-            *table(("Code", "Word", "Meaning"), _exit_codes()),
+            *table(("Code", "Word", "Meaning"), exit_codes()),
         ],
         *(_command_section(command, context) for command, context in all_commands()),
     )
 
 
-def _exit_codes() -> Iterator[tuple[str, str, str]]:
+def exit_codes() -> Iterator[tuple[str, str, str]]:
     meanings = docstrings_of_fields(exits.Exit)
     for each in exits.Exit:
         yield str(each.value), each.name.lower(), meanings.get(each.name, "")

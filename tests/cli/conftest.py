@@ -124,13 +124,13 @@ class Invoke(Protocol):
 
 
 @pytest.fixture
-def invoke(
-    url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+def bare_invoke(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Iterator[Invoke]:
-    """The same in this process, where starting a new one for each command would take long."""
+    """A command in this process, for starting a new one each time takes long; no database."""
     for name in [name for name in os.environ if name.lower() in Settings.model_fields]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, **environ: str) -> Said:
@@ -143,6 +143,13 @@ def invoke(
 
     yield run
     configure_logging(level="error")
+
+
+@pytest.fixture
+def invoke(bare_invoke: Invoke, url: str, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """The same with a database."""
+    monkeypatch.setenv("DATABASE_URL", url)
+    return bare_invoke
 
 
 @pytest.fixture

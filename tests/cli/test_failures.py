@@ -59,15 +59,15 @@ def test_who_wants_the_traceback_gets_it(
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["scan", "-h"], ["db", "--help"], ["--version"]])
-def test_help_and_version_are_no_failures(arguments: list[str], invoke: Invoke) -> None:
-    said = invoke(*arguments)
+def test_help_and_version_are_no_failures(arguments: list[str], bare_invoke: Invoke) -> None:
+    said = bare_invoke(*arguments)
 
     assert (said.code, said.err) == (0, "")
     assert "scrapersky" in said.out
 
 
-def test_a_typing_error_is_met_with_a_suggestion(invoke: Invoke) -> None:
-    said = invoke("scam")
+def test_a_typing_error_is_met_with_a_suggestion(bare_invoke: Invoke) -> None:
+    said = bare_invoke("scam")
 
     assert said.code == 2
     assert "Did you mean 'scan'?" in said.err

@@ -66,8 +66,8 @@ async def test_serve_hands_back_what_it_works_on(cli: Cli, web: FakeWeb, rows: D
     assert (job.status, job.attempts) == ("pending", 0)
 
 
-def test_serve_does_not_listen_openly_for_others(invoke: Invoke) -> None:
-    said = invoke("serve", "--host", "0.0.0.0", "--port", "0")
+def test_serve_does_not_listen_openly_for_others(bare_invoke: Invoke) -> None:
+    said = bare_invoke("serve", "--host", "0.0.0.0", "--port", "0")
 
     assert said.code == 2
     assert "AUTH_MODE=required" in said.err
@@ -84,13 +84,13 @@ async def test_serve_listens_for_others_when_keys_are_needed(cli: Cli) -> None:
     assert (await stopped(serving, signal.SIGINT)).code == 0
 
 
-def test_serve_refuses_a_port_in_use(invoke: Invoke) -> None:
+def test_serve_refuses_a_port_in_use(bare_invoke: Invoke) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
 
-        said = invoke("serve", "--port", str(port))
+        said = bare_invoke("serve", "--port", str(port))
 
     assert said.code == 1
     assert f"Port {port} on 127.0.0.1 is in use" in said.err

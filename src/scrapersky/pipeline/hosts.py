@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ PUSHBACK_DEFAULT = timedelta(seconds=5)
 LONGEST_TURN = timedelta(seconds=60)
 """A turn further away than this is not waited for: the row comes back later instead."""
 LOOK_AGAIN_SECONDS = 0.05
+HOSTS_REMEMBERED = 5_000
 
 log = get_logger(__name__)
 
@@ -52,18 +54,28 @@ class HostGate:
         self._worker_id = worker_id
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
         self._known: set[str] = set()
+        self._in_trouble: set[str] = set()
+        """Hosts that had failures when we last looked: a good answer clears them."""
+        self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(settings.host_concurrency)
+        )
+        """Our own tasks queue up here, so that only those with a chance ask the database."""
 
     @asynccontextmanager
     async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[None]:
-        turn = await self._take_turn(host, exempt=exempt)
-        try:
-            await asyncio.sleep(turn.wait_seconds)
-            yield
-        finally:
-            await asyncio.shield(self._give_back(turn))
+        self._stay_small()
+        async with self._places[host]:
+            turn = await self._take_turn(host, exempt=exempt)
+            try:
+                await asyncio.sleep(turn.wait_seconds)
+                yield
+            finally:
+                await asyncio.shield(self._give_back(turn))
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         """A good answer needs a write only if there was trouble before."""
+        if not outcome.is_failure and host not in self._in_trouble:
+            return
         async with self._database.transaction() as session:
             if outcome.is_pushback:
                 await _push_back(session, host, outcome.retry_after_seconds)
@@ -85,6 +97,12 @@ class HostGate:
                     index_elements=[Host.host], set_={"crawl_delay_seconds": seconds}
                 )
             )
+
+    def _stay_small(self) -> None:
+        """What is remembered here only saves round trips; the table is the truth."""
+        if len(self._places) > HOSTS_REMEMBERED:
+            self._places.clear()
+            self._known.clear()
 
     async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
@@ -108,6 +126,7 @@ class HostGate:
                 select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
             )
         ).one()
+        (self._in_trouble.add if row.failures else self._in_trouble.discard)(host)
         _refuse_closed(row, now)
         if await self._in_flight(session, host) >= (
             row.max_concurrency or self._settings.host_concurrency
