@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 from scripts import make_reference
+
+from scrapersky.settings import Settings
+from scrapersky.stages import STAGES
 
 ROOT = make_reference.ROOT
 PAGES = [
@@ -65,7 +69,7 @@ def test_env_example_has_every_setting() -> None:
 
 def test_every_setting_says_what_it_means() -> None:
     groups = [*make_reference.settings_by_group().values()]
-    groups += [make_reference.stage_settings(stage) for stage in make_reference.STAGES]
+    groups += [make_reference.stage_settings(stage) for stage in STAGES]
 
     assert [each.variable for group in groups for each in group if not each.meaning] == []
 
@@ -74,7 +78,7 @@ def test_every_setting_stands_in_a_group() -> None:
     grouped = {
         each.variable for all_ in make_reference.settings_by_group().values() for each in all_
     }
-    declared = {name.upper() for name in make_reference.Settings.model_fields} - {"ENVIRON"}
+    declared = {name.upper() for name in Settings.model_fields} - {"ENVIRON"}
 
     assert grouped == declared
 
@@ -210,6 +214,34 @@ def test_every_target_has_a_help_line() -> None:
 )
 def test_a_wrong_command_would_be_noticed(line: str) -> None:
     assert objection_to(line)
+
+
+# Examples
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_python_examples_import_what_is_there(page: Path) -> None:
+    for example in _python_examples(page):
+        tree = ast.parse(example)
+        tree.body = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+        exec(compile(tree, named(page), "exec"), {})
+
+
+def test_examples_print_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = [
+        each for each in _python_examples(ROOT / "docs/guides/library.md") if "parse_" in each
+    ]
+    said = re.findall(r"^print\(.*\)  # (.*)$", example, re.MULTILINE)
+
+    exec(compile(example, "library.md", "exec"), {})
+
+    assert len(said) == example.count("print(")
+    assert capsys.readouterr().out.splitlines() == said
+
+
+def _python_examples(page: Path) -> list[str]:
+    found = FENCE.finditer(page.read_text())
+    return [match["code"] for match in found if match["language"].strip() == "python"]
 
 
 # What no page and no source names

@@ -223,6 +223,18 @@ async def test_a_body_that_does_not_fit_gets_a_problem_document(
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
+@pytest.mark.parametrize("text", [r"a\u0000b", r"a\ud800b"])
+async def test_a_text_that_cannot_be_stored_is_refused(
+    client: httpx.AsyncClient, text: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    body = f'{{"name": "{text}"}}'.encode()
+    answer = await client.post("/api/v3/api-keys", content=body, headers=headers)
+    asked = await client.get("/api/v3/jobs", params={"status": "\x00"})
+
+    assert (answer.status_code, asked.status_code) == (422, 422)
+
+
 async def test_unknown_things_and_wrong_methods_are_said_so(client: httpx.AsyncClient) -> None:
     unknown = str(uuid4())
     paths = [

@@ -96,6 +96,15 @@ async def test_a_row_that_waits_for_its_time_is_started_then(
         await until(lambda: _is_done(database, 1))
 
 
+async def test_a_row_that_becomes_due_while_the_run_ends_is_not_left_for_the_next_tick(
+    database: Database, settings: Settings
+) -> None:
+    async with scheduling(database, settings) as scheduler:
+        await add(database, wake=False)  # due now, but the run has looked already
+        await scheduler._set_alarm(scheduler.engine.runner("noop"))
+        await until(lambda: _is_done(database, 1))
+
+
 async def test_a_wake_up_during_a_run_makes_it_look_again(
     database: Database, settings: Settings
 ) -> None:

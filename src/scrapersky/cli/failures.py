@@ -21,10 +21,8 @@ def guarded(command: Callable[[], object]) -> int:
         answer = command()
         sys.stdout.flush()
         return answer if isinstance(answer, int) else Exit.OK
-    except (
-        BrokenPipeError,
-        SystemExit,
-    ):  # Typer makes the latter of the former, and of nothing else
+    except (BrokenPipeError, SystemExit):
+        # Typer makes the second of the first, and of nothing else.
         _drop_output()
         return Exit.OK
     except (KeyboardInterrupt, typer.Abort):

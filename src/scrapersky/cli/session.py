@@ -45,6 +45,7 @@ def settings_for_people() -> Settings:
     settings = load_settings()
     level = settings.log_level if _logs_were_asked_for(settings) else "warning"
     configure_logging(level=level, style=settings.log_format)
+    quieten("asyncio", settings)
     return settings
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and `kill`: the first asks for an orderly end, the second ends at once."""
+"""Ctrl-C, `kill`, a closed terminal: the first asks for an orderly end, the second ends at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_SIGNAL_SECONDS = 0.5
 """`timeout` and some shells send a signal to the process and to its group: that is one wish."""
 SHOW_CURSOR = "\x1b[?25h"
@@ -30,13 +30,19 @@ def stopping_on_signals(stop: Callable[[], object]) -> Iterator[None]:
             _end_at_once(number)
 
     loop = asyncio.get_running_loop()
-    for each in SIGNALS:
+    minded = [each for each in SIGNALS if not _is_not_for_us(each)]
+    for each in minded:
         loop.add_signal_handler(each, catch, each)
     try:
         yield
     finally:
-        for each in SIGNALS:
+        for each in minded:
             loop.remove_signal_handler(each)
+
+
+def _is_not_for_us(number: signal.Signals) -> bool:
+    """`nohup` has us ignore the terminal's end, and that shall stay so."""
+    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
 
 
 def _end_at_once(number: signal.Signals) -> None:

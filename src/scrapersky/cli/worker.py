@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -13,16 +12,10 @@ from scrapersky.accounts.service import system_actor
 from scrapersky.cli.session import run_service, settings_for_service
 from scrapersky.cli.signals import stopping_on_signals
 from scrapersky.db.opening import open_database
-from scrapersky.db.session import Database, async_url
 from scrapersky.logging import get_logger
 from scrapersky.operations.service import find_stage
-from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.hosts import HostGate
-from scrapersky.pipeline.scheduler import Scheduler
+from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.wake import Wakeups
-from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.fetch import Fetcher
 from scrapersky.settings import Settings
 from scrapersky.stages import CHORES, STAGES
 
@@ -47,25 +40,5 @@ async def _work(settings: Settings, stages: Sequence[AnyStage]) -> None:
         async with open_database(settings, say=log.info) as database:
             async with database.reading() as session:
                 await system_actor(session, settings)
-            async with running_scheduler(database, settings, stages):
+            async with running_scheduler(database, settings, stages, CHORES):
                 await stopped.wait()
-
-
-@asynccontextmanager
-async def running_scheduler(
-    database: Database, settings: Settings, stages: Sequence[AnyStage]
-) -> AsyncIterator[Scheduler]:
-    """A scheduler over these stages, for as long as the block lasts."""
-    identity = WorkerIdentity()
-    gate = HostGate(database, settings, worker_id=identity.id)
-    listen = settings.listen_database_url
-    wakeups = Wakeups(database, async_url(listen) if listen else None)
-    async with Fetcher.from_settings(settings, gate=gate) as fetch:
-        engine = Engine(database, settings, stages, wakeups=wakeups, fetch=fetch, worker=identity)
-        scheduler = Scheduler(engine, CHORES)
-        await scheduler.start()
-        try:
-            yield scheduler
-        finally:
-            await scheduler.stop()
-            await wakeups.close()

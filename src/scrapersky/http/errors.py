@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
@@ -25,6 +25,8 @@ from scrapersky.errors import (
 from scrapersky.logging import get_logger
 
 PROBLEM_JSON = "application/problem+json"
+NOT_A_TEXT = "22021"
+"""What PostgreSQL says of a text with a NUL in it."""
 STATUS = {
     InvalidInput: 422,
     NotFound: 404,
@@ -84,6 +86,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ScraperSkyError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(UnicodeEncodeError, _not_a_text)
     for kind in (DBAPIError, PoolTimeout, OSError):
         app.add_exception_handler(kind, _database)
     app.add_exception_handler(Exception, _unexpected)
@@ -125,12 +128,19 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
     """A database that is away is not the caller's fault, and will be back."""
     if isinstance(error, DBAPIError) and not error.connection_invalidated:
         state = getattr(error.orig, "sqlstate", "") or ""
+        if state == NOT_A_TEXT or isinstance(error, DataError):
+            return problem(request, 422, "The request holds a character that cannot be stored.")
         if not state.startswith(("08", "57P", "53")):
             return await _unexpected(request, error)
     log.warning("database away", path=request.url.path, error=type(error).__name__)
     answer = problem(request, 503, "The database does not answer just now; try again in a moment.")
     answer.headers["Retry-After"] = "2"
     return answer
+
+
+async def _not_a_text(request: Request, error: Exception) -> JSONResponse:
+    """Half of a character: JSON can spell it, nothing can store it."""
+    return problem(request, 422, "The request holds a character that cannot be stored.")
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

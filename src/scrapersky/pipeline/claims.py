@@ -41,6 +41,8 @@ from scrapersky.db.base import Base
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl, Worker
 
+JUST_NOW = timedelta(seconds=2)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -212,8 +214,10 @@ class Claims:
         )
 
     def _next_due(self) -> Select[Any]:
-        """How long until the next row that waits for its time is due."""
-        waiting = and_(self.is_queued(), self.queue.due_at > func.now(), *self.only())
+        """How long until the next row that waits for its time is due. Rows that became due a
+        moment ago count: the last claim may have looked just before."""
+        lately = func.now() - JUST_NOW
+        waiting = and_(self.is_queued(), self.queue.due_at > lately, *self.only())
         return select(func.min(self.queue.due_at) - func.now()).where(waiting)
 
     def parameters(self, changes: Sequence[Change]) -> dict[str, list[Any]]:

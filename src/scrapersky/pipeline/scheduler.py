@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -28,6 +29,8 @@ from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
 MISFIRE_GRACE_SECONDS = 60
+ALARM_SLACK_SECONDS = 0.05
+"""A little late rather than a little early, and never in a tight circle."""
 
 log = get_logger(__name__)
 
@@ -128,7 +131,10 @@ class Scheduler:
         runner.poke()
         if runner.runs:
             return
-        task = asyncio.create_task(self._run_woken(stage), name=f"woken {stage}")
+        # In a context of its own: the run is not part of the request that woke it.
+        task = asyncio.create_task(
+            self._run_woken(stage), name=f"woken {stage}", context=contextvars.Context()
+        )
         self._woken.add(task)
         task.add_done_callback(self._woken.discard)
 
@@ -147,7 +153,7 @@ class Scheduler:
         if stage in self._alarms:
             self._alarms[stage].cancel()
         loop = asyncio.get_running_loop()
-        self._alarms[stage] = loop.call_later(seconds + 0.005, self.wake, stage)
+        self._alarms[stage] = loop.call_later(seconds + ALARM_SLACK_SECONDS, self.wake, stage)
 
     # Chores
 

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
+from scrapersky.errors import ScraperSkyError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import dead_letters
 from scrapersky.pipeline.claims import Claims
@@ -191,7 +192,8 @@ def log_failure(stage: AnyStage, outcome: Outcome, error: BaseException) -> None
         row_id=str(outcome.claim.row_id),
         attempt=outcome.claim.attempts,
         error=outcome.error,
-        exc_info=error if outcome.traceback else None,
+        # What we raised on purpose says all in its sentence.
+        exc_info=None if isinstance(error, ScraperSkyError) else error,
     )
 
 

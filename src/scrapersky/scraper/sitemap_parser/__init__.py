@@ -7,6 +7,7 @@ the URLs around it, and brings a DTD engine that can be bombed.
 from __future__ import annotations
 
 from scrapersky.scraper.sitemap_parser.model import Entry, Extension, Kind, ParsedSitemap
+from scrapersky.scraper.sitemap_parser.rows import Joined
 from scrapersky.scraper.sitemap_parser.stream import SitemapStream
 
 __all__ = ["Entry", "Extension", "Kind", "ParsedSitemap", "SitemapStream", "parse_sitemap"]
@@ -15,10 +16,10 @@ __all__ = ["Entry", "Extension", "Kind", "ParsedSitemap", "SitemapStream", "pars
 def parse_sitemap(data: bytes, *, url: str, content_type: str | None = None) -> ParsedSitemap:
     """Read a whole document that was fetched from `url`; it never raises, whatever the bytes."""
     stream = SitemapStream(url=url, content_type=content_type)
-    entries = [*stream.feed(data), *stream.close()]
+    parts = [part for part in (*stream.parts(data), stream.last_part()) if part]
     return ParsedSitemap(
         kind=stream.kind,
-        entries=entries,
+        entries=Joined(parts),
         partial=stream.partial,
         error=stream.error,
         dropped=stream.dropped,

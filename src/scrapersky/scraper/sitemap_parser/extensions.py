@@ -7,6 +7,7 @@ as JSON as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from scrapersky.scraper.dates import parse_lastmod
 from scrapersky.scraper.sitemap_parser.model import Extension
@@ -14,6 +15,8 @@ from scrapersky.scraper.sitemap_parser.tokens import attributes_of
 from scrapersky.scraper.sitemap_parser.values import Values, number_of
 
 CONTAINERS = frozenset({"image", "video", "news"})
+Adder = Callable[[Extension, str, str, Values], None]
+"""Adds the text of a field, given its attributes as written, to what is known of its item."""
 _YES = frozenset({"yes", "true", "1", "y"})
 _NO = frozenset({"no", "false", "0", "n"})
 
@@ -31,13 +34,20 @@ class Container:
         """Fields that are the page's by their name but stand in here, while it is still open."""
 
     def add(self, field: str, raw: str, attributes: str, values: Values) -> None:
-        text = " ".join(values.text(raw).split())
-        if self.name == "news":
-            _add_news(self.content, field, text, self.parent)
-        elif self.name == "video":
-            _add_video(self.content, field, text, self.parent, attributes_of(attributes), values)
-        else:
-            _add_plain(self.content, field, text, values)
+        add = adder_for(self.name, field, self.parent)
+        add(self.content, values.words(raw), attributes, values)
+
+
+@lru_cache(maxsize=1024)
+def adder_for(container: str, field: str, parent: str | None) -> Adder:
+    """What to do with a field of an image, video or news item, whose text is words by then."""
+    if container == "news":
+        return lambda content, text, _, __: _add_news(content, field, text, parent)
+    if container == "video":
+        return lambda content, text, attributes, values: _add_video(
+            content, field, text, parent, attributes, values
+        )
+    return lambda content, text, _, values: _add_plain(content, field, text, values)
 
 
 def _add_plain(content: Extension, field: str, text: str, values: Values) -> None:
@@ -66,7 +76,7 @@ def _add_video(
     field: str,
     text: str,
     parent: str | None,
-    attributes: dict[str, str],
+    attributes: str,
     values: Values,
 ) -> None:
     if parent == "tvshow":
@@ -74,7 +84,7 @@ def _add_video(
     elif field in _LISTED:
         content.setdefault(_LISTED[field], []).append(text)
     elif field in _SPECIAL:
-        _SPECIAL[field](content, text, attributes, values)
+        _SPECIAL[field](content, text, attributes_of(attributes), values)
     elif field in _TYPED:
         if (value := _TYPED[field](text)) is not None:
             content.setdefault(field, value)

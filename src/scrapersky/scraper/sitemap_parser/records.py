@@ -1,63 +1,27 @@
-"""Read `<url>` and `<sitemap>` records: plain ones at once, all others tag by tag.
-
-Both ways must give the same answer; the plain one is only faster.
-"""
+"""Read `<url>` and `<sitemap>` records tag by tag, whatever state they are in."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from scrapersky.scraper.sitemap_parser.extensions import CONTAINERS, Container
 from scrapersky.scraper.sitemap_parser.model import Entry, Extension
+from scrapersky.scraper.sitemap_parser.shapes import PAGE_FIELDS
 from scrapersky.scraper.sitemap_parser.tokens import Token, attributes_of, tokens_of
 from scrapersky.scraper.sitemap_parser.values import Values
 
 RECORDS = frozenset({"url", "sitemap"})
 ROOTS = frozenset({"urlset", "sitemapindex"})
-PAGE_FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority"})
 EXTENSION_PREFIXES = frozenset({"image", "video", "news", "xhtml", "mobile", "geo", "pagemap"})
-
-_PLAIN = re.compile(
-    r"<(url|sitemap)>\s*+<loc>([^<]++)</loc>\s*+"
-    r"(?:<lastmod>([^<]*+)</lastmod>\s*+)?"
-    r"(?:<changefreq>([^<]*+)</changefreq>\s*+)?"
-    r"(?:<priority>([^<]*+)</priority>\s*+)?"
-    r"</\1>"
-)
 
 
 class RecordReader:
-    """Reads whole records out of clean text; what lies between them is read tag by tag."""
+    """Reads whole records out of clean text."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
 
     def read(self, text: str) -> Iterator[Entry]:
-        position = 0
-        for match in _PLAIN.finditer(text):
-            if match.start() > position:
-                yield from self._read_tags(text[position : match.start()])
-            if (entry := self._plain(match)) is not None:
-                yield entry
-            position = match.end()
-        yield from self._read_tags(text[position:])
-
-    def _plain(self, match: re.Match[str]) -> Entry | None:
-        record, raw, lastmod, changefreq, priority = match.groups()
-        values = self._values
-        loc = values.loc(raw)
-        if loc is None:
-            return None
-        return Entry(
-            loc,
-            values.date(lastmod) if lastmod else None,
-            values.changefreq(changefreq) if changefreq else None,
-            values.priority(priority) if priority else None,
-            is_sitemap=record == "sitemap",
-        )
-
-    def _read_tags(self, text: str) -> Iterator[Entry]:
         if "<" not in text:
             return
         record: _Record | None = None

@@ -49,6 +49,11 @@ class Scrubber:
         """The construct that the document ended in, if it did."""
         return self._inside
 
+    @property
+    def is_idle(self) -> bool:
+        """What it is fed next begins outside of everything."""
+        return self._inside is None and not self._held
+
     def _step(self, text: str, position: int, clean: list[str]) -> int:
         if self._inside is not None:
             return self._skip(text, position, clean)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from scrapersky.scraper.sitemap_parser.decoding import SNIFF_BYTES, Gunzip, encoding_of
+from scrapersky.scraper.sitemap_parser.fast import FastReader
 from scrapersky.scraper.sitemap_parser.feeds import FeedReader
 from scrapersky.scraper.sitemap_parser.lines import LineReader
 from scrapersky.scraper.sitemap_parser.model import Entry, Kind
 from scrapersky.scraper.sitemap_parser.records import RecordReader
+from scrapersky.scraper.sitemap_parser.rows import Joined
 from scrapersky.scraper.sitemap_parser.scrub import Scrubber
 from scrapersky.scraper.sitemap_parser.sniffing import SNIFF_CHARACTERS, generator_of, kind_of
 from scrapersky.scraper.sitemap_parser.values import Values
@@ -19,17 +21,23 @@ WINDOW_CHARACTERS = 128 * 1024
 """Text read at once: small enough to give the event loop its turn in between."""
 MAX_RECORD_CHARACTERS = 2 * 1024 * 1024
 """A record that has not ended by then never will; it is dropped and the scan goes on."""
+STEP_BYTES = 128 * 1024
+"""Bytes taken in at once, for the same reason."""
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 _RECORD_END = re.compile(
     r"</(?:[A-Za-z_][\w.\-]{0,40}:)?(?:url|sitemap|item|entry)\s{0,100}>", re.IGNORECASE
 )
+_RECORD_START = re.compile(r"<(?:[A-Za-z_][\w.\-]{0,40}:)?(?:url|sitemap)>", re.IGNORECASE)
 _ROOT_END = re.compile(
     r"</(?:[A-Za-z_][\w.\-]{0,40}:)?(?:urlset|sitemapindex|rss|rdf|feed)\s{0,100}>", re.IGNORECASE
 )
 _PLAIN_ROOT_ENDS = ("</urlset>", "</sitemapindex>")
 """Looked for in passing, where something follows the root; the pattern judges the end."""
 _ROOT_EMPTY = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:urlset|sitemapindex)\b[^<>]*/>", re.IGNORECASE)
+_ONLY_ROOT = re.compile(
+    r"[^<]*+<(?:[\w.\-]{1,40}:)?(?:urlset|sitemapindex)(?:\s[^<>]*)?(?<!/)>[^<]*\Z", re.IGNORECASE
+)
 _CUT_LOC = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:loc|link)(?:\s[^<>]*)?>[^<]*\Z", re.IGNORECASE)
 
 
@@ -55,7 +63,10 @@ class SitemapStream:
         self._scrubber = Scrubber()
         self._raw: list[str] = []
         self._raw_characters = 0
+        self._behind = ""
+        """Raw text behind the last whole record, not yet scrubbed."""
         self._clean = ""
+        self._fast: FastReader | None = None
         self._reader: RecordReader | FeedReader | LineReader | None = None
         self._root_ended = False
         self._count = 0
@@ -83,25 +94,33 @@ class SitemapStream:
         """Entries that became complete with these bytes."""
         return [entry for part in self.parts(chunk) for entry in part]
 
-    def parts(self, chunk: bytes) -> Iterator[list[Entry]]:
-        """The same in steps, as a small chunk may unpack to much: take a breath in between."""
-        for piece in self._gunzip.feed(chunk):
-            if self.error is not None:
-                return
-            yield self._counted(self._take_text(self._decode(piece)))
+    def parts(self, chunk: bytes) -> Iterator[Sequence[Entry]]:
+        """The same in steps, as a small chunk may unpack to much: take a breath in between.
+
+        A step reads `STEP_BYTES` at most.
+        """
+        for start in range(0, len(chunk), STEP_BYTES):
+            for piece in self._gunzip.feed(chunk[start : start + STEP_BYTES]):
+                if self.error is not None:
+                    return
+                yield self._counted(self._take_text(self._decode(piece)))
 
     def close(self) -> list[Entry]:
         """The entries left at the end; `partial` and `error` are final afterwards."""
+        return list(self.last_part())
+
+    def last_part(self) -> Sequence[Entry]:
+        """The same as it comes."""
         if self.error is not None:
-            return []
+            return ()
         entries = self._counted(self._last_entries())
         self._conclude()
         return entries
 
-    def _counted(self, entries: Iterable[Entry]) -> list[Entry]:
-        found = list(entries)
-        self._count += len(found)
-        return found
+    def _counted(self, parts: Iterator[Sequence[Entry]]) -> Sequence[Entry]:
+        found = [part for part in parts if part]
+        self._count += sum(map(len, found))
+        return found[0] if len(found) == 1 else Joined(found)
 
     def _decode(self, data: bytes, *, final: bool = False) -> str:
         if self._decoder is None:
@@ -113,7 +132,7 @@ class SitemapStream:
             data, self._start = self._start[skip:], b""
         return self._decoder.decode(data, final)
 
-    def _take_text(self, text: str) -> Iterator[Entry]:
+    def _take_text(self, text: str) -> Iterator[Sequence[Entry]]:
         """Collect text until there is a window full of it, so that tiny chunks cost no more."""
         if text:
             self._raw.append(text)
@@ -121,35 +140,74 @@ class SitemapStream:
         if self._raw_characters >= WINDOW_CHARACTERS:
             yield from self._read_window(final=False)
 
-    def _last_entries(self) -> Iterator[Entry]:
+    def _last_entries(self) -> Iterator[Sequence[Entry]]:
         for piece in self._gunzip.close():
             yield from self._take_text(self._decode(piece))
         yield from self._take_text(self._decode(b"", final=True))
         yield from self._read_window(final=True)
 
-    def _read_window(self, *, final: bool) -> Iterator[Entry]:
-        raw = "".join(self._raw)
-        self._raw, self._raw_characters = [], 0
-        self._clean += self._scrubber.feed(raw)
-        if final:
-            self._clean += self._scrubber.close()
-        if self._reader is None and not self._begin(raw, final=final):
-            return
-        assert self._reader is not None
-        yield from self._reader.read(self._cut(final=final))
+    def _read_window(self, *, final: bool) -> Iterator[Sequence[Entry]]:
+        raw = self._behind + "".join(self._raw)
+        self._behind, self._raw, self._raw_characters = "", [], 0
+        if self._reader is None:
+            raw = self._begin(raw, final=final)
+            if self._reader is None:
+                return
+        whole, self._behind = self._split(raw)
+        if self._fast is not None and self._is_between_records():
+            entries, position = self._fast.read(whole)
+            yield entries
+            whole = whole[position:]
+        yield from self._read_slowly(whole, final=final)
 
-    def _begin(self, raw: str, *, final: bool) -> bool:
-        """Look at the beginning and choose a reader; False when there is none to choose yet."""
-        if len(self._clean) < SNIFF_CHARACTERS and not final and "<" not in self._clean:
-            return False
-        self.kind, self.error = kind_of(raw, self._clean[:SNIFF_CHARACTERS])
+    def _read_slowly(self, text: str, *, final: bool) -> Iterator[Sequence[Entry]]:
+        assert self._reader is not None
+        if final:
+            text, self._behind = text + self._behind, ""
+        if text or final:
+            self._clean += self._scrubber.feed(text)
+            self._clean += self._scrubber.close() if final else ""
+            yield list(self._reader.read(self._cut(final=final)))
+
+    def _begin(self, raw: str, *, final: bool) -> str:
+        """Look at the beginning and choose a reader if possible; the text left to read."""
+        start = _RECORD_START.search(raw)
+        head = start.start() if start else len(raw)
+        self._clean += self._scrubber.feed(raw[:head])
+        if not self._scrubber.is_idle:
+            self._clean += self._scrubber.feed(raw[head:])
+            head = len(raw)
+        sample = self._clean[:SNIFF_CHARACTERS]
+        sample += Scrubber().feed(raw[head : head + SNIFF_CHARACTERS])
+        if final or "<" in sample or len(sample) >= SNIFF_CHARACTERS:
+            self._choose(raw, sample[:SNIFF_CHARACTERS])
+        return raw[head:]
+
+    def _choose(self, raw: str, sample: str) -> None:
+        self.kind, self.error = kind_of(raw, sample)
         if self.kind is None:
             self._clean = ""
-            return False
+            return
         self.generator = generator_of(raw)
         self._values.entities = self._scrubber.entities
         self._reader = self._reader_for(self.kind)
-        return True
+        if self._scrubber.is_idle and _ONLY_ROOT.match(self._clean):
+            self._clean = ""
+
+    def _split(self, raw: str) -> tuple[str, str]:
+        """Whole records, and what is behind the last of them."""
+        if not isinstance(self._reader, RecordReader):
+            return raw, ""
+        if self._fast is None and (end := _RECORD_END.search(raw)):
+            self._fast = FastReader(self._values, record_end=end[0], read_tags=self._reader.read)
+        cut = raw.rfind(self._fast.record_end) if self._fast else -1
+        if self._fast is None or cut < 0:
+            return raw, ""
+        cut += len(self._fast.record_end)
+        return raw[:cut], raw[cut:]
+
+    def _is_between_records(self) -> bool:
+        return self._scrubber.is_idle and "<" not in self._clean
 
     def _reader_for(self, kind: Kind) -> RecordReader | FeedReader | LineReader:
         if kind is Kind.TEXT:

@@ -12,11 +12,15 @@ from scrapersky.scraper.urls import clean_url, origin_of
 
 MAX_LOC_CHARACTERS = 8_192
 """Four times what the protocol allows; what is longer is not a URL anyone serves."""
-CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+CHANGEFREQS = {
+    name: name for name in ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+}
+"""Each is its own value, so that a million entries share seven texts."""
 
 # Printable ASCII without space and backslash, and for a path without `?`, `#` and `;` too:
 # nothing to clean or resolve.
 _HOST = r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[1-9][0-9]{0,3})?"
+PLAIN_ORIGIN = re.compile(rf"{_HOST}(?=/)")
 _PLAIN_URL = re.compile(rf"{_HOST}(?:/[!-\[\]-~]*)?\Z")
 _PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\"$-:<->@-\[\]-~](?<!/\.))*\Z")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.\-]*:", re.IGNORECASE)
@@ -34,23 +38,30 @@ class Values:
     def text(self, raw: str) -> str:
         return unescape(raw, self.entities).strip()
 
+    def words(self, raw: str) -> str:
+        """The text with single spaces between its words."""
+        return " ".join(unescape(raw, self.entities).split())
+
     def loc(self, raw: str) -> str | None:
         """The URL of a page; None, counted by reason, when there is none in it."""
         return self.loc_of_text(self.text(raw))
 
     def loc_of_text(self, text: str) -> str | None:
         """The same for a text without references."""
-        if len(text) > MAX_LOC_CHARACTERS:
-            url = None
-        elif _PLAIN_URL.match(text):
-            url = text
-        elif _PLAIN_PATH.match(text):
-            url = self._origin + text
-        else:
-            url = clean_url(text, self.base) if text else None
+        url = self.address(text)
         if url is None:
             self.dropped[_why_not(text)] += 1
         return url
+
+    def address(self, text: str) -> str | None:
+        """The same without counting."""
+        if len(text) > MAX_LOC_CHARACTERS:
+            return None
+        if _PLAIN_URL.match(text):
+            return text
+        if _PLAIN_PATH.match(text):
+            return self._origin + text
+        return clean_url(text, self.base) if text else None
 
     def url(self, raw: str) -> str | None:
         """A URL inside an extension; None when it is none."""
@@ -58,6 +69,8 @@ class Values:
 
     def resolved(self, text: str) -> str | None:
         """The same for a text whose references were undone already."""
+        if _PLAIN_URL.match(text):
+            return text
         return clean_url(text, self.base) if text else None
 
     def date(self, raw: str | None) -> datetime | None:
@@ -69,21 +82,29 @@ class Values:
         return moment
 
     def changefreq(self, raw: str | None) -> str | None:
-        if raw is None or not (text := self.text(raw).lower()):
+        if raw is None or not (text := self.text(raw)):
             return None
-        if text in CHANGEFREQS:
-            return text
-        self.dropped["bad_changefreq"] += 1
-        return None
+        changefreq = changefreq_of(text)
+        if changefreq is None:
+            self.dropped["bad_changefreq"] += 1
+        return changefreq
 
     def priority(self, raw: str | None) -> float | None:
         if raw is None or not (text := self.text(raw)):
             return None
-        number = number_of(text)
-        if number is not None and 0 <= number <= 1:
-            return number
-        self.dropped["bad_priority"] += 1
-        return None
+        priority = priority_of(text)
+        if priority is None:
+            self.dropped["bad_priority"] += 1
+        return priority
+
+
+def changefreq_of(text: str) -> str | None:
+    return CHANGEFREQS.get(text) or CHANGEFREQS.get(text.lower())
+
+
+def priority_of(text: str) -> float | None:
+    number = number_of(text)
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 def _why_not(text: str) -> str:

@@ -1,0 +1,94 @@
+"""Entries that are kept as plain rows and made only when somebody looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import accumulate, chain
+from typing import overload
+
+from scrapersky.scraper.sitemap_parser.model import Entry
+
+Row = tuple[str, datetime | None, str | None, float | None]
+"""An entry without extensions: loc, lastmod, changefreq, priority."""
+
+
+class _LazyEntries(Sequence[Entry]):
+    """A sequence that equals every other one with the same entries in it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return self._some(index)
+        return self._one(range(len(self))[index])
+
+    def _one(self, index: int) -> Entry:
+        raise NotImplementedError
+
+    def _some(self, index: slice) -> Sequence[Entry]:
+        raise NotImplementedError
+
+
+class Rows(_LazyEntries):
+    """Entries of one record kind without extensions, a plain tuple each."""
+
+    __slots__ = ("_rest", "is_sitemap", "origin", "rows")
+
+    def __init__(self, rows: Sequence[Row], *, is_sitemap: bool, origin: str | None) -> None:
+        self.rows = rows
+        self.is_sitemap = is_sitemap
+        self.origin = origin
+        """`https://example.com`, where every `loc` is known to begin with it and a slash."""
+        self._rest = ((), (), None, (), False, is_sitemap)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Entry]:
+        make, rest = tuple.__new__, self._rest
+        # The class's own constructor takes twice as long and does the same.
+        return iter([make(Entry, row + rest) for row in self.rows])
+
+    def _one(self, index: int) -> Entry:
+        return tuple.__new__(Entry, self.rows[index] + self._rest)
+
+    def _some(self, index: slice) -> Rows:
+        return Rows(self.rows[index], is_sitemap=self.is_sitemap, origin=self.origin)
+
+
+class Joined(_LazyEntries):
+    """Several sequences of entries, one behind the other."""
+
+    __slots__ = ("_ends", "_parts")
+
+    def __init__(self, parts: Sequence[Sequence[Entry]]) -> None:
+        self._parts = parts
+        self._ends = list(accumulate(map(len, parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return chain.from_iterable(self._parts)
+
+    def _one(self, index: int) -> Entry:
+        for part, end in zip(self._parts, self._ends, strict=True):
+            if index < end:
+                return part[index - end + len(part)]
+        raise IndexError(index)
+
+    def _some(self, index: slice) -> list[Entry]:
+        return list(self)[index]
