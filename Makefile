@@ -55,7 +55,7 @@ fix: dev ## format, and mend what ruff can mend
 	$(BIN)/ruff format .
 
 reference: dev ## make docs/reference and .env.example anew from the program
-	$(BIN)/python scripts/make_reference.py
+	$(BIN)/python -m scripts.make_reference
 
 lock: ## pin the dependencies anew (needs uv on PATH)
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build pyproject.toml -o requirements.lock

@@ -21,6 +21,7 @@ import uvloop
 
 from benchmarks.contender import Contender
 from benchmarks.contenders import Name, contender
+from benchmarks.cpu import parent_of, server_cpu_seconds
 
 WARM_UP_DRAIN = 500
 """Jobs worked before the clock starts: a worker in service has its statements prepared."""
@@ -44,23 +45,31 @@ async def drain(tools: Mapping[Name, str], jobs: int) -> dict[str, float]:
         await tool.enqueue_many(WARM_UP_DRAIN)
         await tool.drain(WARM_UP_DRAIN)
         await tool.enqueue_many(jobs)
-        await _calm(url)
-        began, cpu = time.monotonic(), time.process_time()
+        postmaster = await _calm(url)
+        before = _clocks(postmaster)
         await tool.drain(jobs)
-        seconds, cpu = time.monotonic() - began, time.process_time() - cpu
+        after = _clocks(postmaster)
         ended = await tool.ended()
     assert ended == WARM_UP_DRAIN + jobs, f"{name}: {ended} jobs ended"
-    return {"jobs": jobs, "seconds": seconds, "cpu_seconds": cpu}
+    seconds, worker, server = (late - early for early, late in zip(before, after, strict=True))
+    return {"jobs": jobs, "seconds": seconds, "worker_cpu": worker, "server_cpu": server}
 
 
-async def _calm(url: str) -> None:
-    """Statistics as an import would leave them; no debt of the loading falls into the measuring."""
+async def _calm(url: str) -> int:
+    """Statistics as an import would leave them; no debt of the loading falls into the measuring.
+    Returns the server's process."""
     connection = await asyncpg.connect(url)
     await connection.execute("VACUUM ANALYZE")
     await connection.execute("CHECKPOINT")
+    postmaster = parent_of(await connection.fetchval("SELECT pg_backend_pid()"))
     await connection.close()
     gc.collect()
     gc.freeze()
+    return postmaster
+
+
+def _clocks(postmaster: int) -> tuple[float, float, float]:
+    return time.monotonic(), time.process_time(), server_cpu_seconds(postmaster)
 
 
 async def work(tools: Mapping[Name, str], jobs: int) -> dict[str, int]:

@@ -30,7 +30,10 @@ SLOW_SHARE = 10
 ROUNDS = 3
 SINGLES = 200
 
-console = Console(highlight=False)
+TITLES = ("", "jobs/s", "rounds", "ours is", "CPU/job", "latency", "p95")
+"""CPU of the worker and of the server; latency is the median."""
+
+console = Console(highlight=False, width=max(Console().width, 110))
 
 
 def main() -> int:
@@ -112,8 +115,8 @@ def show(figures: Figures) -> None:
 
 def _table(figures: Figures) -> Table:
     table = Table()
-    for title in ("", "jobs/s", "rounds", "ours is", "worker CPU/job", "latency p50", "p95"):
-        table.add_column(title, justify="right" if title else "left")
+    for title in TITLES:
+        table.add_column(title, justify="right" if title else "left", no_wrap=True)
     for name in Name:
         table.add_row(name.replace("_", ", "), *_row(figures, name))
     return table
@@ -127,7 +130,7 @@ def _row(figures: Figures, name: Name) -> list[str]:
         f"{rate:,.0f}",
         f"{low:,.0f} – {high:,.0f}",
         f"{figures.throughput(Name.OURS) / rate:.2f} ×",
-        f"{figures.cpu(name):,.0f} µs",
+        f"{figures.worker_cpu(name):,.0f} + {figures.server_cpu(name):,.0f} µs",
         f"{figures.latency(name):.2f} ms" if waited else "",
         f"{figures.latency_p95(name):.2f} ms" if waited else "",
     ]

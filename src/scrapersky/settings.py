@@ -24,11 +24,17 @@ class Pace:
     """How a stage runs: six settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
 
     interval_minutes: float = 1
+    """Time between two ticks; a wake-up does not wait for the next one."""
     batch_size: int = 10
+    """Rows one claim takes at most."""
     max_instances: int = 1
+    """Runs of the stage at once in a process."""
     concurrency: int = 8
+    """Rows a process works at once, whatever ticks and wake-ups come."""
     timeout_seconds: float = 60
+    """Work that takes longer is ended, and counts as failed."""
     max_attempts: int = 5
+    """After so many the row is failed and a dead letter is written."""
 
     @property
     def timeout(self) -> timedelta:
@@ -65,7 +71,9 @@ class Settings(BaseModel):
 
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least that is logged; `debug` also shows the traceback of an unexpected error."""
     log_format: Literal["console", "json"] = "console"
+    """Text for people, or one JSON object per line; both go to standard error."""
 
     # Engine
     scheduler_enabled: bool = True
@@ -73,6 +81,7 @@ class Settings(BaseModel):
     scheduler_system_user_id: UUID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
     """Who stands as the creator of what the schedulers make."""
     worker_beat_seconds: Annotated[float, Field(gt=0)] = 5
+    """How often a worker says that it lives, and lost rows are looked for."""
     worker_dead_after_seconds: Annotated[float, Field(gt=0)] = 15
     """A worker silent for this long is dead and its rows are given to others."""
     lease_grace_seconds: Annotated[float, Field(ge=0)] = 30
@@ -80,8 +89,9 @@ class Settings(BaseModel):
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 20
     """How long a stop waits for work under way before it hands the rows back."""
     retry_base_seconds: Annotated[float, Field(gt=0)] = 30
+    """The first retry waits for this long, each next one twice as long as the one before."""
     retry_cap_seconds: Annotated[float, Field(gt=0)] = 6 * 3600
-    """The first retry waits for the base, each next one twice as long, up to the cap."""
+    """No retry waits longer than this."""
     queue_oldest_due_limit_seconds: Annotated[float, Field(gt=0)] = 600
     """`/health/schedulers` answers 503 when a row has been due for longer than this."""
 
@@ -91,28 +101,38 @@ class Settings(BaseModel):
 
     # Fetching
     fetch_user_agent: str = "ScraperSky/0.1 (+https://github.com/scrapersky/scrapersky)"
+    """Who we say we are; the part before the slash is the name we look for in a robots.txt."""
     fetch_timeout_seconds: Annotated[float, Field(gt=0)] = 30
     """For one request with its redirects and body, all in all."""
     fetch_max_bytes: Annotated[int, Field(ge=1024)] = 50 * 1024 * 1024
     """Bytes read from the network for one answer; the rest is not read."""
     fetch_max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    """Redirects followed for one request."""
     fetch_allow_networks: str = ""
     """Private networks that may be fetched from, e.g. 127.0.0.0/8; any port is allowed there."""
     fetch_allow_ports: str = "80,443,8000,8080,8443"
+    """The ports that public addresses are fetched from."""
     fetch_resolve: str = ""
     """Names with fixed addresses, `bakery.example=127.0.0.1:8081,…`; allowed networks only."""
     fetch_ca_file: Path | None = None
     """A PEM file of further certificate authorities to trust."""
     host_concurrency: Annotated[int, Field(ge=1)] = 4
+    """Requests to one host at once, over all workers."""
     host_delay_ms: Annotated[int, Field(ge=0)] = 100
-    """Requests to one host at once, and the time between two, over all workers."""
+    """Between the starts of two requests to one host, over all workers; its robots.txt may ask
+    for more."""
 
     # Sitemaps
     sitemap_max_urls_per_domain: Annotated[int, Field(ge=1, le=50_000_000)] = 1_000_000
+    """URLs stored by one scan that was not given a `max_pages` of its own."""
     sitemap_max_files_per_domain: Annotated[int, Field(ge=1)] = 10_000
+    """Sitemaps read in one scan."""
     sitemap_max_depth: Annotated[int, Field(ge=1, le=20)] = 5
+    """How deep an index may name indexes; a sitemap found on the site is at depth 0."""
     sitemap_max_decompressed_bytes: Annotated[int, Field(ge=1024)] = 256 * 1024 * 1024
+    """Bytes unpacked from one answer; the rest is not read."""
     sitemap_rescan_interval_hours: Annotated[float, Field(gt=0)] = 168
+    """A domain is looked at again when its last good scan is older than this."""
 
     @field_validator("log_level", "log_format", "auth_mode", mode="before")
     @classmethod

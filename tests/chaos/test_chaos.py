@@ -8,7 +8,7 @@ import random
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -171,7 +171,11 @@ async def _mischief(crew: Crew, postgres: EmbeddedPostgres, database: Database) 
     """Each kind at least once, then at random until the time is up or the work is done."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + SECONDS
-    acts = [crew.kill_one, crew.freeze_one, lambda: crash_database(postgres, database)]
+    acts: list[Callable[[], Awaitable[None]]] = [
+        crew.kill_one,
+        crew.freeze_one,
+        lambda: crash_database(postgres, database),
+    ]
     await asyncio.sleep(3)
     for act in acts:
         await act()

@@ -78,12 +78,17 @@ class Cli:
 
 
 async def ended(process: Process) -> Said:
+    """For commands of people: none of them ever sees a traceback."""
+    said = await said_by(process)
+    assert "Traceback" not in said.err, said.err
+    return said
+
+
+async def said_by(process: Process) -> Said:
     async with asyncio.timeout(PROMPTLY_SECONDS):
         out, err = await process.communicate()
     assert process.returncode is not None
-    said = Said(process.returncode, out.decode(), err.decode())
-    assert "Traceback" not in said.err, said.err
-    return said
+    return Said(process.returncode, out.decode(), err.decode())
 
 
 async def stopped(process: Process, number: signal.Signals = signal.SIGTERM) -> Said:

@@ -33,7 +33,7 @@ async def test_rows_that_wait_without_a_consumer_turn_it_503(url: str) -> None:
     assert before.status_code == 200
     assert after.status_code == 503
     problems = [each["problems"] for each in after.json()["stages"]]
-    assert ["1 rows are due and no consumer runs this stage."] in problems
+    assert ["Rows are due (1) and no consumer runs this stage."] in problems
 
 
 async def test_a_row_that_waits_too_long_turns_it_503(url: str, database: Database) -> None:

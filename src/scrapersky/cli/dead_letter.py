@@ -27,7 +27,7 @@ LetterId = Annotated[UUID, typer.Argument(help="See `scrapersky dead-letter list
 LetterIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
 OfStage = Annotated[str | None, typer.Option("--stage", help="Only of this stage.")]
 OfState = Annotated[
-    DeadLetterState | None, typer.Option("--state", help="Only those; all with --all.")
+    DeadLetterState | None, typer.Option("--state", help="Only letters in this state.")
 ]
 Every = Annotated[bool, typer.Option("--all", help="All open ones, of --stage if given.")]
 Note = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]

@@ -90,4 +90,4 @@ def introduction(settings: Settings, sockets: list[socket.socket]) -> list[str]:
         else "Requests need an API key."
     )
     work = "" if settings.scheduler_enabled else " The queues are left to `scrapersky worker`."
-    return [f"ScraperSky listens on {url}, its documentation is at {url}/docs.", access + work]
+    return [f"ScraperSky listens on {url}, described at {url}/openapi.json.", access + work]

@@ -10,6 +10,7 @@ from uuid import uuid4
 import asyncpg
 from sqlalchemy.engine import URL
 
+from scrapersky.db.session import plain_url
 from scrapersky.logging import get_logger
 
 PROBE_EVERY_SECONDS = 20.0
@@ -32,7 +33,7 @@ class Listener:
         connected: Callable[[], None],
         probe_every_seconds: float = PROBE_EVERY_SECONDS,
     ) -> None:
-        self._dsn = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._dsn = plain_url(url)
         self._channel = channel
         self._heard = heard
         self._connected = connected

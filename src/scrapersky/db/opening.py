@@ -80,6 +80,8 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # looked at, so that nobody is told of it who cannot help
         raise
 
 

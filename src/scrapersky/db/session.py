@@ -42,7 +42,22 @@ def async_url(text: str) -> URL:
         raise SettingsError(
             f"DATABASE_URL names {url.get_backend_name()}, but only PostgreSQL is supported."
         )
-    return url.set(drivername="postgresql+asyncpg")
+    return _with_our_words(url.set(drivername="postgresql+asyncpg"))
+
+
+def _with_our_words(url: URL) -> URL:
+    """Hosted databases give libpq's words for TLS; the driver has its own."""
+    mode = url.query.get("sslmode")
+    url = url.difference_update_query(["sslmode", "channel_binding"])
+    return url.update_query_dict({"ssl": str(mode)}) if mode else url
+
+
+def plain_url(url: URL) -> str:
+    """As the driver itself and PostgreSQL's own programs take it."""
+    mode = url.query.get("ssl")
+    url = url.difference_update_query(["ssl"]).set(drivername="postgresql")
+    url = url.update_query_dict({"sslmode": str(mode)}) if mode else url
+    return url.render_as_string(hide_password=False)
 
 
 class Database:

@@ -109,6 +109,8 @@ class StageRunner:
         self.last_tick: float | None = None
         """Wall-clock time of the last run, for the health page."""
         self.last_error: str | None = None
+        self.no_runs = asyncio.Event()
+        self.no_runs.set()
         self._again = asyncio.Event()
 
     def poke(self) -> None:
@@ -171,6 +173,8 @@ class StageRunner:
 
     async def _attempt(self, held: Held) -> Outcome | None:
         """The outcome of the work, whatever it does; None when the row is not ours any more."""
+        if self.stopping:  # its claim was under way when we were told to stop
+            return handed_back(held.claim)
         try:
             return completed(held.claim, await self._within_timeout(held))
         except asyncio.CancelledError:
@@ -197,7 +201,11 @@ class StageRunner:
     async def _perform(self, held: Held) -> Any:
         if isinstance(held.item, Verdict):
             raise held.item
-        working = self.stage.work(held.item, self.tools)
+        item = held.item
+        if self.stage.prepare is not None:
+            async with self.database.reading() as session:
+                item = await self.stage.prepare(session, item)
+        working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
             return await self._store_as_it_comes(held.claim, working)
         return await working
@@ -256,13 +264,16 @@ class StageRunner:
         self.stopping = True
         self.poke()
         tasks = [each.task for each in self.held.values() if each.task is not None]
-        if not tasks:
-            return 0
-        _, unfinished = await asyncio.wait(tasks, timeout=grace_seconds or 0.001)
+        unfinished: set[asyncio.Task[EventKind]] = set()
+        if tasks:
+            _, unfinished = await asyncio.wait(tasks, timeout=grace_seconds or 0.001)
         for task in unfinished:
             task.cancel()
         if unfinished:
             await asyncio.wait(unfinished)
+        # A run may just have claimed; it ends by itself once what it claimed is handed back.
+        self.poke()
+        await self.no_runs.wait()
         return len(unfinished)
 
 
@@ -277,6 +288,7 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
         runner.poke()
         return None
     runner.runs += 1
+    runner.no_runs.clear()
     runner.last_tick = time.time()
     report = RunReport(runner.stage.name)
     try:
@@ -287,6 +299,8 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
         raise
     finally:
         runner.runs -= 1
+        if not runner.runs:
+            runner.no_runs.set()
         if report.found:
             log.info("run", **report.as_fields())
     return report

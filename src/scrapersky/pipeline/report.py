@@ -78,7 +78,7 @@ async def report_stage(
         oldest_due_seconds=oldest,
         next_due_at=await _next_due_at(session, stage),
         last_hour=await _last_hour(session, stage),
-        consumers=sum("failed" not in each for each in ticks),
+        consumers=sum(_ticks(each) for each in ticks),
         last_tick=_last_tick(ticks, now),
         problems=tuple(_problems(ticks, due, oldest, pace, settings, now)),
     )
@@ -125,6 +125,11 @@ def _last_tick(ticks: Sequence[Mapping[str, Any]], now: datetime | None) -> date
     return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known and now else None
 
 
+def _ticks(state: Mapping[str, Any]) -> bool:
+    """A process that works one row for a person holds the stage too, but does not consume it."""
+    return state.get("last_tick") is not None
+
+
 def _problems(
     ticks: Sequence[Mapping[str, Any]],
     due: int,
@@ -135,9 +140,9 @@ def _problems(
 ) -> list[str]:
     """In the order an operator should look at them."""
     found = [f"It could not be registered: {each['failed']}" for each in ticks if "failed" in each]
-    running = [each for each in ticks if "failed" not in each]
+    running = [each for each in ticks if _ticks(each)]
     if due and not running:
-        found.append(f"{due} rows are due and no consumer runs this stage.")
+        found.append(f"Rows are due ({due}) and no consumer runs this stage.")
     if oldest is not None and oldest > settings.queue_oldest_due_limit_seconds:
         found.append(
             f"The oldest due row has waited for {oldest:.0f} seconds, "

@@ -29,6 +29,7 @@ from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
 MISFIRE_GRACE_SECONDS = 60
+STOP_PATIENCE_SECONDS = 5
 ALARM_SLACK_SECONDS = 0.05
 """A little late rather than a little early, and never in a tight circle."""
 
@@ -52,6 +53,7 @@ class Scheduler:
         )
         self._woken: set[asyncio.Task[Any]] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
+        self._doing_chores: set[asyncio.Task[Any]] = set()
         self._stopping = False
 
     @property
@@ -89,10 +91,9 @@ class Scheduler:
         for alarm in self._alarms.values():
             alarm.cancel()
         await self.engine.stop()
-        if self._woken:
-            _, late = await asyncio.wait(self._woken, timeout=5)
-            for task in late:
-                task.cancel()
+        for tasks in (self._woken, self._doing_chores):
+            if tasks:
+                await asyncio.wait(tasks, timeout=STOP_PATIENCE_SECONDS)
         if self.is_running:
             self._ticking.shutdown(wait=False)
         log.info("scheduler stopped")
@@ -180,9 +181,14 @@ class Scheduler:
         )
 
     async def _do_chore(self, chore: Chore) -> None:
-        engine = self.engine
-        if await take_slot(engine.database, chore, engine.worker.id):
-            await chore.run(engine.database, engine.settings)
+        engine, task = self.engine, asyncio.current_task()
+        assert task is not None
+        self._doing_chores.add(task)
+        try:
+            if await take_slot(engine.database, chore, engine.worker.id):
+                await chore.run(engine.database, engine.settings)
+        finally:
+            self._doing_chores.discard(task)
 
     # What APScheduler tells
 
@@ -190,6 +196,8 @@ class Scheduler:
         """Failed runs at error; executed ones at debug, for those that found rows logged a line."""
         if event.code == EVENT_JOB_ERROR:
             error = event.exception
+            if self._stopping and isinstance(error, asyncio.CancelledError):
+                return
             log.error("run failed", job=event.job_id, error=str(error), exc_info=error)
         elif event.code == EVENT_JOB_MISSED:
             log.warning("tick missed", job=event.job_id, due=str(event.scheduled_run_time))

@@ -45,6 +45,8 @@ class Stage(Generic[Row, Item, Result]):
 
     read: Callable[[Row], Item]
     """In the claim's transaction: copy what the work needs. An unreadable row fails alone."""
+    prepare: Callable[[AsyncSession, Item], Awaitable[Item]] | None = None
+    """In a short reading session before the work, for what does not stand in the row itself."""
     work: Callable[[Item, Tools], Awaitable[Result] | AsyncIterator[Result]]
     """Outside any transaction. May return one result, or yield many: each is stored as it comes,
     the last one in the transaction that completes the row."""

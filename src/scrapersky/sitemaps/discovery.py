@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from time import monotonic
 from uuid import UUID
@@ -118,21 +119,70 @@ async def _gathered(
     events: AsyncIterator[Event], rescan_interval: timedelta
 ) -> AsyncIterator[Findings]:
     """Events in handfuls: few transactions, and still something to see every half second."""
-    handful: list[Event] = []
-    urls = found = done = 0
-    since = monotonic()
-    async for event in events:
-        handful.append(event)
-        urls += len(event.entries) if isinstance(event, UrlsFound) else 0
-        found += isinstance(event, SitemapFound)
-        done += isinstance(event, SitemapDone)
-        late = monotonic() - since > STORE_EVERY_SECONDS
-        if late or urls >= STORE_EVERY_URLS or len(handful) >= STORE_EVERY_EVENTS:
-            progress = _progress(found, done)
-            yield Findings(tuple(handful), progress, _phase(found), rescan_interval)
-            handful, urls, since = [], 0, monotonic()
-    if handful:
-        yield Findings(tuple(handful), 1.0, "done", rescan_interval)
+    tally = Tally()
+    async for event in with_pauses(events, STORE_EVERY_SECONDS):
+        if event is None:
+            # The engine stores a handful when the next one comes, so an empty one pushes it out.
+            if tally.handful or tally.unseen:
+                yield tally.findings(rescan_interval)
+            continue
+        tally.add(event)
+        if tally.is_full():
+            yield tally.findings(rescan_interval)
+    yield tally.findings(rescan_interval, ended=True)
+
+
+@dataclass
+class Tally:
+    """The handful being gathered, and how far the scan has come."""
+
+    handful: list[Event] = field(default_factory=list)
+    urls: int = 0
+    found: int = 0
+    done: int = 0
+    since: float = field(default_factory=monotonic)
+    unseen: bool = False
+    """The last handful had something in it and is not stored yet."""
+
+    def add(self, event: Event) -> None:
+        self.handful.append(event)
+        self.urls += len(event.entries) if isinstance(event, UrlsFound) else 0
+        self.found += isinstance(event, SitemapFound)
+        self.done += isinstance(event, SitemapDone)
+
+    def is_full(self) -> bool:
+        late = monotonic() - self.since > STORE_EVERY_SECONDS
+        many = len(self.handful) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
+        return late or many
+
+    def findings(self, rescan_interval: timedelta, *, ended: bool = False) -> Findings:
+        progress = 1.0 if ended else _progress(self.found, self.done)
+        phase = "done" if ended else _phase(self.found)
+        findings = Findings(tuple(self.handful), progress, phase, rescan_interval)
+        self.unseen = bool(self.handful)
+        self.handful, self.urls, self.since = [], 0, monotonic()
+        return findings
+
+
+async def with_pauses(events: AsyncIterator[Event], seconds: float) -> AsyncIterator[Event | None]:
+    """The events, and None whenever nothing has come for so long."""
+    upcoming = asyncio.ensure_future(anext(events))
+    try:
+        while True:
+            await asyncio.wait([upcoming], timeout=seconds)
+            if not upcoming.done():
+                yield None
+                continue
+            try:
+                event = upcoming.result()
+            except StopAsyncIteration:
+                return
+            yield event
+            upcoming = asyncio.ensure_future(anext(events))
+    finally:
+        upcoming.cancel()
+        with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+            await upcoming
 
 
 def _progress(found: int, done: int) -> float:

@@ -52,6 +52,7 @@ class Account:
                 cwd="/",
                 env=clean_env(),
                 check=False,
+                start_new_session=True,  # Ctrl-C in the terminal is meant for us, not for it
                 **self.switch(),
             )
         except (OSError, subprocess.SubprocessError) as error:

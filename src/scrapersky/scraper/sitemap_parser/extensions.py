@@ -7,6 +7,7 @@ as JSON as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import lru_cache
 
 from scrapersky.scraper.dates import parse_lastmod
@@ -15,7 +16,7 @@ from scrapersky.scraper.sitemap_parser.tokens import attributes_of
 from scrapersky.scraper.sitemap_parser.values import Values, number_of
 
 CONTAINERS = frozenset({"image", "video", "news"})
-Adder = Callable[[Extension, str, str, Values], None]
+Adder = Callable[[Extension, str, str, Values], object]
 """Adds the text of a field, given its attributes as written, to what is known of its item."""
 _YES = frozenset({"yes", "true", "1", "y"})
 _NO = frozenset({"no", "false", "0", "n"})
@@ -38,16 +39,48 @@ class Container:
         add(self.content, values.words(raw), attributes, values)
 
 
+class Meaning(Enum):
+    """What becomes of the text of a field: kept under its name, or something else."""
+
+    URL = 1
+    TEXT = 2
+    OTHER = 3
+
+
+def meaning_of(container: str, field: str, parent: str | None) -> Meaning:
+    is_special = field in _LISTED or field in _SPECIAL or field in _TYPED or field in _MADE
+    if container == "news" or parent is not None or (container == "video" and is_special):
+        return Meaning.OTHER
+    return Meaning.URL if _is_url(field) else Meaning.TEXT
+
+
 @lru_cache(maxsize=1024)
 def adder_for(container: str, field: str, parent: str | None) -> Adder:
     """What to do with a field of an image, video or news item, whose text is words by then."""
     if container == "news":
-        return lambda content, text, _, __: _add_news(content, field, text, parent)
+        return _news_adder(field, parent)
     if container == "video":
-        return lambda content, text, attributes, values: _add_video(
-            content, field, text, parent, attributes, values
-        )
+        return _video_adder(field, parent)
     return lambda content, text, _, values: _add_plain(content, field, text, values)
+
+
+def _video_adder(field: str, parent: str | None) -> Adder:
+    if parent == "tvshow":
+        return lambda content, text, _, __: _add_to_group(content, "tvshow", field, text)
+    if field in _LISTED:
+        return lambda content, text, _, __: _add_to_list(content, _LISTED[field], text)
+    if field in _SPECIAL:
+        add = _SPECIAL[field]
+        return lambda content, text, given, values: add(content, text, attributes_of(given), values)
+    if field in _TYPED:
+        read = _TYPED[field]
+        return lambda content, text, _, __: _add_typed(content, field, read(text))
+    return lambda content, text, _, values: _add_plain(content, field, text, values)
+
+
+def _add_typed(content: Extension, field: str, value: object) -> None:
+    if value is not None:
+        content.setdefault(field, value)
 
 
 def _add_plain(content: Extension, field: str, text: str, values: Values) -> None:
@@ -57,39 +90,37 @@ def _add_plain(content: Extension, field: str, text: str, values: Values) -> Non
 
 def _url_or_text(field: str, text: str, values: Values) -> str | None:
     """The text was unescaped already, so it is only cleaned here."""
-    return values.resolved(text) if field.endswith("loc") or field == "license" else text
+    return values.resolved(text) if _is_url(field) else text
 
 
-def _add_news(content: Extension, field: str, text: str, parent: str | None) -> None:
+def _is_url(field: str) -> bool:
+    return field.endswith("loc") or field == "license"
+
+
+def _news_adder(field: str, parent: str | None) -> Adder:
     if parent == "publication" or field in ("name", "language"):
-        content.setdefault(f"publication_{field}", text or None)
-    elif field in ("genres", "keywords", "stock_tickers"):
-        content.setdefault(field, [part.strip() for part in text.split(",") if part.strip()])
-    elif field == "publication_date":
-        content.setdefault(field, _date(text))
-    elif text:
-        content.setdefault(field, text)
+        key = f"publication_{field}"
+        return lambda content, text, _, __: content.setdefault(key, text or None)
+    if field in ("genres", "keywords", "stock_tickers"):
+        return lambda content, text, _, __: content.setdefault(field, _split(text))
+    if field == "publication_date":
+        return lambda content, text, _, __: content.setdefault(field, _date(text))
+    return lambda content, text, _, __: _add_typed(content, field, text or None)
 
 
-def _add_video(
-    content: Extension,
-    field: str,
-    text: str,
-    parent: str | None,
-    attributes: str,
-    values: Values,
-) -> None:
-    if parent == "tvshow":
-        content.setdefault("tvshow", {})[field] = text
-    elif field in _LISTED:
-        content.setdefault(_LISTED[field], []).append(text)
-    elif field in _SPECIAL:
-        _SPECIAL[field](content, text, attributes_of(attributes), values)
-    elif field in _TYPED:
-        if (value := _TYPED[field](text)) is not None:
-            content.setdefault(field, value)
-    else:
-        _add_plain(content, field, text, values)
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _add_to_list(content: Extension, key: str, text: str) -> None:
+    """Unless a field of that very name is there already."""
+    if isinstance(known := content.setdefault(key, []), list):
+        known.append(text)
+
+
+def _add_to_group(content: Extension, key: str, field: str, text: str) -> None:
+    if isinstance(known := content.setdefault(key, {}), dict):
+        known[field] = text
 
 
 def _add_allowed(name: str) -> Callable[[Extension, str, dict[str, str], Values], None]:
@@ -125,6 +156,7 @@ def _add_price(content: Extension, text: str, attributes: dict[str, str], values
     content.setdefault("price", price)
 
 
+@lru_cache(maxsize=4096)
 def _date(text: str) -> str | None:
     moment = parse_lastmod(text)
     return moment.isoformat() if moment else None
@@ -140,6 +172,8 @@ def _truth(text: str) -> bool | None:
 
 
 _LISTED = {"tag": "tags", "content_segment_loc": "content_segment_locs"}
+_MADE = frozenset({"tags", "content_segment_locs", "gallery_title", "uploader_info", "tvshow"})
+"""Keys that other fields make; a field of that name has to wait for its turn."""
 _SPECIAL: dict[str, Callable[[Extension, str, dict[str, str], Values], None]] = {
     "restriction": _add_allowed("restriction"),
     "platform": _add_allowed("platform"),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from scrapersky.scraper.sitemap_parser.model import Entry
-from scrapersky.scraper.sitemap_parser.shapes import Shape, learn
+from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Misfit, Shape, learn
 from scrapersky.scraper.sitemap_parser.template import Template, Unfit
 from scrapersky.scraper.sitemap_parser.values import Values
 
@@ -73,7 +73,7 @@ class FastReader:
         match = shape.pattern.fullmatch(record) if shape else None
         if shape is None or match is None:
             raise Unfit
-        return Template(shape, match.groups(), self._values)
+        return Template(shape, match.groups(), self._values, is_ascii=text.isascii())
 
     def _by_shape(self, text: str) -> tuple[list[Entry], int]:
         entries: list[Entry] = []
@@ -81,9 +81,9 @@ class FastReader:
         length = len(self.record_end)
         while (end := text.find(self.record_end, position)) >= 0:
             end += length
-            if found := self._match(text, position, end):
-                shape, texts = found
-                if (entry := shape.entry(texts, self._values)) is not None:
+            entry = self._record(text, position, end)
+            if entry is not MISFIT:
+                if entry is not None:
                     entries.append(entry)
             elif _is_one_record(record := text[position:end]):
                 entries += self._read_tags(record)
@@ -92,24 +92,21 @@ class FastReader:
             position = end
         return entries, position
 
-    def _match(self, text: str, start: int, end: int) -> tuple[Shape, tuple[str, ...]] | None:
+    def _record(self, text: str, start: int, end: int) -> Entry | Misfit | None:
+        """The entry of one record by its shape, which is learned if it is new."""
         tags = text.count("<", start, end)
-        alike = self._shapes.get(tags, ())
+        alike = self._shapes.setdefault(tags, [])
         for shape in alike:
-            if match := shape.pattern.match(text, start, end):
-                return shape, match.groups()
+            if (entry := shape.read(text, start, end, self._values)) is not MISFIT:
+                return entry
         if self._lessons >= MAX_LESSONS or len(alike) >= MAX_SHAPES_ALIKE:
-            return None
+            return MISFIT
         self._lessons += 1
-        return self._learn(text[start:end], tags)
-
-    def _learn(self, record: str, tags: int) -> tuple[Shape, tuple[str, ...]] | None:
-        shape = learn(record.lstrip())
-        match = shape.pattern.fullmatch(record) if shape else None
-        if shape is None or match is None:
-            return None
-        self._shapes.setdefault(tags, []).append(shape)
-        return shape, match.groups()
+        learned = learn(text[start:end].lstrip())
+        if learned is None:
+            return MISFIT
+        alike.append(learned)
+        return learned.read(text, start, end, self._values)
 
 
 def _is_one_record(text: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, chain
-from typing import overload
+from typing import Any, overload
 
 from scrapersky.scraper.sitemap_parser.model import Entry
 
-Row = tuple[str, datetime | None, str | None, float | None]
-"""An entry without extensions: loc, lastmod, changefreq, priority."""
+Rest = tuple[Any, ...]
+"""All fields of an entry behind loc and lastmod."""
+Row = tuple[str, datetime | None, Rest]
+"""An entry while it is kept; many share their rest."""
 
 
 class _LazyEntries(Sequence[Entry]):
@@ -43,27 +45,27 @@ class _LazyEntries(Sequence[Entry]):
 
 
 class Rows(_LazyEntries):
-    """Entries of one record kind without extensions, a plain tuple each."""
+    """Entries without extensions, all pages or all sitemaps, a plain tuple each."""
 
-    __slots__ = ("_rest", "is_sitemap", "origin", "rows")
+    __slots__ = ("is_sitemap", "origin", "rows")
 
     def __init__(self, rows: Sequence[Row], *, is_sitemap: bool, origin: str | None) -> None:
         self.rows = rows
         self.is_sitemap = is_sitemap
         self.origin = origin
         """`https://example.com`, where every `loc` is known to begin with it and a slash."""
-        self._rest = ((), (), None, (), False, is_sitemap)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Entry]:
-        make, rest = tuple.__new__, self._rest
+        make = tuple.__new__
         # The class's own constructor takes twice as long and does the same.
-        return iter([make(Entry, row + rest) for row in self.rows])
+        return iter([make(Entry, (loc, date, *rest)) for loc, date, rest in self.rows])
 
     def _one(self, index: int) -> Entry:
-        return tuple.__new__(Entry, self.rows[index] + self._rest)
+        loc, lastmod, rest = self.rows[index]
+        return tuple.__new__(Entry, (loc, lastmod, *rest))
 
     def _some(self, index: slice) -> Rows:
         return Rows(self.rows[index], is_sitemap=self.is_sitemap, origin=self.origin)

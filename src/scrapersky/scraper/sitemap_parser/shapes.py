@@ -9,14 +9,21 @@ never different.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from scrapersky.scraper.sitemap_parser.escapes import escape
-from scrapersky.scraper.sitemap_parser.extensions import CONTAINERS, Adder, adder_for
+from scrapersky.scraper.sitemap_parser.extensions import (
+    CONTAINERS,
+    Adder,
+    Meaning,
+    adder_for,
+    meaning_of,
+)
 from scrapersky.scraper.sitemap_parser.model import Entry, Extension
-from scrapersky.scraper.sitemap_parser.values import Values
+from scrapersky.scraper.sitemap_parser.values import PLAIN_HREF, PLAIN_URL, Values
 
 PAGE_FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority"})
 GROUPS = frozenset({"publication", "tvshow"})
@@ -30,11 +37,24 @@ _PART = re.compile(
 )
 _GIVEN = r'(?:\s++[A-Za-z_][\w:.\-]*+="[^"<>]*+")++'
 _ATTRIBUTES = re.compile(_GIVEN + r"\s*+\Z")
-_ATTRIBUTE = re.compile(r'([A-Za-z_][\w:.\-]*+)="([^"<>]*+)"')
+_ATTRIBUTE = re.compile(r'(\s++)([A-Za-z_][\w:.\-]*+)="([^"<>]*+)"')
 TEXT = r"([^<]*+)"
 OPEN_TEXT = r"[^<]*+"
 _CDATA = r"\s*+<!\[CDATA\[([^<\]]*+)\]\]>\s*+"
-_GAP = r"\s*+"
+GAP = r"\s*+"
+_NEVER = r"(?!)()"
+
+
+ReadsUrl = Callable[[str], str | None]
+
+
+class Misfit(Enum):
+    """The record has another shape."""
+
+    MISFIT = 1
+
+
+MISFIT = Misfit.MISFIT
 
 
 class _Part(NamedTuple):
@@ -75,7 +95,27 @@ class Medium:
     """One image, video or news item of a shape: its fields by the slots their texts are in."""
 
     kind: str
-    fields: list[tuple[Adder, int, int | None]] = field(default_factory=list)
+    urls: list[tuple[str, int]] = field(default_factory=list)
+    texts: list[tuple[str, int]] = field(default_factory=list)
+    plain: list[tuple[str, int]] = field(default_factory=list)
+    """Both of them."""
+    others: list[tuple[Adder, int, int | None]] = field(default_factory=list)
+    """Fields with a meaning of their own; the last is the slot of their attributes."""
+
+    def content(self, texts: tuple[str, ...], values: Values, url: ReadsUrl | None) -> Extension:
+        """What is said of it; without `url`, the URLs in it are taken as they are."""
+        content: Extension
+        if url is None:
+            content = {key: " ".join(texts[slot].split()) for key, slot in self.plain}
+        else:
+            content = {key: url(texts[slot]) for key, slot in self.urls}
+            content |= {key: values.words(texts[slot]) for key, slot in self.texts}
+        if not all(content.values()):
+            content = {key: text for key, text in content.items() if text}
+        for add, slot, attributes in self.others:
+            given = "" if attributes is None else texts[attributes]
+            add(content, values.words(texts[slot]), given, values)
+        return content
 
 
 @dataclass
@@ -83,14 +123,21 @@ class Shape:
     """One order of tags, with a pattern that has a group for every text in it."""
 
     pattern: re.Pattern[str]
+    strict: re.Pattern[str]
+    """The same for records in which all URLs are plain, and the gaps are as in the sample."""
     is_sitemap: bool
     page: dict[str, int]
-    media: list[Medium]
+    images: list[Medium]
+    videos: list[Medium]
+    news: list[Medium]
     alternates: list[tuple[int, int]]
     cdata: frozenset[int]
     mobile: bool
-    parts: tuple[str, ...]
-    """The tags and gaps of it, for a pattern with other groups."""
+    exact: tuple[str, ...]
+    """The pattern in parts, with the gaps between tags just as they were in the sample."""
+
+    def __post_init__(self) -> None:
+        self._slots = tuple(map(self.page.get, ("lastmod", "changefreq", "priority")))
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -98,60 +145,81 @@ class Shape:
         return tuple(sorted(self.page, key=self.page.__getitem__))
 
     def split_behind(self, fields: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The parts up to the end of that many fields, and the rest; for a plain shape."""
-        slots = [index for index, part in enumerate(self.parts) if part == TEXT]
+        """The exact parts up to the end of that many fields, and the rest; for a plain shape."""
+        slots = [index for index, part in enumerate(self.exact) if part == TEXT]
         behind = slots[fields - 1] + 2
-        return self.parts[:behind], self.parts[behind:]
+        return self.exact[:behind], self.exact[behind:]
+
+    @property
+    def has_media(self) -> bool:
+        return bool(self.images or self.videos or self.news)
 
     @property
     def is_plain(self) -> bool:
         """Only fields of the page, as written."""
-        return not (self.media or self.alternates or self.cdata or self.mobile)
+        return not (self.has_media or self.alternates or self.cdata or self.mobile)
 
-    def entry(self, texts: tuple[str, ...], values: Values) -> Entry | None:
-        """The entry of a record that matched; None, counted, when its address is none."""
-        if self.cdata:
-            texts = tuple(
-                escape(text) if slot in self.cdata else text for slot, text in enumerate(texts)
-            )
-        page = self.page
-        loc = values.loc(texts[page["loc"]])
-        if loc is None:
-            return None
-        media = self._media(texts, values) if self.media else _NO_MEDIA
-        return Entry(
-            loc,
-            values.date(texts[page["lastmod"]]) if "lastmod" in page else None,
-            values.changefreq(texts[page["changefreq"]]) if "changefreq" in page else None,
-            values.priority(texts[page["priority"]]) if "priority" in page else None,
-            media["image"] or (),
-            media["video"] or (),
-            media["news"][0] if media["news"] else None,
-            self._alternates(texts, values) or () if self.alternates else (),
-            self.mobile,
-            self.is_sitemap,
+    def read(self, text: str, start: int, end: int, values: Values) -> Entry | Misfit | None:
+        """The entry of the record at this place; None, counted, when its address is none."""
+        if match := self.strict.match(text, start, end):
+            texts = match.groups()
+            if text.find("&", start, end) < 0:
+                return self._entry(texts[self.page["loc"]], texts, values, None)
+            url: ReadsUrl = values.plain_url
+        elif match := self.pattern.match(text, start, end):
+            texts, url = self._escaped(match.groups()), values.url
+        else:
+            return MISFIT
+        loc = values.loc(texts[self.page["loc"]])
+        return None if loc is None else self._entry(loc, texts, values, url)
+
+    def _escaped(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        """What stood in CDATA, as it would stand outside."""
+        if not self.cdata:
+            return texts
+        return tuple(
+            escape(text) if slot in self.cdata else text for slot, text in enumerate(texts)
         )
 
-    def _media(self, texts: tuple[str, ...], values: Values) -> dict[str, list[Extension]]:
-        found: dict[str, list[Extension]] = {"image": [], "video": [], "news": []}
-        for medium in self.media:
-            content: Extension = {}
-            for add, slot, attributes in medium.fields:
-                given = "" if attributes is None else texts[attributes]
-                add(content, values.words(texts[slot]), given, values)
-            if content:
-                found[medium.kind].append(content)
-        return found
+    def _entry(
+        self, loc: str, texts: tuple[str, ...], values: Values, url: ReadsUrl | None
+    ) -> Entry:
+        lastmod, changefreq, priority = self._slots
+        news = _contents(self.news, texts, values, url) if self.news else ()
+        # The class's own constructor takes twice as long and does the same.
+        return tuple.__new__(
+            Entry,
+            (
+                loc,
+                None if lastmod is None else values.date(texts[lastmod]),
+                None if changefreq is None else values.changefreq(texts[changefreq]),
+                None if priority is None else values.priority(texts[priority]),
+                _contents(self.images, texts, values, url) if self.images else (),
+                _contents(self.videos, texts, values, url) if self.videos else (),
+                news[0] if news else None,
+                self._alternates(texts, values, url) or () if self.alternates else (),
+                self.mobile,
+                self.is_sitemap,
+            ),
+        )
 
-    def _alternates(self, texts: tuple[str, ...], values: Values) -> list[tuple[str, str]]:
-        found = []
-        for language, href in self.alternates:
-            if texts[language] and (url := values.url(texts[href])):
-                found.append((values.text(texts[language]), url))
-        return found
+    def _alternates(
+        self, texts: tuple[str, ...], values: Values, url: ReadsUrl | None
+    ) -> list[tuple[str, str]]:
+        if url is None:
+            return [(texts[language], texts[href]) for language, href in self.alternates]
+        return [
+            (values.text(texts[language]), address)
+            for language, href in self.alternates
+            if texts[language] and (address := url(texts[href]))
+        ]
 
 
-_NO_MEDIA: dict[str, list[Extension]] = {"image": [], "video": [], "news": []}
+def _contents(
+    media: list[Medium], texts: tuple[str, ...], values: Values, url: ReadsUrl | None
+) -> Sequence[Extension]:
+    found = [medium.content(texts, values, url) for medium in media]
+    return (found if all(found) else [content for content in found if content]) or ()
 
 
 def learn(record: str) -> Shape | None:
@@ -181,6 +249,8 @@ class _Learner:
         self._parts = parts
         self._at = 0
         self._pattern: list[str] = []
+        self._strict: list[str] = []
+        self._exact: list[str] = []
         self._slots = 0
         self._cdata: set[int] = set()
         self._page: dict[str, int] = {}
@@ -196,16 +266,18 @@ class _Learner:
             self._element(record.prefix)
         if self._at != len(self._parts) or "loc" not in self._page:
             raise _Doubtful
-        parts = tuple(self._pattern)
         return Shape(
-            pattern=re.compile(_GAP + "".join(parts)),
+            pattern=re.compile(GAP + "".join(self._pattern)),
+            strict=re.compile(GAP + "".join(self._strict)),
             is_sitemap=record.name == "sitemap",
             page=self._page,
-            media=self._media,
+            images=[medium for medium in self._media if medium.kind == "image"],
+            videos=[medium for medium in self._media if medium.kind == "video"],
+            news=[medium for medium in self._media if medium.kind == "news"],
             alternates=self._alternates,
             cdata=frozenset(self._cdata),
             mobile=self._mobile,
-            parts=parts,
+            exact=tuple(self._exact),
         )
 
     # Steps over one tag or element, each of them refusing what it does not expect
@@ -219,7 +291,7 @@ class _Learner:
         part = self._next()
         if not part.is_bare or not part.is_followed_by_space:
             raise _Doubtful
-        self._write(f"<{part.tag}>", gap=True)
+        self._write(f"<{part.tag}>", gap=part.text)
         return part
 
     def _closes(self, opened: _Part) -> bool:
@@ -230,7 +302,7 @@ class _Learner:
         if part.tag != opened.tag or part.attributes or not part.is_followed_by_space:
             raise _Doubtful
         self._at += 1
-        self._write(f"</{part.tag}>", gap=True)
+        self._write(f"</{part.tag}>", gap=part.text)
         return True
 
     def _element(self, prefix: str) -> None:
@@ -248,7 +320,7 @@ class _Learner:
         part = self._parts[self._at]
         if part.prefix != prefix or part.name not in PAGE_FIELDS or part.name in self._page:
             raise _Doubtful
-        self._page[part.name], attributes = self._text_element()
+        self._page[part.name], attributes = self._text_element(is_url=part.name == "loc")
         if attributes is not None:
             raise _Doubtful
 
@@ -268,10 +340,15 @@ class _Learner:
         reserved = name in CONTAINERS or name in GROUPS or name in ("link", "mobile")
         if self._parts[self._at].prefix != prefix or reserved or name in ("url", "sitemap"):
             raise _Doubtful
-        slot, attributes = self._text_element()
-        medium.fields.append((adder_for(medium.kind, name, group), slot, attributes))
+        meaning = meaning_of(medium.kind, name, group)
+        slot, attributes = self._text_element(is_url=meaning is Meaning.URL)
+        if meaning is Meaning.OTHER or name in dict(medium.plain):
+            medium.others.append((adder_for(medium.kind, name, group), slot, attributes))
+        else:
+            medium.plain.append((name, slot))
+            (medium.urls if meaning is Meaning.URL else medium.texts).append((name, slot))
 
-    def _text_element(self) -> tuple[int, int | None]:
+    def _text_element(self, *, is_url: bool = False) -> tuple[int, int | None]:
         """`<tag>text</tag>`: the slot of its text, and that of its attributes if it has any."""
         part, attributes = self._next(), None
         if part.is_close or part.is_empty:
@@ -280,9 +357,11 @@ class _Learner:
         if part.attributes:
             attributes = self._attributes(part)
         self._write(">")
-        slot = self._slot(_CDATA if part.text is None else TEXT)
         if part.text is None:
+            slot = self._slot(_CDATA, strict=_NEVER)
             self._cdata.add(slot)
+        else:
+            slot = self._slot(TEXT, strict=f"({PLAIN_URL})" if is_url else None)
         if not self._parts[self._at].is_close or not self._closes(part):
             raise _Doubtful
         return slot, attributes
@@ -291,7 +370,7 @@ class _Learner:
         if not _ATTRIBUTES.match(part.attributes):
             raise _Doubtful
         slot = self._slot(f"({_GIVEN})")
-        self._write(_GAP, raw=True)
+        self._write_pattern(GAP)
         return slot
 
     def _link(self, part: _Part) -> None:
@@ -300,19 +379,20 @@ class _Learner:
             raise _Doubtful
         slots: dict[str, int] = {}
         self._write(f"<{part.tag}")
-        for name, value in _ATTRIBUTE.findall(part.attributes):
-            self._write(r"\s++", raw=True)
+        for space, name, value in _ATTRIBUTE.findall(part.attributes):
+            self._write_pattern(r"\s++", strict=re.escape(space))
             local = name.lower().rpartition(":")[2]
             if local in slots:
                 raise _Doubtful
             if local in ("hreflang", "href"):
                 self._write(f'{name}="')
-                slots[local] = self._slot(r'([^"<>]*+)')
+                strict = f"({PLAIN_HREF})" if local == "href" else r"([A-Za-z0-9_\-]++)"
+                slots[local] = self._slot(r'([^"<>]*+)', strict=strict)
                 self._write('"')
             else:
                 self._write(f'{name}="{value}"')
-        self._write(r"\s*+", raw=True)
-        self._write("/>", gap=True)
+        self._write_pattern(GAP)
+        self._write("/>", gap=part.text)
         if len(slots) == 2:
             self._alternates.append((slots["hreflang"], slots["href"]))
 
@@ -320,15 +400,23 @@ class _Learner:
         is_sound = part.is_empty and not part.attributes and part.is_followed_by_space
         if part.is_close or not is_sound:
             raise _Doubtful
-        self._write(f"<{part.tag}/>", gap=True)
+        self._write(f"<{part.tag}/>", gap=part.text)
         self._mobile = True
 
     # The pattern
 
-    def _write(self, text: str, *, gap: bool = False, raw: bool = False) -> None:
-        self._pattern.append((text if raw else re.escape(text)) + (_GAP if gap else ""))
+    def _write(self, text: str, *, gap: str | None = None) -> None:
+        written = re.escape(text)
+        self._write_pattern(written if gap is None else written + GAP)
+        if gap is not None:
+            self._strict[-1] = self._exact[-1] = written + re.escape(gap)
 
-    def _slot(self, pattern: str) -> int:
+    def _write_pattern(self, pattern: str, *, strict: str | None = None) -> None:
         self._pattern.append(pattern)
+        self._strict.append(strict or pattern)
+        self._exact.append(pattern)
+
+    def _slot(self, pattern: str, *, strict: str | None = None) -> int:
+        self._write_pattern(pattern, strict=strict)
         self._slots += 1
         return self._slots - 1

@@ -17,11 +17,11 @@ from scrapersky.scraper.sitemap_parser.scrub import Scrubber
 from scrapersky.scraper.sitemap_parser.sniffing import SNIFF_CHARACTERS, generator_of, kind_of
 from scrapersky.scraper.sitemap_parser.values import Values
 
-WINDOW_CHARACTERS = 128 * 1024
+WINDOW_CHARACTERS = 64 * 1024
 """Text read at once: small enough to give the event loop its turn in between."""
 MAX_RECORD_CHARACTERS = 2 * 1024 * 1024
 """A record that has not ended by then never will; it is dropped and the scan goes on."""
-STEP_BYTES = 128 * 1024
+STEP_BYTES = 64 * 1024
 """Bytes taken in at once, for the same reason."""
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 

@@ -16,10 +16,17 @@ CHANGEFREQS = {
     name: name for name in ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 }
 """Each is its own value, so that a million entries share seven texts."""
+_USUAL_PRIORITIES = {
+    f"{tenths / 10:.{digits}f}": tenths / 10 for tenths in range(11) for digits in (1, 2)
+}
 
 # Printable ASCII without space and backslash, and for a path without `?`, `#` and `;` too:
 # nothing to clean or resolve.
 _HOST = r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[1-9][0-9]{0,3})?"
+PLAIN_URL = r"https?://[A-Za-z0-9][A-Za-z0-9.\-]{0,100}+/[!-;=?-\[\]-~]{0,8000}+"
+"""Found in text, a URL that cleaning would not change, unless there are references in it."""
+PLAIN_HREF = PLAIN_URL.replace("[!-;", "[!#-;")
+"""The same between double quotes."""
 PLAIN_ORIGIN = re.compile(rf"{_HOST}(?=/)")
 _PLAIN_URL = re.compile(rf"{_HOST}(?:/[!-\[\]-~]*)?\Z")
 _PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\"$-:<->@-\[\]-~](?<!/\.))*\Z")
@@ -36,11 +43,12 @@ class Values:
         self.entities: set[str] = set()
 
     def text(self, raw: str) -> str:
-        return unescape(raw, self.entities).strip()
+        return unescape(raw, self.entities).strip() if "&" in raw else raw.strip()
 
     def words(self, raw: str) -> str:
         """The text with single spaces between its words."""
-        return " ".join(unescape(raw, self.entities).split())
+        text = unescape(raw, self.entities) if "&" in raw else raw
+        return " ".join(text.split())
 
     def loc(self, raw: str) -> str | None:
         """The URL of a page; None, counted by reason, when there is none in it."""
@@ -67,6 +75,10 @@ class Values:
         """A URL inside an extension; None when it is none."""
         return self.resolved(self.text(raw))
 
+    def plain_url(self, raw: str) -> str | None:
+        """The same for what was found as a `PLAIN_URL`."""
+        return self.url(raw) if "&" in raw else raw
+
     def resolved(self, text: str) -> str | None:
         """The same for a text whose references were undone already."""
         if _PLAIN_URL.match(text):
@@ -82,6 +94,8 @@ class Values:
         return moment
 
     def changefreq(self, raw: str | None) -> str | None:
+        if raw in CHANGEFREQS:
+            return raw
         if raw is None or not (text := self.text(raw)):
             return None
         changefreq = changefreq_of(text)
@@ -90,6 +104,8 @@ class Values:
         return changefreq
 
     def priority(self, raw: str | None) -> float | None:
+        if raw in _USUAL_PRIORITIES:
+            return _USUAL_PRIORITIES[raw]
         if raw is None or not (text := self.text(raw)):
             return None
         priority = priority_of(text)
@@ -99,7 +115,7 @@ class Values:
 
 
 def changefreq_of(text: str) -> str | None:
-    return CHANGEFREQS.get(text) or CHANGEFREQS.get(text.lower())
+    return CHANGEFREQS.get(text.lower())
 
 
 def priority_of(text: str) -> float | None:

@@ -1,0 +1,1 @@
+"""The reference pages, one module a page."""

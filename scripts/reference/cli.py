@@ -1,0 +1,93 @@
+"""Every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import typer
+from scripts.reference.markdown import code, one_line, page, table
+from scripts.reference.source import docstrings_of_fields
+from typer.main import get_command
+
+from scrapersky.cli import exits
+from scrapersky.cli.app import app as command_line
+
+
+def cli_page() -> str:
+    return page(
+        [
+            "# Command line",
+            "",
+            "`.venv/bin/scrapersky`, or `python -m scrapersky`. Every command explains itself with "
+            "`--help`.",
+            "",
+            "## Exit codes",
+            "",
+            *table(("Code", "Word", "Meaning"), exit_codes()),
+        ],
+        *(_command_section(command, context) for command, context in all_commands()),
+    )
+
+
+def exit_codes() -> Iterator[tuple[str, str, str]]:
+    meanings = docstrings_of_fields(exits.Exit)
+    for each in exits.Exit:
+        yield str(each.value), each.name.lower(), meanings.get(each.name, "")
+
+
+def all_commands() -> Iterator[tuple[Any, typer.Context]]:
+    """Every command and group with a context that knows its name, parents first."""
+    waiting: list[tuple[Any, str, typer.Context | None]] = [
+        (get_command(command_line), "scrapersky", None)
+    ]
+    while waiting:
+        command, name, parent = waiting.pop(0)
+        context = typer.Context(command, info_name=name, parent=parent)
+        yield command, context
+        below = getattr(command, "commands", {})
+        waiting = [*((each, name, context) for name, each in below.items()), *waiting]
+
+
+def _command_section(command: Any, context: typer.Context) -> list[str]:
+    path = context.command_path
+    below = getattr(command, "commands", {})
+    given = [(_given_name(each), each.get_help_record(context)) for each in command.params]
+    rows = [(code(name), (record or ("", ""))[1]) for name, record in given]
+    usage = " ".join([path, *_usage_of(command)])
+    return [
+        f"{'#' * (1 + min(len(path.split()), 3))} {path}",
+        "",
+        one_line(command.help or ""),
+        "",
+        *([] if below else ["```sh", usage, "```", ""]),
+        *(table(("Argument or option", "Meaning"), rows) if rows else []),
+    ]
+
+
+def _usage_of(command: Any) -> Iterator[str]:
+    options = [each for each in command.params if each.param_type_name == "option"]
+    if options:
+        yield "[OPTIONS]"
+    for each in command.params:
+        if each.param_type_name == "argument":
+            name = _given_name(each)
+            yield name if each.required else f"[{name}]"
+    if command.context_settings.get("allow_extra_args"):
+        yield "[...]"
+
+
+def _given_name(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        name = parameter.name.upper()
+        return f"{name}..." if parameter.nargs == -1 else str(name)
+    names = ", ".join(parameter.opts)
+    return names if parameter.is_flag else f"{names} {_value_name(parameter)}"
+
+
+def _value_name(parameter: Any) -> str:
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "|".join(str(each.value) for each in kind)
+    return str(parameter.name).upper()

@@ -1,0 +1,76 @@
+"""Every stage and chore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
+
+from scripts.reference.markdown import code, page, table
+from scripts.reference.source import DEFAULTS
+
+from scrapersky.pipeline.chores import Chore
+from scrapersky.pipeline.engine import Engine
+from scrapersky.pipeline.scheduler import Scheduler
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.stages import CHORES, STAGES
+
+
+def all_chores() -> Sequence[Chore]:
+    """As a scheduler has them: the engine's own, then everybody else's."""
+    unused = cast(Engine, SimpleNamespace(settings=DEFAULTS, failures={}))
+    return Scheduler(unused, CHORES).chores
+
+
+def stages_page() -> str:
+    chores = [
+        (code(each.name), f"{each.every.total_seconds():g} seconds", each.does)
+        for each in all_chores()
+    ]
+    return page(
+        [
+            "# Stages and chores",
+            "",
+            "Rows travel through the stages in this order. A stage looks at its queue at every "
+            "tick and whenever a row was queued; its words are what stands in its status column. "
+            "What the words of this page mean is in the [glossary](../glossary.md), what the "
+            "settings do in [settings](settings.md#stages).",
+            "",
+        ],
+        *(_stage_section(each) for each in STAGES),
+        [
+            "## Chores",
+            "",
+            "Housekeeping, done once in each interval by one of the running processes.",
+            "",
+            *table(("Chore", "Every", "What it does"), chores),
+        ],
+    )
+
+
+def _stage_section(stage: AnyStage) -> list[str]:
+    words, queue, pace = stage.words, stage.queue, stage.pace
+    only = " and ".join(f"{name} = {value}" for name, value in stage.only.items())
+    where = code(f"{stage.model.__tablename__}.{stage.status}")
+    columns = (queue.due_at, queue.attempts, queue.lease_token, queue.lease_expires_at)
+    rest = (queue.worker_id, queue.error)
+    facts = {
+        "Rows": f"{where}, where {code(only)}" if only else where,
+        "Words": f"{words.queued} → {words.processing} → {words.done} or {words.failed}",
+        "Queue columns": ", ".join(code(each.key) for each in (*columns, *rest)),
+        "Order": f"{code(stage.priority)}, then due time" if stage.priority else "due time",
+        "Settings prefix": code(stage.prefix),
+        "Tick": _every(pace.interval_minutes),
+        "One claim takes": f"up to {pace.batch_size} rows",
+        "Runs at once": f"up to {pace.max_instances} in a process",
+        "Rows at once": f"up to {pace.concurrency} in a process",
+        "Timeout": f"{pace.timeout_seconds:g} seconds for one attempt",
+        "Attempts": f"{pace.max_attempts}, then a dead letter",
+        "Feeds": ", ".join(map(code, stage.feeds)) or "nothing further yet",
+        "Also known as": ", ".join(map(code, stage.aliases)) or "nothing else",
+    }
+    return [f"## {stage.name}", "", stage.does, "", *table(("", ""), facts.items())]
+
+
+def _every(minutes: float) -> str:
+    return "every minute" if minutes == 1 else f"every {minutes:g} minutes"
