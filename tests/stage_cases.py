@@ -29,6 +29,7 @@ from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import Site
 from scrapersky.sitemaps import discovery, submission
 from scrapersky.sitemaps.discovery import Findings
+from scrapersky.sitemaps.pacing import Rhythm
 from tests.noop import NOOP, NoopRow
 
 SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
@@ -81,7 +82,7 @@ async def _job_count(session: AsyncSession) -> int:
 
 
 def _submission(name: str) -> submission.Submission:
-    return submission.Submission(Site(key=name, host=name), 100, timedelta(days=7))
+    return submission.Submission(Site(key=name, host=name), 100)
 
 
 async def _sitemap_jobs(session: AsyncSession, count: int) -> list[UUID]:
@@ -119,7 +120,7 @@ def _findings(_: Any) -> Findings:
         ),
         progress=1.0,
         phase="done",
-        rescan_interval=timedelta(days=7),
+        rhythm=Rhythm(timedelta(days=7), timedelta(days=1), timedelta(days=30)),
     )
 
 

@@ -400,6 +400,30 @@ async def test_a_stop_hands_rows_back_without_counting_the_attempt(bench: Bench)
     assert all(state.lease_token is None for state in states)
 
 
+async def test_a_claim_under_way_when_it_stops_is_handed_back_too(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    runner = await bench.runner(returning_results(bench))
+    claimed, answer = asyncio.Event(), asyncio.Event()
+    really_claim = runner.claim
+
+    async def claim_slowly(wanted: int) -> Any:
+        rows = await really_claim(wanted)
+        claimed.set()
+        await answer.wait()
+        return rows
+
+    runner.claim = claim_slowly  # type: ignore[method-assign]
+    run = asyncio.create_task(run_job_loop(runner))
+    await claimed.wait()
+    stop = asyncio.create_task(runner.finish(grace_seconds=0))
+    await asyncio.sleep(0)
+    answer.set()
+    await asyncio.gather(run, stop)
+
+    state = await bench.state(row_id)
+    assert (state.status, state.attempts) == (bench.stage.words.queued, 0)
+
+
 async def test_storing_twice_stores_once(bench: Bench) -> None:
     (row_id,) = await bench.make_due()
     items: list[Any] = []

@@ -133,6 +133,10 @@ class Settings(BaseModel):
     """Bytes unpacked from one answer; the rest is not read."""
     sitemap_rescan_interval_hours: Annotated[float, Field(gt=0)] = 168
     """A domain is looked at again when its last good scan is older than this."""
+    sitemap_rescan_min_hours: Annotated[float, Field(gt=0)] = 24
+    """A site that changes with every look is still looked at no more often than this."""
+    sitemap_rescan_max_hours: Annotated[float, Field(gt=0)] = 720
+    """A site that never changes is still looked at this often."""
 
     @field_validator("log_level", "log_format", "auth_mode", mode="before")
     @classmethod

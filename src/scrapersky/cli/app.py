@@ -8,6 +8,7 @@ import typer
 
 from scrapersky import __version__
 from scrapersky.cli import api_key, database, dead_letter, job, stage
+from scrapersky.cli.changes import changes
 from scrapersky.cli.demo import demo
 from scrapersky.cli.doctor import doctor
 from scrapersky.cli.failures import guarded
@@ -41,7 +42,7 @@ def _options(
 ) -> None: ...
 
 
-for each in (scan, urls, serve, worker, demo, doctor):
+for each in (scan, urls, changes, serve, worker, demo, doctor):
     app.command()(each)
 for name, group in {
     "db": database.app,

@@ -6,12 +6,22 @@ COPY is never the first act of a transaction: until a statement has run, the dri
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a bulk write did; rows that were the same already are in neither."""
+
+    added: int = 0
+    changed: int = 0
 
 
 async def copy_upsert(
@@ -22,40 +32,78 @@ async def copy_upsert(
     *,
     key: Sequence[str],
     changing: Sequence[str],
-    always: str = "",
-) -> int:
+) -> Written:
     """Insert many rows, or change those whose `key` is there already and that really differ.
 
-    `always` is one more assignment for the rows that change. Returns how many were written.
+    The table notes in `changed_at` when a row changed and in `gone_at` that it had gone; a row
+    that comes back has changed.
     """
-    table = model.__table__.name  # type: ignore[attr-defined]
-    incoming = f"incoming_{table}"
-    listed = ", ".join(columns)
-    await session.execute(
+    table = _name_of(model)
+    listed, keys = ", ".join(columns), ", ".join(key)
+    await _copy_in(session, "incoming", f"SELECT {listed} FROM {table}", columns, records)
+    assignments = ", ".join(f"{name} = EXCLUDED.{name}" for name in changing)
+    differs = " OR ".join(f"stored.{name} IS DISTINCT FROM EXCLUDED.{name}" for name in changing)
+    found = await session.execute(
         text(
-            f"CREATE TEMPORARY TABLE {incoming} ON COMMIT DROP AS "
-            f"SELECT {listed} FROM {table} WITH NO DATA"
+            f"WITH written AS (INSERT INTO {table} AS stored ({listed}) "
+            f"SELECT DISTINCT ON ({keys}) {listed} FROM incoming "
+            f"ON CONFLICT ({keys}) DO UPDATE "
+            f"SET {assignments}, changed_at = now(), gone_at = NULL "
+            f"WHERE stored.gone_at IS NOT NULL OR {differs} "
+            "RETURNING (stored.xmax = 0) AS added) "
+            "SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM written"
         )
+    )
+    added, changed = found.one()
+    await session.execute(text("DROP TABLE incoming"))
+    return Written(int(added), int(changed))
+
+
+async def mark_missing(
+    session: AsyncSession,
+    model: type[Base],
+    *,
+    parent: str,
+    parent_id: UUID,
+    digests: Iterable[tuple[bytes]],
+) -> int:
+    """Note as gone the parent's rows whose digest is not among these; returns how many."""
+    table = _name_of(model)
+    columns = ["url_digest"]
+    await _copy_in(session, "present", f"SELECT url_digest FROM {table}", columns, digests)
+    marked = await session.execute(
+        text(
+            f"UPDATE {table} SET gone_at = now() WHERE {parent} = :parent AND gone_at IS NULL "
+            f"AND NOT EXISTS (SELECT FROM present WHERE present.url_digest = {table}.url_digest)"
+        ),
+        {"parent": parent_id},
+    )
+    await session.execute(text("DROP TABLE present"))
+    return int(marked.rowcount)  # type: ignore[attr-defined]
+
+
+async def _copy_in(
+    session: AsyncSession,
+    name: str,
+    shape: str,
+    columns: Sequence[str],
+    records: Iterable[tuple[Any, ...]],
+) -> None:
+    """Fill a temporary table that lasts no longer than the transaction."""
+    await session.execute(
+        text(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {shape} WITH NO DATA")
     )
     driver = await _driver(session)
-    await driver.copy_records_to_table(incoming, records=records, columns=list(columns))
-    assignments = [f"{name} = EXCLUDED.{name}" for name in changing]
-    differs = " OR ".join(f"old.{name} IS DISTINCT FROM EXCLUDED.{name}" for name in changing)
-    written = await session.execute(
-        text(
-            f"INSERT INTO {table} AS old ({listed}) "
-            f"SELECT DISTINCT ON ({', '.join(key)}) {listed} FROM {incoming} "
-            f"ON CONFLICT ({', '.join(key)}) DO UPDATE "
-            f"SET {', '.join([*assignments, *([always] if always else [])])} WHERE {differs}"
-        )
-    )
-    await session.execute(text(f"DROP TABLE {incoming}"))
-    return int(written.rowcount)  # type: ignore[attr-defined]
+    await driver.copy_records_to_table(name, records=records, columns=list(columns))
 
 
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:
     """After a bulk load: without statistics the next claims and lists plan badly."""
-    await session.execute(text(f"ANALYZE {model.__table__.name}"))  # type: ignore[attr-defined]
+    await session.execute(text(f"ANALYZE {_name_of(model)}"))
+
+
+def _name_of(model: type[Base]) -> str:
+    return str(model.__table__.name)  # type: ignore[attr-defined]
 
 
 async def _driver(session: AsyncSession) -> Any:

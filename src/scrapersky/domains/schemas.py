@@ -19,6 +19,10 @@ class DomainOut(BaseModel):
     sitemap_curation_status: str = Field(examples=["New"])
     last_scan: datetime | None
     next_scan_at: datetime | None
+    next_scan_why: str | None = Field(
+        examples=["Next look in 3.5 days because the last look found changes (2 new, 0 changed)."]
+    )
+    scan_warning: str | None
     scan_failures: int
     last_scan_error: str | None
     total_sitemaps: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, Index, Integer, Interval, UniqueConstraint
@@ -57,6 +57,12 @@ class Domain(Base, Timestamps, Owned):
     """When it is looked at again; nothing means as soon as possible."""
     scan_interval: Mapped[timedelta] = mapped_column(Interval, server_default="168 hours")
     """How long after a good scan the next one is due."""
+    next_scan_why: Mapped[str | None]
+    """Why then, in a sentence."""
+    scan_warning: Mapped[str | None]
+    """Something that looks wrong although the scan succeeded."""
+    robots_state: Mapped[dict[str, Any] | None]
+    """What its robots.txt said when last read, with its validators."""
     scan_failures: Mapped[int] = mapped_column(Integer, server_default="0")
     """In a row; each doubles the time to the next look."""
     total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -16,11 +16,15 @@ from sqlalchemy import (
     Integer,
     SmallInteger,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, Timestamps, uuid7
 from scrapersky.models.ownership import Owned
+from scrapersky.pipeline.queue import Words, queued
+
+IMPORT_WORDS = Words(queued="Queued", processing="Processing", done="Complete", failed="Error")
 
 
 class FileStatus(StrEnum):
@@ -37,6 +41,7 @@ def one_of(column: str, *words: str) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({', '.join(repr(word) for word in words)})", name=column)
 
 
+@queued("sitemap_import_status", words=IMPORT_WORDS, initial="New")
 class SitemapFile(Base, Timestamps, Owned):
     __tablename__ = "sitemap_files"
     __table_args__ = (
@@ -81,12 +86,44 @@ class SitemapFile(Base, Timestamps, Owned):
     dropped: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """URLs that were not kept, counted by reason."""
     last_processed_at: Mapped[datetime | None]
+    """When we last looked, whether or not anything had changed."""
+    changed_at: Mapped[datetime | None]
+    """When its content was last seen to differ."""
+    gone_at: Mapped[datetime | None]
+    """When nothing named it any more."""
+    index_lastmod: Mapped[datetime | None]
+    """What its index said of it when it was last read."""
+    lastmod_kept: Mapped[int] = mapped_column(Integer, server_default="0")
+    """How often in a row an unchanged lastmod in the index came with unchanged content."""
+    error_streak: Mapped[int] = mapped_column(Integer, server_default="0")
     job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
+
+    if TYPE_CHECKING:
+        sitemap_import_status: Mapped[str]
+        sitemap_import_due_at: Mapped[datetime]
+        sitemap_import_attempts: Mapped[int]
+        sitemap_import_error: Mapped[str | None]
 
 
 class SitemapUrl(Base):
     __tablename__ = "sitemap_urls"
-    __table_args__ = (UniqueConstraint("sitemap_id", "url_digest"),)
+    __table_args__ = (
+        UniqueConstraint("sitemap_id", "url_digest"),
+        # The change feed: few rows change or go, and rows come in the order of their time.
+        Index("ix_sitemap_urls_first_seen", "first_seen", postgresql_using="brin"),
+        Index(
+            "ix_sitemap_urls_changed_at",
+            "sitemap_id",
+            "changed_at",
+            postgresql_where=text("changed_at IS NOT NULL"),
+        ),
+        Index(
+            "ix_sitemap_urls_gone_at",
+            "sitemap_id",
+            "gone_at",
+            postgresql_where=text("gone_at IS NOT NULL"),
+        ),
+    )
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     sitemap_id: Mapped[UUID] = mapped_column(ForeignKey("sitemap_files.id", ondelete="CASCADE"))
@@ -98,4 +135,7 @@ class SitemapUrl(Base):
     extras: Mapped[dict[str, Any] | None]
     """Alternates, images, videos, news: where given."""
     first_seen: Mapped[datetime]
+    changed_at: Mapped[datetime | None]
+    """When what the sitemap says of it last changed, or when it came back."""
     gone_at: Mapped[datetime | None]
+    """When the sitemap stopped naming it. Until then it was last seen when its sitemap was."""

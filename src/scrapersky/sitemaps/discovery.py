@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from time import monotonic
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import (
@@ -20,7 +21,7 @@ from scrapersky.errors import (
     RetryLater,
     ScraperSkyError,
 )
-from scrapersky.models import JOB_WORDS, Job, JobType
+from scrapersky.models import JOB_WORDS, Job, JobType, SitemapFile
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.loop import RunReport, run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
@@ -32,13 +33,15 @@ from scrapersky.scraper.events import (
     Outcome,
     SitemapDone,
     SitemapFound,
+    SitemapStatus,
     UrlsFound,
 )
 from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
-from scrapersky.scraper.urls import Site
+from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.settings import Pace, Settings
 from scrapersky.sitemaps import outcome, storing
 from scrapersky.sitemaps.names import SITEMAP_STAGE
+from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.service import site_of
 
 STORE_EVERY_SECONDS = 0.5
@@ -51,10 +54,13 @@ TIME_BUDGET = 0.9
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """What the job asks for."""
+    """What the job asks for, and what is known of the domain from earlier scans."""
 
     text: str
     max_urls: int
+    domain_id: UUID | None = None
+    read_before: frozenset[str] = frozenset()
+    """Sitemaps that have stored URLs: of these we note what is still there."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,9 @@ class Findings:
     events: tuple[Event, ...]
     progress: float
     phase: str
-    rescan_interval: timedelta
-    """When the site is looked at again if all goes well, as the settings have it now."""
+    rhythm: Rhythm
+    seen: Mapping[str, bytes] = field(default_factory=dict)
+    """For sitemaps read to their end that were read before: the digests of all they list now."""
 
 
 class ScanFailed(ScraperSkyError):
@@ -79,7 +86,19 @@ def read(job: Job) -> ScanRequest:
     if not isinstance(max_pages, int) or isinstance(max_pages, bool) or max_pages < 1:
         raise Rejected(f"The job's max_pages is {max_pages!r}; a number from 1 up is needed.")
     scheme, path = job.params.get("scheme"), job.params.get("path") or ""
-    return ScanRequest(f"{scheme}://{domain}{path}" if scheme else f"{domain}{path}", max_pages)
+    text = f"{scheme}://{domain}{path}" if scheme else f"{domain}{path}"
+    return ScanRequest(text, max_pages, domain_id=job.domain_id)
+
+
+async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
+    if request.domain_id is None:
+        return request
+    found = await session.scalars(
+        select(SitemapFile.url).where(
+            SitemapFile.domain_id == request.domain_id, SitemapFile.url_count > 0
+        )
+    )
+    return replace(request, read_before=frozenset(found))
 
 
 async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
@@ -91,7 +110,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
     )
     found = analyzer.analyze_domain_sitemaps(site, max_urls=request.max_urls)
     async with aclosing(found) as events:
-        async for findings in _gathered(events, tools.settings.rescan_interval):
+        async for findings in _gathered(events, Rhythm.of(tools.settings), request):
             for event in findings.events:
                 _refuse_unreachable(event)
             yield findings
@@ -116,26 +135,31 @@ def _limits(settings: Settings) -> Limits:
 
 
 async def _gathered(
-    events: AsyncIterator[Event], rescan_interval: timedelta
+    events: AsyncIterator[Event], rhythm: Rhythm, request: ScanRequest
 ) -> AsyncIterator[Findings]:
     """Events in handfuls: few transactions, and still something to see every half second."""
-    tally = Tally()
+    tally = Tally(rhythm, request.read_before)
     async for event in with_pauses(events, STORE_EVERY_SECONDS):
         if event is None:
             # The engine stores a handful when the next one comes, so an empty one pushes it out.
             if tally.handful or tally.unseen:
-                yield tally.findings(rescan_interval)
+                yield tally.findings()
             continue
         tally.add(event)
         if tally.is_full():
-            yield tally.findings(rescan_interval)
-    yield tally.findings(rescan_interval, ended=True)
+            yield tally.findings()
+    yield tally.findings(ended=True)
 
 
 @dataclass
 class Tally:
     """The handful being gathered, and how far the scan has come."""
 
+    rhythm: Rhythm
+    read_before: frozenset[str]
+    reading: dict[str, bytearray] = field(default_factory=dict)
+    """Digests of what the sitemaps being read list, as far as they were read before."""
+    seen: dict[str, bytes] = field(default_factory=dict)
     handful: list[Event] = field(default_factory=list)
     urls: int = 0
     found: int = 0
@@ -146,21 +170,39 @@ class Tally:
 
     def add(self, event: Event) -> None:
         self.handful.append(event)
-        self.urls += len(event.entries) if isinstance(event, UrlsFound) else 0
-        self.found += isinstance(event, SitemapFound)
-        self.done += isinstance(event, SitemapDone)
+        if isinstance(event, UrlsFound):
+            self.urls += len(event.entries)
+            self._remember(event)
+        elif isinstance(event, SitemapFound):
+            self.found += 1
+            self.reading.pop(event.url, None)
+        elif isinstance(event, SitemapDone):
+            self.done += 1
+            self._conclude(event)
+
+    def _remember(self, event: UrlsFound) -> None:
+        if event.sitemap_url in self.read_before:
+            digests = self.reading.setdefault(event.sitemap_url, bytearray())
+            for entry in event.entries:
+                digests += url_digest(entry.loc)
+
+    def _conclude(self, event: SitemapDone) -> None:
+        """Gone is only what a complete read did not find."""
+        digests = self.reading.pop(event.url, bytearray())
+        if event.url in self.read_before and event.status is SitemapStatus.OK:
+            self.seen[event.url] = bytes(digests)
 
     def is_full(self) -> bool:
         late = monotonic() - self.since > STORE_EVERY_SECONDS
         many = len(self.handful) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
         return late or many
 
-    def findings(self, rescan_interval: timedelta, *, ended: bool = False) -> Findings:
+    def findings(self, *, ended: bool = False) -> Findings:
         progress = 1.0 if ended else _progress(self.found, self.done)
         phase = "done" if ended else _phase(self.found)
-        findings = Findings(tuple(self.handful), progress, phase, rescan_interval)
+        findings = Findings(tuple(self.handful), progress, phase, self.rhythm, self.seen)
         self.unseen = bool(self.handful)
-        self.handful, self.urls, self.since = [], 0, monotonic()
+        self.handful, self.seen, self.urls, self.since = [], {}, 0, monotonic()
         return findings
 
 
@@ -212,13 +254,20 @@ async def store(session: AsyncSession, job: Job, findings: Findings) -> None:
         if isinstance(event, SitemapFound):
             await storing.store_found(session, job, event)
         elif isinstance(event, UrlsFound):
-            await storing.store_urls(session, job, event)
+            outcome.note_changes(job, await storing.store_urls(session, job, event))
         elif isinstance(event, SitemapDone):
-            await storing.store_done(session, job, event)
+            await _store_done(session, job, event, findings)
         elif isinstance(event, Analysis):
-            await outcome.write_result(
-                session, job, event, rescan_interval=findings.rescan_interval
-            )
+            await outcome.write_result(session, job, event, rhythm=findings.rhythm)
+
+
+async def _store_done(
+    session: AsyncSession, job: Job, done: SitemapDone, findings: Findings
+) -> None:
+    await storing.store_done(session, job, done)
+    if done.url in findings.seen:
+        seen = findings.seen[done.url]
+        outcome.note_changes(job, await storing.mark_gone(session, job, done.url, seen))
 
 
 STAGE = Stage(
@@ -235,6 +284,7 @@ STAGE = Stage(
     finished="finished_at",
     aliases=("process_pending_jobs",),
     read=read,
+    prepare=prepare,
     work=work,
     store=store,
     gave_up=outcome.write_failure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import func, select, update
@@ -12,37 +12,41 @@ from scrapersky.db.bulk import refresh_statistics
 from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Analysis, Outcome
+from scrapersky.sitemaps.pacing import Changes, Rhythm, after_failure
 
-LONGEST_WAIT = timedelta(days=30)
 BIG_LOAD_URLS = 50_000
 """After this many the planner's statistics are made anew."""
 REFUSED_KEPT = 50
+CHANGES = "changes"
 
 
 async def write_result(
-    session: AsyncSession, job: Job, analysis: Analysis, *, rescan_interval: timedelta
+    session: AsyncSession, job: Job, analysis: Analysis, *, rhythm: Rhythm
 ) -> None:
-    """The scan was done: what it found, and when to look again."""
-    job.result_data = _result(analysis)
+    """The scan was done: what it found, what had changed, and when to look again."""
     await _close_unfinished(session, job)
+    if _looked_everywhere(job, analysis):
+        note_changes(job, await _mark_files_gone(session, job))
     if analysis.urls >= BIG_LOAD_URLS:
         await refresh_statistics(session, SitemapUrl)
-    sitemaps, urls = await _totals(session, job)
-    await session.execute(
-        update(Domain)
-        .where(Domain.id == job.domain_id)
-        .values(
-            base_url=analysis.base_url,
-            last_scan=func.now(),
-            scan_interval=rescan_interval,
-            next_scan_at=func.now() + rescan_interval,
-            scan_failures=0,
-            last_scan_error=_nothing_found(analysis),
-            total_sitemaps=sitemaps,
-            sitemap_urls=urls,
-            last_sitemap_job_id=job.id,
-        )
+    changes = noted_changes(job)
+    job.result_data = {**_result(analysis), CHANGES: asdict(changes)}
+    if job.domain_id is None:
+        return
+    domain = await session.get_one(Domain, job.domain_id, with_for_update=True)
+    wait, why = (
+        rhythm.after_first_look()
+        if domain.last_scan is None
+        else rhythm.after_look(domain.scan_interval, changes)
     )
+    domain.scan_warning = _warning(domain, analysis)
+    domain.total_sitemaps, domain.sitemap_urls = await _totals(session, job)
+    domain.scan_interval, domain.next_scan_why = wait, why
+    domain.last_scan, domain.next_scan_at = func.now(), func.now() + wait
+    domain.base_url = analysis.base_url
+    domain.scan_failures = 0
+    domain.last_scan_error = _nothing_found(analysis)
+    domain.last_sitemap_job_id = job.id
 
 
 async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
@@ -55,8 +59,65 @@ async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     domain.scan_failures += 1
     domain.last_scan_error = sentence
     domain.last_sitemap_job_id = job.id
-    wait = min(domain.scan_interval * 2.0 ** min(domain.scan_failures, 20), LONGEST_WAIT)
+    wait, domain.next_scan_why = after_failure(domain.scan_interval, domain.scan_failures)
     domain.next_scan_at = func.now() + wait
+
+
+def noted_changes(job: Job) -> Changes:
+    """What the handfuls stored so far have changed; kept with the job, so a retry adds to it."""
+    return Changes(**((job.result_data or {}).get(CHANGES) or {}))
+
+
+def note_changes(job: Job, more: Changes) -> None:
+    if more:
+        total = noted_changes(job).plus(more)
+        job.result_data = {**(job.result_data or {}), CHANGES: asdict(total)}
+
+
+def _looked_everywhere(job: Job, analysis: Analysis) -> bool:
+    """Only then does a sitemap that did not turn up mean that it is gone."""
+    from_the_top = (job.params.get("path") or "/") == "/"
+    whole = not (analysis.truncated or analysis.errors)
+    return analysis.outcome is Outcome.FOUND and from_the_top and whole
+
+
+async def _mark_files_gone(session: AsyncSession, job: Job) -> Changes:
+    """Files of the domain that this scan did not come across, and the URLs they listed."""
+    trouble = await session.scalar(
+        select(func.count()).where(
+            SitemapFile.job_id == job.id, SitemapFile.status != FileStatus.OK
+        )
+    )
+    if trouble:
+        return Changes()
+    gone = await session.scalars(
+        update(SitemapFile)
+        .where(
+            SitemapFile.domain_id == job.domain_id,
+            SitemapFile.job_id.is_distinct_from(job.id),
+            SitemapFile.gone_at.is_(None),
+        )
+        .values(gone_at=func.now())
+        .returning(SitemapFile.id)
+        .execution_options(synchronize_session=False)
+    )
+    marked = await session.execute(
+        update(SitemapUrl)
+        .where(SitemapUrl.sitemap_id == func.any(list(gone)), SitemapUrl.gone_at.is_(None))
+        .values(gone_at=func.now())
+        .execution_options(synchronize_session=False)
+    )
+    return Changes(gone=int(marked.rowcount))  # type: ignore[attr-defined]
+
+
+def _warning(domain: Domain, analysis: Analysis) -> str | None:
+    """Nothing where there was something is a signal, not a silent zero."""
+    if analysis.urls or not domain.sitemap_urls:
+        return None
+    return (
+        f"The scan before found {domain.sitemap_urls:,} URLs and this one none; "
+        "what was stored is kept until a scan reads the sitemaps again."
+    )
 
 
 def _result(analysis: Analysis) -> dict[str, Any]:
@@ -101,7 +162,7 @@ async def _totals(session: AsyncSession, job: Job) -> tuple[int, int]:
             func.coalesce(
                 func.sum(SitemapFile.url_count).filter(SitemapFile.sitemap_type != "index"), 0
             ),
-        ).where(SitemapFile.domain_id == job.domain_id, usable)
+        ).where(SitemapFile.domain_id == job.domain_id, SitemapFile.gone_at.is_(None), usable)
     )
     sitemaps, urls = found.one()
     return int(sitemaps), int(urls)

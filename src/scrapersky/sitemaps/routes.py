@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -17,12 +18,15 @@ from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
 from scrapersky.jobs import service as job_service
 from scrapersky.models import SitemapFile
 from scrapersky.sitemaps import service
+from scrapersky.sitemaps.changes import ChangeKind, Place, changes_of
 from scrapersky.sitemaps.schemas import (
+    ChangeOut,
     ScanIn,
     ScanOut,
     ScanStatus,
     SitemapFileOut,
     UrlOut,
+    change_out,
     file_out,
     scan_out,
     scan_status,
@@ -150,6 +154,34 @@ async def urls_of_domain(
         session, domain_id=domain.id, after=_after(cursor), limit=limit + 1
     )
     return _page(rows, limit)
+
+
+@router.get(
+    "/domains/{domain_id}/changes",
+    summary="URLs that are new, changed or gone since a moment, oldest first",
+    responses=problem_responses(404),
+)
+async def changes_of_domain(
+    actor: Viewer,
+    session: Reading,
+    domain_id: UUID,
+    since: Annotated[datetime, Query(examples=["2026-11-01T00:00:00Z"])],
+    kind: Annotated[list[ChangeKind] | None, Query()] = None,
+    cursor: Cursor = None,
+    limit: Limit = 1000,
+) -> Page[ChangeOut]:
+    domain = await service.domain(session, actor, domain_id)
+    found = await changes_of(
+        session,
+        domain.id,
+        since=since if since.tzinfo else since.replace(tzinfo=UTC),
+        kinds=kind or tuple(ChangeKind),
+        after=Place.decode(cursor) if cursor is not None else None,
+        limit=limit + 1,
+    )
+    shown = found[:limit]
+    more = Place(shown[-1].at, shown[-1].id).encode() if len(found) > limit else None
+    return Page(items=[change_out(each) for each in shown], next_cursor=more)
 
 
 def _after(cursor: str | None) -> int:

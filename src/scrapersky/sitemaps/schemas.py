@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields, status_url
 from scrapersky.models import Job, SitemapFile
+from scrapersky.sitemaps.changes import Change, ChangeKind
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT, StoredUrl
 
 
@@ -81,6 +82,18 @@ class UrlOut(BaseModel):
     priority: float | None
     sitemap_id: UUID
     first_seen: datetime
+
+
+class ChangeOut(BaseModel):
+    kind: ChangeKind
+    url: str = Field(examples=["https://example.com/about"])
+    at: datetime = Field(description="When we noticed.")
+    lastmod: datetime | None
+    sitemap_id: UUID
+
+
+def change_out(change: Change) -> ChangeOut:
+    return ChangeOut(**{name: getattr(change, name) for name in ChangeOut.model_fields})
 
 
 def scan_out(job: Job, *, already_active: bool) -> ScanOut:

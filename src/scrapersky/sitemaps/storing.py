@@ -8,18 +8,20 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import case, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.db.bulk import copy_upsert
+from scrapersky.db.bulk import copy_upsert, mark_missing
 from scrapersky.models import Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import SitemapDone, SitemapFound, UrlsFound
+from scrapersky.scraper.events import SitemapDone, SitemapFound, SitemapStatus, UrlsFound
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import url_digest
+from scrapersky.sitemaps.pacing import Changes
 
+BAD = (SitemapStatus.REFUSED, SitemapStatus.ERROR)
 URL_COLUMNS = (
     "sitemap_id",
     "url",
@@ -68,18 +70,18 @@ async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> N
     )
 
 
-async def store_urls(session: AsyncSession, job: Job, found: UrlsFound) -> None:
+async def store_urls(session: AsyncSession, job: Job, found: UrlsFound) -> Changes:
     """New URLs are added, changed ones changed, the rest not written at all."""
     sitemap_id = await _file_id(session, job, found.sitemap_url)
-    await copy_upsert(
+    written = await copy_upsert(
         session,
         SitemapUrl,
         URL_COLUMNS,
         _records(sitemap_id, found.entries),
         key=("sitemap_id", "url_digest"),
         changing=("lastmod", "changefreq", "priority", "extras"),
-        always="gone_at = NULL",
     )
+    return Changes(added=written.added, changed=written.changed)
 
 
 def _records(sitemap_id: UUID, entries: tuple[Entry, ...]) -> Iterator[tuple[Any, ...]]:
@@ -110,6 +112,19 @@ def _extras(entry: Entry) -> str | None:
     return json.dumps(given, default=str) if given else None
 
 
+async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> Changes:
+    """After a complete read: what the sitemap listed before and does not list now is gone."""
+    digests = ((seen[start : start + 16],) for start in range(0, len(seen), 16))
+    gone = await mark_missing(
+        session,
+        SitemapUrl,
+        parent="sitemap_id",
+        parent_id=await _file_id(session, job, url),
+        digests=digests,
+    )
+    return Changes(gone=gone)
+
+
 async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None:
     facts: dict[str, Any] = {
         "status": done.status,
@@ -122,6 +137,9 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
         "has_changefreq": done.has_changefreq,
         "dropped": dict(done.dropped),
         "last_processed_at": func.now(),
+        "changed_at": _changed_at(done),
+        "error_streak": SitemapFile.error_streak + 1 if done.status in BAD else 0,
+        "gone_at": None,
     }
     if done.sitemap_type is not None:
         facts["sitemap_type"] = done.sitemap_type
@@ -131,6 +149,17 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
             SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(done.url)
         )
         .values(facts)
+    )
+
+
+def _changed_at(done: SitemapDone) -> Any:
+    """A content hash that differs is a change; one that could not be had tells nothing."""
+    differs = SitemapFile.content_hash.is_distinct_from(done.content_hash)
+    known = done.content_hash is not None
+    return (
+        case((differs, func.now()), else_=SitemapFile.changed_at)
+        if known
+        else (SitemapFile.changed_at)
     )
 
 

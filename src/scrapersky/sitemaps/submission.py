@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -25,7 +25,6 @@ class Submission:
 
     site: Site
     max_pages: int
-    rescan_interval: timedelta
 
 
 def read(domain: Domain) -> str:
@@ -39,13 +38,13 @@ async def work(name: str, tools: Tools) -> Submission:
         site = site_of(name, settings)
     except InvalidInput as error:
         raise Rejected(str(error)) from error
-    return Submission(site, settings.sitemap_max_urls_per_domain, settings.rescan_interval)
+    return Submission(site, settings.sitemap_max_urls_per_domain)
 
 
 async def store(session: AsyncSession, domain: Domain, submission: Submission) -> None:
     """A job in the same transaction, unless there is no need for one."""
     await _skip_if_active(session, domain)
-    _skip_if_fresh(domain, submission.rescan_interval)
+    _skip_if_fresh(domain)
     actor = Actor(user_id=domain.created_by, tenant_id=domain.tenant_id)
     new = scan_job(
         submission.site,
@@ -69,12 +68,12 @@ async def _skip_if_active(session: AsyncSession, domain: Domain) -> None:
         raise Skipped(f"Job {active} is scanning the domain already.")
 
 
-def _skip_if_fresh(domain: Domain, rescan_interval: timedelta) -> None:
-    if domain.last_scan is None or domain.last_scan + rescan_interval <= datetime.now(UTC):
+def _skip_if_fresh(domain: Domain) -> None:
+    if domain.last_scan is None or domain.last_scan + domain.scan_interval <= datetime.now(UTC):
         return
     raise Skipped(
         f"The domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
-        f"it is scanned again after {domain.last_scan + rescan_interval:%Y-%m-%d %H:%M} UTC."
+        f"it is scanned again after {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC."
     )
 
 
