@@ -8,12 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks import rescans
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
 
 from scrapersky.db.session import Database
-from scrapersky.sitemaps.pacing import Changes, Rhythm, after_failure
+from scrapersky.sitemaps.pacing import LATER, SOONER, Changes, Rhythm, after_failure
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"
@@ -174,8 +175,8 @@ RHYTHM = Rhythm(first=7 * DAY, shortest=DAY, longest=30 * DAY)
 @pytest.mark.parametrize(
     ("previous", "changes", "expected"),
     [
-        (8 * DAY, Changes(added=1), 4 * DAY),
-        (8 * DAY, Changes(), 12 * DAY),
+        (8 * DAY, Changes(added=1), 8 * DAY * SOONER),
+        (8 * DAY, Changes(), 8 * DAY * LATER),
         (DAY, Changes(gone=3), DAY),
         (29 * DAY, Changes(), 30 * DAY),
     ],
@@ -194,6 +195,19 @@ def test_failures_double_the_wait_up_to_a_month() -> None:
     assert waits == [4, 8, 16, 30, 30]
 
 
+def test_ninety_days_of_looks_are_fresher_for_fewer_looks_than_a_fixed_rhythm() -> None:
+    by_name = {habit.name: habit for habit in rescans.habits()}
+    (_, adaptive, first), *fixed = rescans.policies()
+    weekly = next(wait for name, wait, _ in fixed if name == "every 7 d")
+    never, daily = by_name["never"], by_name["daily"]
+
+    quiet = rescans.simulate(never, adaptive, first)
+    assert quiet.looks < rescans.simulate(never, weekly, 7 * DAY).looks
+    assert quiet.fresh == 1
+    busy, rarely = (rescans.simulate(daily, wait, 7 * DAY) for wait in (adaptive, weekly))
+    assert busy.fresh > 3 * rarely.fresh
+
+
 async def test_the_domain_tells_when_the_next_look_is_and_why(
     client: httpx.AsyncClient, web: FakeWeb, database: Database
 ) -> None:
@@ -204,4 +218,4 @@ async def test_the_domain_tells_when_the_next_look_is_and_why(
     second = await domain_of(client, job)
 
     assert first["next_scan_why"] == "Next look in 7 days, as after every first look."
-    assert second["next_scan_why"] == "Next look in 10.5 days because nothing had changed."
+    assert second["next_scan_why"] == "Next look in 9.5 days because nothing had changed."
