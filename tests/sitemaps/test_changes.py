@@ -106,6 +106,7 @@ async def test_a_scan_with_fewer_max_pages_marks_nothing_gone(
 ) -> None:
     publish(web.host(SITE), "bread", "cake", "tart")
     await scanned(client)
+    publish(web.host(SITE), "bread", "cake", "tart", "bun")
     job = await ended(client, (await scan(client, SITE, max_pages=1))["job_id"])
 
     assert job["result_data"]["truncated"]

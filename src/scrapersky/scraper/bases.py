@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrapersky.scraper.addresses import AddressRules, parse_ip
 from scrapersky.scraper.failures import Blocked, DoesNotResolve, FetchFailed, HostClosed
+from scrapersky.scraper.known import KnownRobots
 from scrapersky.scraper.responses import Fetches, Response
 from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
 from scrapersky.scraper.urls import Site, origin_of
@@ -25,13 +26,13 @@ class Base:
     retry_after: float | None = None
 
 
-async def find_base(site: Site, fetch: Fetches) -> Base:
+async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None) -> Base:
     """Try https, `www.` and http in turn; what the person gave comes first."""
     tried: list[tuple[str, str]] = []
     failures: list[FetchFailed] = []
     for candidate in candidates(site, fetch.rules):
         try:
-            robots = await fetch.get(f"{candidate}/robots.txt", max_bytes=MAX_ROBOTS_BYTES)
+            robots = await _robots(f"{candidate}/robots.txt", fetch, known)
         except FetchFailed as error:
             tried.append((candidate, str(error)))
             failures.append(error)
@@ -44,6 +45,21 @@ async def find_base(site: Site, fetch: Fetches) -> Base:
         permanent=all(isinstance(each, DoesNotResolve | Blocked) for each in failures),
         retry_after=_longest_wait(failures),
     )
+
+
+async def _robots(url: str, fetch: Fetches, known: KnownRobots | None) -> Response:
+    """What robots.txt says; if it has not changed, what it said before."""
+    answer = await fetch.get(
+        url,
+        max_bytes=MAX_ROBOTS_BYTES,
+        etag=known.etag if known else None,
+        last_modified=known.last_modified if known else None,
+    )
+    if answer.status == 304 and known is not None:
+        validators = {"ETag": known.etag, "Last-Modified": known.last_modified}
+        headers = {name: value for name, value in validators.items() if value is not None}
+        return replace(answer, status=200, body=known.body.encode(), headers=headers)
+    return answer
 
 
 def candidates(site: Site, rules: AddressRules) -> Iterator[str]:

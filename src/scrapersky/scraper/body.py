@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from hashlib import blake2b
 
@@ -58,6 +59,8 @@ class Body:
                 continue
             for piece in decoder.feed(data):
                 yield piece
+                # A little on the wire may unpack to much; others have their turn meanwhile.
+                await asyncio.sleep(0)
             if decoder.problem:
                 break
         self._close_decoder(decoder)

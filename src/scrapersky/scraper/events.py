@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from scrapersky.scraper.sitemap_parser.model import Entry
@@ -76,6 +77,8 @@ class BaseFound:
 
     base_url: str
     tried: tuple[tuple[str, str], ...] = ()
+    robots: tuple[str, str | None, str | None] | None = None
+    """Text, ETag and Last-Modified of its robots.txt, where it can be asked for conditionally."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,24 @@ class SitemapFound:
     etag: str | None = None
     last_modified: str | None = None
     generator: str | None = None
+
+
+class Unchanged(StrEnum):
+    """How we know that a sitemap is what it was."""
+
+    NOT_MODIFIED = "not_modified"
+    SAME_CONTENT = "same_content"
+    INDEX_LASTMOD = "index_lastmod"
+
+
+@dataclass(frozen=True)
+class SitemapUnchanged:
+    """A sitemap read before is what it was; stands for all that would be told of it."""
+
+    url: str
+    how: Unchanged
+    url_count: int
+    index_lastmod: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +147,8 @@ class SitemapDone:
     has_priority: bool = False
     has_changefreq: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)
+    index_lastmod: datetime | None = None
+    """What the index that names it says of it."""
 
 
 @dataclass(frozen=True)
@@ -157,4 +180,4 @@ class Analysis:
     """Only when unreachable: the seconds the site, or its gate, asked us to stay away."""
 
 
-Event = BaseFound | SitemapFound | UrlsFound | SitemapDone | Refused | Analysis
+Event = BaseFound | SitemapFound | UrlsFound | SitemapDone | SitemapUnchanged | Refused | Analysis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -74,8 +75,10 @@ class Fetcher:
         )
 
     async def __aenter__(self) -> Self:
+        # Reading the system's authorities takes too long to do it in between.
+        tls = await asyncio.to_thread(self._tls)
         self._session = aiohttp.ClientSession(
-            connector=guarded_connector(self.rules, lookup=self._lookup, ssl=self._tls()),
+            connector=guarded_connector(self.rules, lookup=self._lookup, ssl=tls),
             headers={
                 "User-Agent": self.user_agent,
                 "Accept": "*/*",

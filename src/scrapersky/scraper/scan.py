@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from scrapersky.scraper.events import (
     Analysis,
@@ -15,6 +16,7 @@ from scrapersky.scraper.events import (
     Refused,
     SitemapStatus,
 )
+from scrapersky.scraper.known import Known
 from scrapersky.scraper.urls import Site, is_same_site
 
 MAX_TOLD = 200
@@ -33,6 +35,8 @@ class Target:
     method: Method
     depth: int = 0
     parent_url: str | None = None
+    lastmod: datetime | None = None
+    """What the index that names it says of it."""
 
     @property
     def is_announced(self) -> bool:
@@ -43,8 +47,17 @@ class Target:
 class Scan:
     """The memory of one scan, shared by its visits."""
 
-    def __init__(self, site: Site, *, limits: Limits, max_urls: int, ends_at: float) -> None:
+    def __init__(
+        self,
+        site: Site,
+        *,
+        limits: Limits,
+        max_urls: int,
+        ends_at: float,
+        known: Known | None = None,
+    ) -> None:
         self.site = site
+        self.known = known or Known()
         self.limits = limits
         self.max_urls = max_urls
         self.ends_at = ends_at
@@ -83,11 +96,11 @@ class Scan:
             self._files += 1
             self.queue.append(target)
 
-    def add_child(self, url: str, *, parent: Target) -> None:
+    def add_child(self, url: str, lastmod: datetime | None, *, parent: Target) -> None:
         if parent.depth >= self.limits.max_depth:
             self.truncate(f"Sitemaps nested deeper than {self.limits.max_depth} were not read.")
             return
-        self.add([Target(url, Method.SITEMAP_INDEX, parent.depth + 1, parent.url)])
+        self.add([Target(url, Method.SITEMAP_INDEX, parent.depth + 1, parent.url, lastmod)])
 
     def is_new(self, url: str, final_url: str) -> bool:
         """Whether what a URL redirected to is not read under its own name already."""

@@ -18,6 +18,7 @@ from scrapersky.scraper.events import (
 )
 from scrapersky.scraper.failures import FetchFailed
 from scrapersky.scraper.home_page import MAX_PAGE_BYTES, looks_like_sitemap, sitemap_links
+from scrapersky.scraper.known import Known
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches
 from scrapersky.scraper.robots import Robots, parse_robots
@@ -44,19 +45,21 @@ class SitemapAnalyzer:
         max_urls: int = 1_000_000,
         exhaustive: bool = False,
         seeds: Sequence[str] = (),
+        known: Known | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
 
         `seeds` are sitemaps that the person already knows; `exhaustive` guesses all the usual
-        places even where the site names its sitemaps. Close it with `aclosing` to stop early.
+        places even where the site names its sitemaps; `known` is what an earlier scan left: what
+        has not changed since is told in one event. Close it with `aclosing` to stop early.
         """
-        scan = self._scan_of(site, max_urls)
+        scan = self._scan_of(site, max_urls, known)
         base = await self._find_base(scan)
         if base.url is None:
             yield _unreachable(base)
             return
         scan.base_url = base.url
-        yield BaseFound(base.url, base.tried)
+        yield BaseFound(base.url, base.tried, _validated(base))
         robots = await self._robots(base, scan)
         async for targets in self._places(scan, robots, seeds=seeds, exhaustive=exhaustive):
             scan.add(targets)
@@ -66,7 +69,7 @@ class SitemapAnalyzer:
                     yield event
         yield scan.analysis()
 
-    def _scan_of(self, site: Site | str, max_urls: int) -> Scan:
+    def _scan_of(self, site: Site | str, max_urls: int, known: Known | None) -> Scan:
         if isinstance(site, str):
             rules = self._fetch.rules
             site = normalise_site(
@@ -76,12 +79,12 @@ class SitemapAnalyzer:
                 resolve=rules.resolve,
             )
         ends_at = asyncio.get_running_loop().time() + self._limits.max_seconds
-        return Scan(site, limits=self._limits, max_urls=max_urls, ends_at=ends_at)
+        return Scan(site, limits=self._limits, max_urls=max_urls, ends_at=ends_at, known=known)
 
     async def _find_base(self, scan: Scan) -> Base:
         try:
             async with asyncio.timeout_at(scan.ends_at):
-                return await find_base(scan.site, self._fetch)
+                return await find_base(scan.site, self._fetch, scan.known.robots)
         except TimeoutError:
             reason = f"Nothing answered within {self._limits.max_seconds:g} seconds."
             return Base(None, None, ((scan.site.key, reason),))
@@ -110,7 +113,11 @@ class SitemapAnalyzer:
             *(Target(url, Method.MANUAL) for url in (*seeds, *_start_if_sitemap(scan))),
             *(Target(url, Method.ROBOTS_TXT) for url in robots.sitemaps),
         ]
-        yield [Target(url, Method.HTML_LINK) for url in await self._links(scan, robots)]
+        if exhaustive or not (scan.usable and scan.known.sitemaps):
+            yield [Target(url, Method.HTML_LINK) for url in await self._links(scan, robots)]
+        else:
+            # It named these when it was read; a scan that finds its way needs no more.
+            yield [Target(url, Method.HTML_LINK) for url in scan.known.from_home_page]
         assert scan.base_url is not None
         guesses = well_known_urls(scan.base_url, scan.site)
         for batch in _batches(guesses, size=self._limits.probes_at_once):
@@ -145,6 +152,17 @@ def _batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
     yield list(islice(rest, 1))
     while batch := list(islice(rest, size)):
         yield batch
+
+
+def _validated(base: Base) -> tuple[str, str | None, str | None] | None:
+    """The robots.txt, if the next scan can ask whether it has changed."""
+    robots = base.robots
+    if robots is None or robots.status != 200 or robots.truncated:
+        return None
+    etag, last_modified = robots.headers.get("ETag"), robots.headers.get("Last-Modified")
+    if etag is None and last_modified is None:
+        return None
+    return robots.body.decode("utf-8", errors="replace"), etag, last_modified
 
 
 def _unreachable(base: Base) -> Analysis:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
 
 from scrapersky.scraper.events import (
     URLS_PER_CHUNK,
@@ -14,12 +15,17 @@ from scrapersky.scraper.events import (
     SitemapFound,
     SitemapStatus,
     SitemapType,
+    SitemapUnchanged,
+    Unchanged,
     UrlsFound,
 )
 from scrapersky.scraper.failures import FetchFailed, HostClosed
+from scrapersky.scraper.known import KnownSitemap
 from scrapersky.scraper.responses import Fetches, StreamedResponse
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.sitemap_parser import Entry, Kind, SitemapStream
+from scrapersky.scraper.sitemap_parser.rows import Rows
+from scrapersky.scraper.spool import compared
 
 _TYPES = {
     Kind.INDEX: SitemapType.INDEX,
@@ -44,20 +50,29 @@ class Visit:
         self._tell = tell
         self._answer: StreamedResponse | None = None
         self._stream: SitemapStream | None = None
-        self._waiting: list[Entry] = []
+        self._waiting: deque[Sequence[Entry]] = deque()
+        self._waiting_count = 0
         self._is_told = False
         self._count = 0
         self._dropped: Counter[str] = Counter()
         self._carried: set[str] = set()
         self._stopped: str | None = None
+        self._known = scan.known.sitemaps.get(target.url)
 
     async def make(self) -> None:
         """Tell of the sitemap, its URLs and its verdict; failures end in the verdict too."""
+        known = self._known
+        if known is not None and known.is_current(self._target.lastmod):
+            await self._leave(known, Unchanged.INDEX_LASTMOD)
+            return
         try:
             async with (
                 asyncio.timeout_at(self._scan.ends_at),
                 self._fetch.stream(
-                    self._target.url, max_bytes=self._scan.limits.max_bytes
+                    self._target.url,
+                    max_bytes=self._scan.limits.max_bytes,
+                    etag=known.etag if known else None,
+                    last_modified=known.last_modified if known else None,
                 ) as answer,
             ):
                 self._answer = answer
@@ -74,6 +89,10 @@ class Visit:
             await self._out_of_time()
 
     async def _read(self, answer: StreamedResponse) -> None:
+        known = self._known
+        if answer.status == 304 and known is not None:
+            await self._leave(known, Unchanged.NOT_MODIFIED)
+            return
         if not 200 <= answer.status < 300:
             self._scan.note_wait(answer.retry_after_seconds)
             conclusive = answer.status < 500 and answer.status not in _INCONCLUSIVE
@@ -84,22 +103,58 @@ class Visit:
             content_type=answer.headers.get("Content-Type"),
             max_decompressed_bytes=self._scan.limits.max_decompressed_bytes,
         )
-        async for chunk in answer.chunks():
+        pieces = answer.chunks()
+        if known is not None and known.content_hash is not None:
+            pieces, is_same = await compared(answer, known.content_hash)
+            if is_same:
+                await self._leave(known, Unchanged.SAME_CONTENT)
+                return
+        async for chunk in pieces:
             for entries in stream.parts(chunk):
                 await self._take(entries)
                 await asyncio.sleep(0)
             if stream.is_over or self._stopped:
                 break
         if not self._stopped:
-            await self._take(stream.close())
+            await self._take(stream.last_part())
         await self._conclude(stream, answer)
 
-    async def _take(self, entries: list[Entry]) -> None:
+    async def _leave(self, known: KnownSitemap, how: Unchanged) -> None:
+        """Nothing is parsed: what it named before, it still names."""
+        for url, lastmod in known.children:
+            self._scan.add_child(url, lastmod, parent=self._target)
+        if known.sitemap_type is not SitemapType.INDEX:
+            self._scan.urls += known.url_count
+        self._scan.settle(self._target.url, SitemapStatus.OK, None)
+        await self._tell(
+            SitemapUnchanged(self._target.url, how, known.url_count, self._target.lastmod)
+        )
+
+    async def _take(self, entries: Sequence[Entry]) -> None:
         """Hold entries until there is a chunk of them, so that a doubled body can be left out."""
-        self._waiting += entries
-        while len(self._waiting) >= URLS_PER_CHUNK and not self._stopped:
-            await self._hand_over(self._waiting[:URLS_PER_CHUNK])
-            self._waiting = self._waiting[URLS_PER_CHUNK:]
+        kept = self._without_foreign(entries)
+        self._dropped["foreign_host"] += len(entries) - len(kept)
+        self._waiting.append(kept)
+        self._waiting_count += len(kept)
+        while self._waiting_count >= URLS_PER_CHUNK and not self._stopped:
+            await self._hand_over(self._next_chunk())
+
+    def _without_foreign(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The sitemaps and the site's own pages."""
+        owns = self._scan.owns
+        if isinstance(entries, Rows) and entries.origin and not entries.is_sitemap:
+            return entries if owns(f"{entries.origin}/") else ()
+        return [entry for entry in entries if entry.is_sitemap or owns(entry.loc)]
+
+    def _next_chunk(self) -> list[Entry]:
+        chunk: list[Entry] = []
+        while self._waiting and len(chunk) < URLS_PER_CHUNK:
+            part, room = self._waiting.popleft(), URLS_PER_CHUNK - len(chunk)
+            chunk += part[:room]
+            if len(part) > room:
+                self._waiting.appendleft(part[room:])
+        self._waiting_count -= len(chunk)
+        return chunk
 
     async def _conclude(self, stream: SitemapStream, answer: StreamedResponse) -> None:
         if stream.error is not None:
@@ -110,8 +165,8 @@ class Visit:
             reason = f"It has the same content as {twin}."
             await self._tell(Refused(self._target.url, self._target.method, reason))
             return
-        if self._waiting and not self._stopped:
-            await self._hand_over(self._waiting)
+        if self._waiting_count and not self._stopped:
+            await self._hand_over(self._next_chunk())
         await self._tell_found()
         problem = self._stopped or answer.truncated or stream.partial
         if answer.hit_limit or stream.hit_limit:
@@ -119,13 +174,12 @@ class Visit:
         await self._tell_done(problem)
 
     async def _hand_over(self, entries: list[Entry]) -> None:
-        """Queue the children, keep the site's own pages and tell them, up to the limit."""
+        """Queue the children and tell the pages, up to the limit."""
         await self._tell_found()
         children = [entry for entry in entries if entry.is_sitemap]
         for child in children:
-            self._scan.add_child(child.loc, parent=self._target)
-        own = [entry for entry in entries if not entry.is_sitemap and self._scan.owns(entry.loc)]
-        self._dropped["foreign_host"] += len(entries) - len(children) - len(own)
+            self._scan.add_child(child.loc, child.lastmod, parent=self._target)
+        own = [entry for entry in entries if not entry.is_sitemap] if children else entries
         pages = own[: self._scan.room]
         if len(pages) < len(own):
             self._stopped = f"The limit of {self._scan.max_urls} URLs was reached."
@@ -139,8 +193,9 @@ class Visit:
     def _note(self, pages: list[Entry]) -> None:
         """Remember which fields and extensions the pages carry."""
         for name in _NOTED - self._carried:
-            index = Entry._fields.index(name)
-            if any(page[index] is not None and page[index] != () for page in pages):
+            values = map(attrgetter(name), pages)
+            # A priority of nought is one.
+            if any(value is not None for value in values) if name == "priority" else any(values):
                 self._carried.add(name)
 
     def _type(self) -> SitemapType | None:
@@ -192,6 +247,7 @@ class Visit:
                 has_priority="priority" in self._carried,
                 has_changefreq="changefreq" in self._carried,
                 dropped={**(stream.dropped if stream else {}), **+self._dropped},
+                index_lastmod=self._target.lastmod,
             )
         )
 

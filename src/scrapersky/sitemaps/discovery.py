@@ -10,7 +10,6 @@ from datetime import timedelta
 from time import monotonic
 from uuid import UUID
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import (
@@ -21,25 +20,29 @@ from scrapersky.errors import (
     RetryLater,
     ScraperSkyError,
 )
-from scrapersky.models import JOB_WORDS, Job, JobType, SitemapFile
+from scrapersky.models import JOB_WORDS, Domain, Job, JobType
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.loop import RunReport, run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.scraper.events import (
     Analysis,
+    BaseFound,
     Event,
     Limits,
     Outcome,
     SitemapDone,
     SitemapFound,
     SitemapStatus,
+    SitemapUnchanged,
     UrlsFound,
 )
+from scrapersky.scraper.known import Known
 from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
 from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.settings import Pace, Settings
-from scrapersky.sitemaps import outcome, storing
+from scrapersky.sitemaps import outcome, service, storing
+from scrapersky.sitemaps.memory import remembered
 from scrapersky.sitemaps.names import SITEMAP_STAGE
 from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.service import site_of
@@ -59,6 +62,7 @@ class ScanRequest:
     text: str
     max_urls: int
     domain_id: UUID | None = None
+    known: Known = field(default_factory=Known)
     read_before: frozenset[str] = frozenset()
     """Sitemaps that have stored URLs: of these we note what is still there."""
 
@@ -93,12 +97,13 @@ def read(job: Job) -> ScanRequest:
 async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
     if request.domain_id is None:
         return request
-    found = await session.scalars(
-        select(SitemapFile.url).where(
-            SitemapFile.domain_id == request.domain_id, SitemapFile.url_count > 0
-        )
+    files = await service.files_of_domain(session, request.domain_id)
+    domain = await session.get_one(Domain, request.domain_id)
+    return replace(
+        request,
+        known=remembered(domain, files),
+        read_before=frozenset(file.url for file in files if file.url_count),
     )
-    return replace(request, read_before=frozenset(found))
 
 
 async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
@@ -108,7 +113,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         limits=_limits(tools.settings),
         user_agent=tools.settings.fetch_user_agent,
     )
-    found = analyzer.analyze_domain_sitemaps(site, max_urls=request.max_urls)
+    found = analyzer.analyze_domain_sitemaps(site, max_urls=request.max_urls, known=request.known)
     async with aclosing(found) as events:
         async for findings in _gathered(events, Rhythm.of(tools.settings), request):
             for event in findings.events:
@@ -173,6 +178,9 @@ class Tally:
         if isinstance(event, UrlsFound):
             self.urls += len(event.entries)
             self._remember(event)
+        elif isinstance(event, SitemapUnchanged):
+            self.found += 1
+            self.done += 1
         elif isinstance(event, SitemapFound):
             self.found += 1
             self.reading.pop(event.url, None)
@@ -251,14 +259,19 @@ def _refuse_unreachable(event: Event) -> None:
 async def store(session: AsyncSession, job: Job, findings: Findings) -> None:
     job.progress, job.phase = max(job.progress, findings.progress), findings.phase
     for event in findings.events:
-        if isinstance(event, SitemapFound):
-            await storing.store_found(session, job, event)
-        elif isinstance(event, UrlsFound):
-            outcome.note_changes(job, await storing.store_urls(session, job, event))
-        elif isinstance(event, SitemapDone):
-            await _store_done(session, job, event, findings)
-        elif isinstance(event, Analysis):
-            await outcome.write_result(session, job, event, rhythm=findings.rhythm)
+        match event:
+            case BaseFound():
+                await storing.store_robots(session, job, event)
+            case SitemapFound():
+                await storing.store_found(session, job, event)
+            case UrlsFound():
+                outcome.note_changes(job, await storing.store_urls(session, job, event))
+            case SitemapDone():
+                await _store_done(session, job, event, findings)
+            case SitemapUnchanged():
+                await storing.store_unchanged(session, job, event)
+            case Analysis():
+                await outcome.write_result(session, job, event, rhythm=findings.rhythm)
 
 
 async def _store_done(

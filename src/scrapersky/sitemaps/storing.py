@@ -8,19 +8,31 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, func, select, update
+from sqlalchemy import case, func, null, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import copy_upsert, mark_missing
-from scrapersky.models import Job, SitemapFile, SitemapUrl
+from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import SitemapDone, SitemapFound, SitemapStatus, UrlsFound
+from scrapersky.scraper.events import (
+    BaseFound,
+    SitemapDone,
+    SitemapFound,
+    SitemapStatus,
+    SitemapUnchanged,
+    Unchanged,
+    UrlsFound,
+)
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import url_digest
 from scrapersky.sitemaps.pacing import Changes
 
+TRUSTED_FROM = 2
+"""So often an index's lastmod must have been right before its word is taken."""
+LIED = -3
+MAX_ROBOTS_KEPT = 64 * 1024
 BAD = (SitemapStatus.REFUSED, SitemapStatus.ERROR)
 URL_COLUMNS = (
     "sitemap_id",
@@ -32,6 +44,20 @@ URL_COLUMNS = (
     "extras",
     "first_seen",
 )
+
+
+async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> None:
+    """Kept with its validators, so that the next scan can ask whether it has changed."""
+    state = None
+    if found.robots is not None and len(found.robots[0]) <= MAX_ROBOTS_KEPT:
+        text, etag, last_modified = found.robots
+        text = text.replace("\x00", "")
+        state = {"body": text, "etag": etag, "last_modified": last_modified}
+    await session.execute(
+        update(Domain)
+        .where(Domain.id == job.domain_id)
+        .values(robots_state=state if state is not None else null())
+    )
 
 
 async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> None:
@@ -140,6 +166,8 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
         "changed_at": _changed_at(done),
         "error_streak": SitemapFile.error_streak + 1 if done.status in BAD else 0,
         "gone_at": None,
+        "index_lastmod": done.index_lastmod,
+        "lastmod_kept": _lastmod_kept(done),
     }
     if done.sitemap_type is not None:
         facts["sitemap_type"] = done.sitemap_type
@@ -149,6 +177,42 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
             SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(done.url)
         )
         .values(facts)
+    )
+
+
+async def store_unchanged(session: AsyncSession, job: Job, event: SitemapUnchanged) -> None:
+    """We looked, and it is what it was; if we asked the sitemap itself, its index was right."""
+    kept: Any = SitemapFile.lastmod_kept
+    if event.how is not Unchanged.INDEX_LASTMOD and event.index_lastmod is not None:
+        is_same = SitemapFile.index_lastmod == event.index_lastmod
+        kept = case((is_same, SitemapFile.lastmod_kept + 1), else_=SitemapFile.lastmod_kept)
+    await session.execute(
+        update(SitemapFile)
+        .where(
+            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(event.url)
+        )
+        .values(
+            job_id=job.id,
+            last_processed_at=func.now(),
+            error_streak=0,
+            gone_at=None,
+            index_lastmod=event.index_lastmod,
+            lastmod_kept=kept,
+        )
+    )
+
+
+def _lastmod_kept(done: SitemapDone) -> Any:
+    """An index that gives the old lastmod to new content has lied, and must earn trust again."""
+    if done.index_lastmod is None or done.content_hash is None:
+        return 0
+    same_word = SitemapFile.index_lastmod == done.index_lastmod
+    new_content = SitemapFile.content_hash.is_distinct_from(done.content_hash)
+    return case(
+        (SitemapFile.index_lastmod.is_(None), 0),
+        (same_word & new_content, LIED),
+        (same_word | new_content, SitemapFile.lastmod_kept + 1),
+        else_=SitemapFile.lastmod_kept,
     )
 
 

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from scrapersky.scraper.sitemap_parser.model import Entry
-from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Misfit, Shape, learn
+from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Read, Shape, learn
 from scrapersky.scraper.sitemap_parser.template import Template, Unfit
 from scrapersky.scraper.sitemap_parser.values import Values
 
 MAX_LESSONS = 100
 """Records to learn from in one document; if they are all different, there is nothing to learn."""
-MAX_SHAPES_ALIKE = 8
-"""Shapes with the same number of tags that are tried one after the other."""
+MAX_SHAPES = 16
+"""They are tried one after the other, so there must not be too many."""
 MAX_UNFIT = 4
 """Windows in a row that no template fits, after which none is tried any more."""
 
@@ -37,7 +37,9 @@ class FastReader:
         """The closing tag of its records, as written."""
         self._values = values
         self._read_tags = read_tags
-        self._shapes: dict[int, list[Shape]] = {}
+        self._shapes: list[Shape] = []
+        self._likely: dict[int, Shape] = {}
+        """The shape that a record of so many tags had the last time."""
         self._lessons = 0
         self._template: Template | None = None
         self._unfit = 0
@@ -92,21 +94,30 @@ class FastReader:
             position = end
         return entries, position
 
-    def _record(self, text: str, start: int, end: int) -> Entry | Misfit | None:
+    def _record(self, text: str, start: int, end: int) -> Read:
         """The entry of one record by its shape, which is learned if it is new."""
         tags = text.count("<", start, end)
-        alike = self._shapes.setdefault(tags, [])
-        for shape in alike:
-            if (entry := shape.read(text, start, end, self._values)) is not MISFIT:
-                return entry
-        if self._lessons >= MAX_LESSONS or len(alike) >= MAX_SHAPES_ALIKE:
+        likely = self._likely.get(tags)
+        if likely is not None:
+            read = likely.read_strictly(text, start, end, self._values)
+            if read is not MISFIT:
+                return read
+        for read_by in (Shape.read_strictly, Shape.read):
+            for shape in self._shapes:
+                if (read := read_by(shape, text, start, end, self._values)) is not MISFIT:
+                    self._likely[tags] = shape
+                    return read
+        return self._learn(text, start, end)
+
+    def _learn(self, text: str, start: int, end: int) -> Read:
+        if self._lessons >= MAX_LESSONS or len(self._shapes) >= MAX_SHAPES:
             return MISFIT
         self._lessons += 1
-        learned = learn(text[start:end].lstrip())
-        if learned is None:
+        shape = learn(text[start:end].lstrip())
+        if shape is None:
             return MISFIT
-        alike.append(learned)
-        return learned.read(text, start, end, self._values)
+        self._shapes.append(shape)
+        return shape.read(text, start, end, self._values)
 
 
 def _is_one_record(text: str) -> bool:

@@ -58,7 +58,8 @@ class Template:
         self, shape: Shape, texts: tuple[str, ...], values: Values, *, is_ascii: bool
     ) -> None:
         origin = PLAIN_ORIGIN.match(texts[0])
-        if not shape.is_plain or shape.fields[0] != "loc" or origin is None:
+        has_usual_order = shape.fields[0] == "loc" and "lastmod" not in shape.fields[2:]
+        if not shape.is_plain or not has_usual_order or origin is None:
             raise Unfit
         self._values = values
         self._is_sitemap = shape.is_sitemap

@@ -1,0 +1,51 @@
+"""What an earlier scan left, so that the next one need not read again what has not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from scrapersky.scraper.events import SitemapType
+
+
+@dataclass(frozen=True)
+class KnownSitemap:
+    """A sitemap that was read to its end."""
+
+    url: str
+    sitemap_type: SitemapType | None
+    url_count: int
+    etag: str | None = None
+    last_modified: str | None = None
+    content_hash: str | None = None
+    index_lastmod: datetime | None = None
+    """What its index said of it then."""
+    is_lastmod_trusted: bool = False
+    """So far an unchanged lastmod in the index meant unchanged content."""
+    children: tuple[tuple[str, datetime | None], ...] = ()
+    """Of an index: the sitemaps it names, with the lastmod it gives them."""
+
+    def is_current(self, index_lastmod: datetime | None) -> bool:
+        """Whether the index's word is enough to leave it unread."""
+        is_same = index_lastmod is not None and index_lastmod == self.index_lastmod
+        return is_same and self.is_lastmod_trusted
+
+
+@dataclass(frozen=True)
+class KnownRobots:
+    """A robots.txt with its validators."""
+
+    body: str
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that is known of a site; nothing at its first scan."""
+
+    sitemaps: Mapping[str, KnownSitemap] = field(default_factory=dict)
+    robots: KnownRobots | None = None
+    from_home_page: tuple[str, ...] = ()
+    """Sitemaps that the home page named: with these known, it is not read again for links."""

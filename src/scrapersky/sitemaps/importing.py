@@ -1,0 +1,263 @@
+"""Turn the URLs of a stored sitemap into pages, without downloading anything again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Uuid,
+    and_,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.bulk import refresh_statistics
+from scrapersky.errors import Rejected, Skipped
+from scrapersky.models import Actor, Page, SitemapFile, SitemapUrl
+from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
+from scrapersky.pipeline.queue import queue_columns
+from scrapersky.pipeline.stage import Stage, Tools
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.settings import Pace
+from scrapersky.sitemaps.service import sitemap_file
+
+IMPORT_STAGE = "process_sitemap_imports"
+URLS_AT_ONCE = 10_000
+"""In one short transaction; what was stored stays when a worker dies in between."""
+BIG_LOAD_URLS = 50_000
+"""After this many the planner's statistics are made anew."""
+AFTER_ALL_DIGESTS = b"\xff" * 17
+"""Longer than a digest, so that it stands behind the last one."""
+
+
+@dataclass(frozen=True)
+class StoredSitemap:
+    """The file to import, and how many URLs are stored of it."""
+
+    id: UUID
+    urls: int = 0
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The URLs of one file from one digest up to, not including, another."""
+
+    first: bytes
+    end: bytes
+
+
+@dataclass(frozen=True)
+class AllImported:
+    """Every chunk is stored; `urls` is how many there were to look at."""
+
+    urls: int
+
+
+def read(file: SitemapFile) -> StoredSitemap:
+    _refuse_unread(file)
+    _skip_without_pages(file)
+    return StoredSitemap(file.id)
+
+
+def _refuse_unread(file: SitemapFile) -> None:
+    """A sitemap that was handed in directly is read by a scan first; that one queues the import."""
+    if file.last_processed_at is None:
+        raise Rejected(
+            "The sitemap has not been read yet, so there is nothing to import: "
+            "scan its domain, then import it again."
+        )
+
+
+def _skip_without_pages(file: SitemapFile) -> None:
+    if file.sitemap_type == "index":
+        raise Skipped("It is an index: it lists sitemaps, and each of these is imported itself.")
+    if file.status in (FileStatus.REFUSED, FileStatus.ERROR):
+        why = f": {file.reason}" if file.reason else "."
+        raise Skipped(
+            f"The sitemap could not be read when it was last fetched ({file.status}){why}"
+        )
+
+
+async def prepare(session: AsyncSession, sitemap: StoredSitemap) -> StoredSitemap:
+    counted = select(func.count()).where(SitemapUrl.sitemap_id == sitemap.id)
+    return replace(sitemap, urls=await session.scalar(counted) or 0)
+
+
+async def work(sitemap: StoredSitemap, tools: Tools) -> AsyncIterator[Chunk | AllImported]:
+    """Nothing slow happens here: the database does it all, chunk by chunk, in `store`.
+
+    The last result stores no pages. It completes the row together with others, and pages that two
+    such rows share could be locked crosswise there.
+    """
+    for chunk in chunks_of(sitemap.urls):
+        yield chunk
+    yield AllImported(sitemap.urls)
+
+
+def chunks_of(urls: int) -> list[Chunk]:
+    """Digests are spread evenly, so that equal parts of their range are about equally full.
+
+    Together they cover the whole range: a wrong count makes chunks larger, it leaves nothing out.
+    """
+    count = -(-urls // URLS_AT_ONCE)
+    bounds = [(part * 2**128 // count).to_bytes(16, "big") for part in range(count)]
+    return [Chunk(first, end) for first, end in pairwise([*bounds, AFTER_ALL_DIGESTS])]
+
+
+async def store(session: AsyncSession, file: SitemapFile, result: Chunk | AllImported) -> None:
+    if isinstance(result, Chunk):
+        await session.execute(_import(file, result))
+    elif result.urls >= BIG_LOAD_URLS:
+        await refresh_statistics(session, Page)
+
+
+def _import(file: SitemapFile, chunk: Chunk) -> Any:
+    """Add the new ones, change what differs, leave everything else and all that people decided."""
+    pages = _pages(file, chunk)
+    adding = insert(Page).from_select([each.name for each in pages.selected_columns], pages)
+    said = adding.excluded
+    return adding.on_conflict_do_update(
+        index_elements=[Page.domain_id, Page.url_digest],
+        set_={
+            "lastmod": said.lastmod,
+            "sitemap_file_id": said.sitemap_file_id,
+            "updated_at": func.now(),
+        },
+        where=_differs(said.sitemap_file_id, said.lastmod),
+    )
+
+
+def _pages(file: SitemapFile, chunk: Chunk) -> Select[Any]:
+    """What is to be stored. Pages that stay as they are do not come up: a conflict would lock, and
+    so write, each of them.
+
+    In the order of their digests: who stores the same pages at once waits, never crosswise.
+    """
+    same_page = and_(Page.domain_id == file.domain_id, Page.url_digest == SitemapUrl.url_digest)
+    return (
+        select(
+            _new_id().label("id"),
+            literal(file.tenant_id, Uuid).label("tenant_id"),
+            literal(file.created_by, Uuid).label("created_by"),
+            literal(file.domain_id, Uuid).label("domain_id"),
+            SitemapUrl.sitemap_id.label("sitemap_file_id"),
+            SitemapUrl.url,
+            SitemapUrl.url_digest,
+            SitemapUrl.lastmod,
+            _path_depth().label("path_depth"),
+        )
+        .outerjoin(Page, same_page)
+        .where(
+            SitemapUrl.sitemap_id == file.id,
+            SitemapUrl.url_digest >= chunk.first,
+            SitemapUrl.url_digest < chunk.end,
+            SitemapUrl.gone_at.is_(None),
+            or_(Page.id.is_(None), _differs(SitemapUrl.sitemap_id, SitemapUrl.lastmod)),
+        )
+        .order_by(SitemapUrl.url_digest)
+    )
+
+
+def _differs(
+    file_id: ColumnElement[UUID] | InstrumentedAttribute[UUID],
+    lastmod: ColumnElement[datetime | None] | InstrumentedAttribute[datetime | None],
+) -> ColumnElement[bool]:
+    """Whether a stored page should learn what this file says of it.
+
+    Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
+    would take turns in changing it for ever.
+    """
+    return or_(
+        Page.sitemap_file_id.is_(None),
+        and_(Page.sitemap_file_id == file_id, Page.lastmod.is_distinct_from(lastmod)),
+        Page.lastmod < lastmod,
+        and_(Page.lastmod.is_(None), lastmod.is_not(None)),
+    )
+
+
+def _new_id() -> ColumnElement[UUID]:
+    """A UUIDv7 per row on any server: time and version from one made here, the rest random.
+
+    What the server makes is a version 4, which has the same variant bits.
+    """
+    value = func.overlay(func.uuid_send(func.gen_random_uuid()), uuid7().bytes[:7], 1, 7)
+    return cast(func.encode(value, "hex"), Uuid)
+
+
+def _path_depth() -> ColumnElement[int]:
+    """How many parts the slashes make, but for empty ones and the host."""
+    address = func.split_part(func.split_part(SitemapUrl.url, "#", 1), "?", 1)
+    host_and_path = func.substr(address, func.strpos(address, "://") + 3)
+    parts = func.array_remove(func.string_to_array(host_and_path, "/"), "")
+    return func.cardinality(parts) - 1
+
+
+async def request_import(
+    session: AsyncSession, actor: Actor, file_id: UUID
+) -> tuple[SitemapFile, bool]:
+    """Queue a file's import unless it is active already; says which."""
+    file = await sitemap_file(session, actor, file_id)
+    if file.sitemap_import_status in (IMPORT_WORDS.queued, IMPORT_WORDS.processing):
+        return file, False
+    await queue_import(session, [file.id])
+    await session.refresh(file)
+    return file, True
+
+
+async def queue_import(session: AsyncSession, file_ids: Sequence[UUID]) -> int:
+    """Have these files imported, from the start if an import is under way; says how many.
+
+    One that runs now loses its claim: it may have passed by what has changed meanwhile.
+    """
+    queue = queue_columns(SitemapFile, "sitemap_import_status")
+    queued = await session.scalars(
+        update(SitemapFile)
+        .where(SitemapFile.id.in_(file_ids))
+        .values(
+            {
+                queue.status: IMPORT_WORDS.queued,
+                queue.due_at: func.now(),
+                queue.attempts: 0,
+                queue.lease_token: None,
+                queue.lease_expires_at: None,
+                queue.worker_id: None,
+                queue.error: None,
+            }
+        )
+        .returning(SitemapFile.id)
+        .execution_options(synchronize_session=False)
+    )
+    count = len(queued.all())
+    if count:
+        wake_after_commit(session, IMPORT_STAGE)
+    return count
+
+
+STAGE = Stage(
+    name=IMPORT_STAGE,
+    does="Turn the URLs of stored sitemaps into pages, without downloading anything again.",
+    model=SitemapFile,
+    status="sitemap_import_status",
+    words=IMPORT_WORDS,
+    prefix="SITEMAP_IMPORT_SCHEDULER",
+    pace=Pace(batch_size=20, max_instances=1, concurrency=2, timeout_seconds=600),
+    read=read,
+    prepare=prepare,
+    work=work,
+    store=store,
+)

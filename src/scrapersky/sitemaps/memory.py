@@ -1,0 +1,54 @@
+"""What earlier scans left of a domain, as the scraper takes it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from scrapersky.models import Domain, SitemapFile
+from scrapersky.models.sitemaps import FileStatus
+from scrapersky.scraper.events import Method, SitemapType
+from scrapersky.scraper.known import Known, KnownRobots, KnownSitemap
+from scrapersky.sitemaps.storing import TRUSTED_FROM
+
+
+def remembered(domain: Domain, files: Sequence[SitemapFile]) -> Known:
+    """Only what was read to its end and is still named: the rest is read anew."""
+    current = [file for file in files if file.gone_at is None]
+    children: defaultdict[str, list[tuple[str, datetime | None]]] = defaultdict(list)
+    for file in current:
+        if file.parent_url is not None:
+            children[file.parent_url].append((file.url, file.index_lastmod))
+    return Known(
+        sitemaps={
+            file.url: _known(file, tuple(children[file.url]))
+            for file in current
+            if file.status == FileStatus.OK and file.content_hash is not None
+        },
+        robots=_robots(domain),
+        from_home_page=tuple(
+            file.url for file in current if file.discovery_method == Method.HTML_LINK
+        ),
+    )
+
+
+def _known(file: SitemapFile, children: tuple[tuple[str, datetime | None], ...]) -> KnownSitemap:
+    return KnownSitemap(
+        url=file.url,
+        sitemap_type=SitemapType(file.sitemap_type) if file.sitemap_type else None,
+        url_count=file.url_count,
+        etag=file.etag,
+        last_modified=file.last_modified,
+        content_hash=file.content_hash,
+        index_lastmod=file.index_lastmod,
+        is_lastmod_trusted=file.lastmod_kept >= TRUSTED_FROM,
+        children=children,
+    )
+
+
+def _robots(domain: Domain) -> KnownRobots | None:
+    state = domain.robots_state
+    if not state:
+        return None
+    return KnownRobots(state["body"], state.get("etag"), state.get("last_modified"))
