@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 from tests.app import ended, scan
-from tests.fake_web import FakeWeb, urlset
+from tests.fake_web import FakeWeb, index, urlset
 from tests.processes import HASTY, api, running
 
 from scrapersky.db.session import Database
@@ -153,3 +154,30 @@ async def test_a_worker_that_was_stopped_past_its_lease_cannot_store_over_the_ne
 
 async def _attempted(database: Database, job_id: str, attempts: int) -> bool:
     return (await job_of(database, job_id)).attempts >= attempts
+
+
+async def test_two_workers_together_keep_a_hosts_pace_as_its_server_counts_it(
+    url: str, web: FakeWeb, tmp_path: Path, database: Database
+) -> None:
+    host = web.host("calm.example")
+    base = "http://calm.example"
+    host.robots(f"User-agent: *\nCrawl-delay: 0.3\nSitemap: {base}/index.xml\n")
+    host.xml("/index.xml", index(*(f"{base}/{n}.xml" for n in range(6))))
+    for n in range(6):
+        host.xml(f"/{n}.xml", urlset(f"{base}/page/{n}"))
+    ours = environ(url, web, SITEMAP_SCHEDULER_CONCURRENCY="1", SITEMAP_SCHEDULER_BATCH_SIZE="1")
+    async with (
+        running("worker", environ=ours, log=tmp_path / "one.log"),
+        running("worker", environ=ours, log=tmp_path / "two.log"),
+        api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client,
+    ):
+        asked = [await scan(client, f"calm.example/{part}") for part in ("a", "b")]
+        jobs = [await ended(client, each["job_id"], seconds=60) for each in asked]
+
+    times = sorted(each.at for each in host.seen if each.path.endswith(".xml"))
+    gaps = [later - sooner for sooner, later in pairwise(times)]
+    assert [job["status"] for job in jobs] == ["complete", "complete"]
+    assert len(times) >= 7
+    # A request may be late on its way and so come closer to the next one; not by half.
+    assert min(gaps) > 0.15, gaps
+    assert host.most_in_flight <= 4
