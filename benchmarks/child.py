@@ -28,9 +28,9 @@ WARM_UP_DRAIN = 500
 WARM_UP_SINGLE = 10
 SETTLE_SECONDS = 2.0
 """Until a fresh worker listens and has looked at its empty queue."""
-GAP_SECONDS = (0.01, 0.04)
-"""Between two single jobs of different tools; the same tool gets one about every tenth of a
-second, so its worker is idle."""
+GAP_SECONDS = (0.03, 0.07)
+"""Between two single jobs of different tools; the same tool gets one about six times a second, so
+its worker has been idle for a while."""
 
 
 async def prepare(tools: Mapping[Name, str], jobs: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -29,8 +30,10 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.fetch import Fetcher
 from scrapersky.settings import Pace, Settings, SettingsSource, load_settings
 
-CONCURRENCY = 4 * BATCH
-"""Slots enough to claim the next batch while finished ones are being settled."""
+RUNS = 2
+"""Runs of the stage at once, as a tick may start beside a wake-up; they share its slots."""
+CONCURRENCY = 6 * BATCH
+"""Slots enough to claim the next batches while finished ones are being settled."""
 WORDS = Words(queued="queued", processing="processing", done="done", failed="failed")
 
 
@@ -65,7 +68,7 @@ NOOP = Stage(
     status="status",
     words=WORDS,
     prefix="NOOP",
-    pace=Pace(batch_size=BATCH, concurrency=CONCURRENCY),
+    pace=Pace(batch_size=BATCH, concurrency=CONCURRENCY, max_instances=RUNS),
     read=read,
     work=work,
 )
@@ -81,6 +84,8 @@ class Ours:
         self._url = url
         self._database = Database(url)
         self._wakeups = Wakeups(self._database)
+        self._engine: Engine | None = None
+        self._stack = AsyncExitStack()
 
     async def prepare(self) -> None:
         await upgrade(self._database)
@@ -90,11 +95,10 @@ class Ours:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        try:
+        async with self._stack:
+            self._stack.push_async_callback(self._database.close)
+            self._stack.push_async_callback(self._wakeups.close)
             yield
-        finally:
-            await self._wakeups.close()
-            await self._database.close()
 
     async def enqueue_many(self, count: int) -> None:
         async with self._database.transaction() as session:
@@ -108,19 +112,20 @@ class Ours:
         return str(row_id)
 
     async def drain(self, count: int) -> None:
-        async with self._engine(self._stage) as engine:
-            await engine.start()
-            try:
-                await run_job_loop(engine.runner(self._stage.name))
-            finally:
-                await engine.stop()
+        """With the heartbeat of a worker in service; its start is not what is measured."""
+        if self._engine is None:
+            self._engine = await self._stack.enter_async_context(self._new_engine(self._stage))
+            await self._engine.start()
+            self._stack.push_async_callback(self._engine.stop)
+        runner = self._engine.runner(self._stage.name)
+        await asyncio.gather(*(run_job_loop(runner) for _ in range(RUNS)))
 
     @asynccontextmanager
     async def working(self, started: Started) -> AsyncIterator[None]:
         async def tell(item: UUID, tools: Tools) -> None:
             started(str(item))
 
-        async with self._engine(replace(self._stage, work=tell)) as engine:
+        async with self._new_engine(replace(self._stage, work=tell)) as engine:
             scheduler = Scheduler(engine)
             await scheduler.start()
             try:
@@ -141,7 +146,7 @@ class Ours:
         return int(done or 0)
 
     @asynccontextmanager
-    async def _engine(self, stage: AnyStage) -> AsyncIterator[Engine]:
+    async def _new_engine(self, stage: AnyStage) -> AsyncIterator[Engine]:
         """Put together as the program does, but not started: the scheduler does that itself."""
         settings, worker = _settings(self._url), WorkerIdentity()
         gate = HostGate(self._database, settings, worker_id=worker.id)

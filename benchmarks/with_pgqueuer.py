@@ -15,8 +15,8 @@ from pgqueuer.queries import Queries
 
 from benchmarks.contender import BATCH, Started
 
-MANAGERS = 1
-"""Queue managers in the process, each with a connection of its own."""
+MANAGERS = 5
+"""Queue managers in the process, each with a connection of its own, as in its own benchmark."""
 
 
 class WithPgqueuer:

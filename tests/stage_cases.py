@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import DEFAULT_TENANT_ID, Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.models import DEFAULT_TENANT_ID, Domain, Job, Page, SitemapFile, SitemapUrl
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.scraper.events import (
     Analysis,
@@ -26,8 +26,8 @@ from scrapersky.scraper.events import (
     UrlsFound,
 )
 from scrapersky.scraper.sitemap_parser.model import Entry
-from scrapersky.scraper.urls import Site
-from scrapersky.sitemaps import discovery, submission
+from scrapersky.scraper.urls import Site, url_digest
+from scrapersky.sitemaps import discovery, importing, submission
 from scrapersky.sitemaps.discovery import Findings
 from scrapersky.sitemaps.pacing import Rhythm
 from tests.noop import NOOP, NoopRow
@@ -130,12 +130,59 @@ async def _stored_sitemaps(session: AsyncSession) -> int:
     return int(files or 0) + int(urls or 0)
 
 
+async def _sitemap_files(session: AsyncSession, count: int) -> list[UUID]:
+    """Read and queued for import, each of a domain of its own, with three URLs."""
+    url = "https://site.example/sitemap.xml"
+    files = [
+        SitemapFile(
+            id=uuid7(),
+            domain_id=domain.id,
+            url=url,
+            url_digest=url_digest(url),
+            sitemap_type="standard",
+            discovery_method="manual",
+            status="ok",
+            last_processed_at=func.now(),
+            sitemap_import_status="Queued",
+            **OWNED,
+        )
+        for domain in await _domains(session, count, "submitted")
+    ]
+    session.add_all(files)
+    await session.flush()
+    urls = [f"https://site.example/{n}" for n in range(3)]
+    await session.execute(
+        insert(SitemapUrl),
+        [
+            {
+                "sitemap_id": file.id,
+                "url": url,
+                "url_digest": url_digest(url),
+                "first_seen": datetime.now(UTC),
+            }
+            for file in files
+            for url in urls
+        ],
+    )
+    return [file.id for file in files]
+
+
+def _chunk(_: Any) -> importing.Chunk:
+    (whole,) = importing.chunks_of(3)
+    return whole
+
+
+async def _page_count(session: AsyncSession) -> int:
+    return int(await session.scalar(select(func.count()).select_from(Page)) or 0)
+
+
 CASES = {
     case.stage.name: case
     for case in (
         Case(NOOP, _noop_rows, lambda item: item, _noop_effects),
         Case(submission.STAGE, _queued_domains, _submission, _job_count),
         Case(discovery.STAGE, _sitemap_jobs, _findings, _stored_sitemaps),
+        Case(importing.STAGE, _sitemap_files, _chunk, _page_count),
     )
 }
 

@@ -138,6 +138,10 @@ class Settings(BaseModel):
     sitemap_rescan_max_hours: Annotated[float, Field(gt=0)] = 720
     """A site that never changes is still looked at this often."""
 
+    # Hand-offs
+    auto_import_sitemaps: bool = True
+    """Whether a sitemap that was read is imported into pages by itself; otherwise people ask."""
+
     @field_validator("log_level", "log_format", "auth_mode", mode="before")
     @classmethod
     def _words_in_lower_case(cls, value: object) -> object:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 from sqlalchemy import event, make_url
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, Dialect
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
     AsyncSession,
     async_sessionmaker,
     create_async_engine,
 )
+from sqlalchemy.pool import ConnectionPoolEntry
 
+from scrapersky.db.direct import Direct
 from scrapersky.errors import SettingsError
 
+BeforeCommit = Callable[[AsyncSession], Awaitable[None]]
 AfterCommit = Callable[[AsyncSession], None]
 
 SESSION_SETTINGS = {
@@ -24,9 +29,16 @@ SESSION_SETTINGS = {
     "timezone": "UTC",
     "idle_in_transaction_session_timeout": "30s",
     "jit": "off",
+    "random_page_cost": "1.1",
 }
 """No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
-our statements are short, so compiling them just in time costs more than it gains."""
+our statements are short, so compiling them just in time costs more than it gains; and a batch of
+a hundred rows is found by their keys, which with the default cost a small table's plan is not."""
+DIRECT_CONNECTIONS = 4
+"""For claims, settling and wake-ups of a process; they are opened when first needed."""
+PING_AFTER_SECONDS = 20.0
+"""A connection that rested longer than this is tried before it is used. One that the server closed
+is known without asking; asking every time costs three round trips per transaction."""
 
 
 def async_url(text: str) -> URL:
@@ -65,15 +77,13 @@ class Database:
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = async_url(url)
-        self.engine: AsyncEngine = create_async_engine(
-            self.url,
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=30,
-            pool_pre_ping=True,
-            connect_args={"server_settings": SESSION_SETTINGS, "timeout": 15},
-        )
+        self.engine: AsyncEngine = _engine(self.url, pool_size=pool_size)
+        _watch_pool(self.engine)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        # Kept apart: these connections stay open between statements, as the listener's does.
+        self._apart = _engine(self.url, pool_size=DIRECT_CONNECTIONS)
+        self.direct = Direct(self._apart)
+        self.before_commit: list[BeforeCommit] = []
         self.after_commit: list[AfterCommit] = []
 
     @asynccontextmanager
@@ -82,6 +92,8 @@ class Database:
         async with self._sessions() as session:
             async with session.begin():
                 yield session
+                for asked in self.before_commit:
+                    await asked(session)
             for told in self.after_commit:
                 told(session)
 
@@ -101,7 +113,44 @@ class Database:
         event.listen(self.engine.sync_engine, "checkout", listener)
 
     async def close(self) -> None:
+        await self.direct.close()
+        await self._apart.dispose()
         await self.engine.dispose()
+
+
+def _engine(url: URL, *, pool_size: int) -> AsyncEngine:
+    return create_async_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=30,
+        connect_args={"server_settings": SESSION_SETTINGS, "timeout": 15},
+    )
+
+
+def _watch_pool(engine: AsyncEngine) -> None:
+    """Replace dead connections when they are taken, without asking the living ones each time."""
+    sync = engine.sync_engine
+
+    def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info["rests_since"] = monotonic()
+
+    def check(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+        if connection.driver_connection.is_closed():
+            raise DisconnectionError("The server has closed this connection.")
+        rested = monotonic() - record.info.get("rests_since", monotonic())
+        if rested > PING_AFTER_SECONDS and not _answers(sync.dialect, connection):
+            raise DisconnectionError("This connection does not answer any more.")
+
+    event.listen(sync, "checkin", rest)
+    event.listen(sync, "checkout", check)
+
+
+def _answers(dialect: Dialect, connection: Any) -> bool:
+    try:
+        return dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error:
+        return False
 
 
 @asynccontextmanager

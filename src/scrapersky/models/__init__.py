@@ -3,6 +3,7 @@
 from scrapersky.models.accounts import DEFAULT_TENANT_ID, Actor, ApiKey, Role, Tenant, User
 from scrapersky.models.domains import Domain, DomainCuration
 from scrapersky.models.jobs import JOB_WORDS, Job, JobType
+from scrapersky.models.pages import Page, PageCuration
 from scrapersky.models.sitemaps import SitemapFile, SitemapUrl
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "DomainCuration",
     "Job",
     "JobType",
+    "Page",
+    "PageCuration",
     "Role",
     "SitemapFile",
     "SitemapUrl",

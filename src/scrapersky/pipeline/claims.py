@@ -6,7 +6,7 @@ one a generic plan cannot use the partial index.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
@@ -15,21 +15,26 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    CTE,
     ColumnElement,
     Integer,
     Interval,
     Select,
+    SmallInteger,
     Text,
     Update,
     Uuid,
     all_,
     and_,
+    any_,
     bindparam,
     case,
     column,
     exists,
     func,
-    literal,
+    insert,
+    inspect,
+    literal_column,
     null,
     or_,
     select,
@@ -38,8 +43,9 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from scrapersky.db.base import Base
+from scrapersky.db.direct import Fixed, Values
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import StageControl, Worker
+from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
 
 JUST_NOW = timedelta(seconds=2)
 
@@ -73,9 +79,11 @@ class Claims:
         self.stage = stage
         self.model: Any = stage.model
         self.queue = stage.queue
-        self.claim = self._claim()
-        self.claim_by_id = self._claim_by_id()
+        self.claim = Fixed(self._claim())
+        self.claim_by_id = Fixed(self._claim_by_id())
         self.prove = self._prove()
+        self.complete = Fixed(self._complete())
+        self.settle_plainly = Fixed(self._settle_plainly())
         self.settle_rows = self._settle(fenced=True, returning_rows=True)
         self.settle_ids = self._settle(fenced=True, returning_rows=False)
         self.resettle = self._settle(fenced=False, returning_rows=False)
@@ -83,6 +91,9 @@ class Claims:
         self.strays = self._strays()
         self.disowned = self._disowned()
         self.next_due = self._next_due()
+        self._token, self._attempts = self.queue.lease_token.key, self.queue.attempts.key
+        self._new_row = inspect(stage.model).class_manager.new_instance
+        self._keys = [each.key for each in inspect(stage.model).column_attrs]
 
     def is_queued(self) -> ColumnElement[bool]:
         return self.queue.status == _word(self.stage.words.queued)
@@ -114,7 +125,9 @@ class Claims:
             .cte("due")
             .prefix_with("MATERIALIZED")
         )
-        return self._taking().where(self.model.id == due.c.id)
+        # As an array, so that no plan reads the whole table to join it, whatever the limit is.
+        taken = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
+        return self._taking().where(self.model.id == any_(taken))
 
     def _claim_by_id(self) -> Update:
         """That one row, due or not, if it is queued."""
@@ -132,7 +145,15 @@ class Claims:
         }
         if self.stage.started:
             values[getattr(self.model, self.stage.started)] = func.now()
-        return update(self.model).values(values).returning(self.model)
+        columns = [each.expression for each in inspect(self.stage.model).column_attrs]
+        return update(self.model.__table__).values(values).returning(*columns)
+
+    def claimed(self, values: Values) -> tuple[Claim, Base]:
+        """What a claim returned; the row is an object of the model that no session knows."""
+        row: Base = self._new_row()
+        state = vars(row)
+        state.update(zip(self._keys, values, strict=True))
+        return Claim(state["id"], state[self._token], state[self._attempts]), row
 
     def _prove(self) -> Select[Any]:
         """Lock the claimed row to store a result; nothing when the claim was lost meanwhile."""
@@ -148,23 +169,63 @@ class Claims:
 
     def _settle(self, *, fenced: bool, returning_rows: bool) -> Update:
         """Many rows at once, each with its own outcome; fenced, only those still held."""
-        queue, change = self.queue, _changes()
+        marking = self._marking(_table(CHANGE, "change"), fenced=fenced)
+        return marking.returning(self.model if returning_rows else self.model.id)
+
+    def _marking(self, change: Any, *, fenced: bool) -> Update:
+        queue = self.queue
         due = case((change.c.delay.is_(None), queue.due_at), else_=func.now() + change.c.delay)
         values: dict[Any, Any] = {
             queue.status: change.c.status,
             queue.due_at: due,
             queue.attempts: queue.attempts - change.c.refund,
-            queue.lease_token: null(),
-            queue.lease_expires_at: null(),
-            queue.worker_id: null(),
             queue.error: change.c.error,
+            **self._let_go(),
         }
         if self.stage.finished:
             ended = case((change.c.status != self.stage.words.queued, func.now()), else_=null())
             values[getattr(self.model, self.stage.finished)] = ended
-        fence = [queue.lease_token == change.c.token, self.is_processing()] if fenced else []
-        statement = update(self.model).where(self.model.id == change.c.id, *fence).values(values)
-        return statement.returning(self.model if returning_rows else self.model.id)
+        return self._of(change, fenced=fenced).values(values)
+
+    def _of(self, change: Any, *, fenced: bool) -> Update:
+        held = [self.queue.lease_token == change.c.token, self.is_processing()] if fenced else []
+        return update(self.model).where(self.model.id == change.c.id, *held)
+
+    def _let_go(self) -> dict[Any, Any]:
+        queue = self.queue
+        return dict.fromkeys((queue.lease_token, queue.lease_expires_at, queue.worker_id), null())
+
+    def _complete(self) -> Select[Any]:
+        """`_settle_plainly` for rows whose work succeeded, which are nearly all."""
+        change = select(_table(COMPLETED, "given")).cte("change")
+        values: dict[Any, Any] = {self.queue.status: _word(self.stage.words.done), **self._let_go()}
+        values[self.queue.error] = null()
+        if self.stage.finished:
+            values[getattr(self.model, self.stage.finished)] = func.now()
+        settled = self._of(change, fenced=True).values(values).returning(self.model.id)
+        kind = _word(EventKind.COMPLETED.value)
+        return self._telling(change, settled.cte("settled"), kind, null())
+
+    def _settle_plainly(self) -> Select[Any]:
+        """Settle rows of which nobody stores anything, and write their events, in one statement;
+        returns the ids that were still held."""
+        change = select(_table(CHANGE | TOLD, "given")).cte("change")
+        settled = self._marking(change, fenced=True).returning(self.model.id).cte("settled")
+        return self._telling(change, settled, change.c.kind, change.c.error)
+
+    def _telling(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
+        events = select(
+            _word(self.stage.name),
+            change.c.id,
+            case((settled.c.id.is_(None), _word(EventKind.FENCED.value)), else_=kind),
+            bindparam("worker", type_=Uuid),
+            change.c.attempt,
+            change.c.duration_ms,
+            error,
+        ).select_from(change.outerjoin(settled, settled.c.id == change.c.id))
+        names = ["stage", "row_id", "kind", "worker_id", "attempt", "duration_ms", "error"]
+        told = insert(StageEvent).from_select(names, events, include_defaults=False).cte("told")
+        return select(settled.c.id).add_cte(told)
 
     def _lost(self) -> Select[Any]:
         """Rows whose lease ran out or whose worker is dead; whoever else looks passes them by."""
@@ -233,34 +294,37 @@ class Claims:
 
     def claim_of(self, row: Base) -> Claim:
         state = self.queue.of(row)
-        assert state.lease_token is not None, "a row just claimed carries its token"
+        assert state.lease_token is not None, "a row that is held carries its token"
         return Claim(row.id, state.lease_token, state.attempts)  # type: ignore[attr-defined]
 
 
 def _word(value: str) -> ColumnElement[str]:
-    return literal(value, literal_execute=True)
+    """Written out, as a partial index wants it; these are the stage's own words."""
+    quoted = value.replace("'", "''")
+    return literal_column(f"'{quoted}'", Text)
 
 
-def _changes() -> TableValuedAlias:
-    return (
-        func.unnest(
-            bindparam("ids", type_=ARRAY(Uuid)),
-            bindparam("tokens", type_=ARRAY(Uuid)),
-            bindparam("statuses", type_=ARRAY(Text)),
-            bindparam("delays", type_=ARRAY(Interval)),
-            bindparam("refunds", type_=ARRAY(Integer)),
-            bindparam("errors", type_=ARRAY(Text)),
-        )
-        .table_valued(
-            column("id", Uuid),
-            column("token", Uuid),
-            column("status", Text),
-            column("delay", Interval),
-            column("refund", Integer),
-            column("error", Text),
-        )
-        .render_derived("change")
-    )
+CHANGE: dict[str, tuple[str, Any]] = {
+    "ids": ("id", Uuid),
+    "tokens": ("token", Uuid),
+    "statuses": ("status", Text),
+    "delays": ("delay", Interval),
+    "refunds": ("refund", Integer),
+    "errors": ("error", Text),
+}
+TOLD: dict[str, tuple[str, Any]] = {
+    "kinds": ("kind", Text),
+    "attempts": ("attempt", SmallInteger),
+    "durations": ("duration_ms", Integer),
+}
+COMPLETED = {each: (CHANGE | TOLD)[each] for each in ("ids", "tokens", "attempts", "durations")}
+
+
+def _table(columns: Mapping[str, tuple[str, Any]], name: str) -> TableValuedAlias:
+    """Outcomes as a table: an array per column, so that one statement serves any number."""
+    arrays = [bindparam(each, type_=ARRAY(kind)) for each, (_, kind) in columns.items()]
+    named = [column(each, kind) for each, kind in columns.values()]
+    return func.unnest(*arrays).table_valued(*named).render_derived(name)
 
 
 def _held() -> TableValuedAlias:

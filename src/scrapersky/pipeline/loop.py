@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.base import Base
+from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
@@ -79,6 +79,33 @@ class Held:
     item: Any
     task: asyncio.Task[EventKind] | None = None
     lost: bool = False
+    late: bool = False
+    """The stage's timeout fired."""
+    ending: bool = False
+    """Its outcome is being written: from here on a token that holds nothing is no loss."""
+    limit: TimeLimit | None = None
+
+
+class TimeLimit:
+    """One timer for all rows that began together; gone when the last of them has ended."""
+
+    __slots__ = ("_left", "_timer")
+
+    def __init__(self, rows: Sequence[Held], seconds: float) -> None:
+        self._left = len(rows)
+        self._timer = asyncio.get_running_loop().call_later(seconds, _time_is_up, rows)
+
+    def one_ended(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._timer.cancel()
+
+
+def _time_is_up(rows: Sequence[Held]) -> None:
+    for each in rows:
+        if each.task is not None and not each.ending:
+            each.late = True
+            each.task.cancel()
 
 
 class StageRunner:
@@ -122,24 +149,16 @@ class StageRunner:
     async def claim(self, wanted: int) -> list[Held]:
         """Take up to so many due rows; the slots for them are reserved by the caller."""
         parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
-        async with self.database.transaction() as session:
-            rows = await session.scalars(
-                self.claims.claim, parameters, execution_options={"synchronize_session": False}
-            )
-            return [self._read(row) for row in rows]
+        rows = await self.database.direct.fetch(self.claims.claim, parameters)
+        return [self._read(each) for each in rows]
 
     async def claim_by_id(self, row_id: UUID) -> Held | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
-        async with self.database.transaction() as session:
-            row = await session.scalar(
-                self.claims.claim_by_id,
-                parameters,
-                execution_options={"synchronize_session": False},
-            )
-            return None if row is None else self._read(row)
+        rows = await self.database.direct.fetch(self.claims.claim_by_id, parameters)
+        return self._read(rows[0]) if rows else None
 
-    def _read(self, row: Base) -> Held:
-        claim = self.claims.claim_of(row)
+    def _read(self, values: Values) -> Held:
+        claim, row = self.claims.claimed(values)
         try:
             return Held(claim, self.stage.read(row))
         except Verdict as verdict:
@@ -153,18 +172,28 @@ class StageRunner:
 
     def begin(self, held: Held) -> asyncio.Task[EventKind]:
         """Start the work of a claimed row; its slot is free again when the row is settled."""
-        self.held[held.claim.token] = held
-        self.settler.under_way += 1
-        name = f"{self.stage.name} {held.claim.row_id}"
-        held.task = asyncio.create_task(self._work_and_settle(held), name=name)
-        return held.task
+        return self.begin_all([held])[0]
+
+    def begin_all(self, claimed: Sequence[Held]) -> list[asyncio.Task[EventKind]]:
+        limit = TimeLimit(claimed, self.pace.timeout_seconds) if claimed else None
+        self.settler.under_way += len(claimed)
+        tasks = []
+        for held in claimed:
+            held.limit = limit
+            held.task = asyncio.create_task(self._work_and_settle(held))
+            self.held[held.claim.token] = held
+            tasks.append(held.task)
+        return tasks
 
     async def _work_and_settle(self, held: Held) -> EventKind:
         try:
             outcome = await self._attempt(held)
+            held.ending = True
+            if held.limit is not None:
+                held.limit.one_ended()
             if outcome is None:
                 return EventKind.FENCED
-            return await asyncio.shield(self.settler.put(outcome))
+            return await self.settler.put(outcome)
         finally:
             self.held.pop(held.claim.token, None)
             self.settler.under_way -= 1
@@ -176,27 +205,29 @@ class StageRunner:
         if self.stopping:  # its claim was under way when we were told to stop
             return handed_back(held.claim)
         try:
-            return completed(held.claim, await self._within_timeout(held))
-        except asyncio.CancelledError:
+            return completed(held.claim, await self._perform(held))
+        except asyncio.CancelledError as error:
+            if held.late and not held.lost:
+                return self._failed(held, self._timed_out(error))
             return None if held.lost else handed_back(held.claim)
         except LostClaim:
             log.warning("claim lost, nothing stored", **self._ids(held))
             self.settler.totals[EventKind.FENCED] += 1
             return None
         except Exception as error:
-            outcome = outcome_of_error(held.claim, error, self.rule)
-            log_failure(self.stage, outcome, error)
-            return outcome
+            return self._failed(held, error)
 
-    async def _within_timeout(self, held: Held) -> Any:
+    def _failed(self, held: Held, error: Exception) -> Outcome:
+        outcome = outcome_of_error(held.claim, error, self.rule)
+        log_failure(self.stage, outcome, error)
+        return outcome
+
+    def _timed_out(self, cancelled: asyncio.CancelledError) -> WorkTimedOut:
+        """Where the work stood when its time was up is the cause."""
         seconds = self.pace.timeout_seconds
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await self._perform(held)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise WorkTimedOut(f"The work was not done within {seconds:g} seconds.") from error
+        late = WorkTimedOut(f"The work was not done within {seconds:g} seconds.")
+        late.__cause__ = cancelled
+        return late.with_traceback(cancelled.__traceback__)
 
     async def _perform(self, held: Held) -> Any:
         if isinstance(held.item, Verdict):
@@ -236,7 +267,7 @@ class StageRunner:
 
     async def drop_disowned(self, session: AsyncSession) -> int:
         """Cancel the work of rows that are not ours any more; it could not be stored."""
-        held = list(self.held.values())
+        held = [each for each in self.held.values() if not each.ending]
         if not held:
             return 0
         tokens = await session.scalars(
@@ -246,7 +277,8 @@ class StageRunner:
                 "tokens": [each.claim.token for each in held],
             },
         )
-        disowned = [self.held[token] for token in tokens if token in self.held]
+        still = (self.held[token] for token in tokens if token in self.held)
+        disowned = [each for each in still if not each.ending]
         for each in disowned:
             each.lost = True
             if each.task is not None:
@@ -312,7 +344,9 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
         runner._again.clear()
         claimed = [] if runner.stopping else await _fill_slots(runner)
         report.found += len(claimed)
-        mine.update(runner.begin(each) for each in claimed)
+        mine.update(runner.begin_all(claimed))
+        # What was claimed begins now, not while the next claim is being prepared.
+        await asyncio.sleep(0)
         mine = _count_ended(mine, report)
         if claimed and runner.free_slots:
             continue

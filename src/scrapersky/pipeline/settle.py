@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert
@@ -26,6 +27,8 @@ from scrapersky.pipeline.tables import EventKind, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
 
 BATCH_ROWS = 100
+SETTLERS = 2
+"""Batches on their way at once; the second begins only when another whole batch waits."""
 BATCH_SECONDS = 0.02
 """Finished rows wait this long for company before they are stored."""
 DATABASE_PATIENCE_SECONDS = 30
@@ -71,13 +74,49 @@ async def settle(
     return Settlement(tuple(written), tuple(fenced))
 
 
+def is_plain(stage: AnyStage, outcomes: Sequence[Outcome]) -> bool:
+    """Nobody will look at these rows: nothing to store, nobody to tell that they were given up."""
+    return not any(
+        each.kind is EventKind.FAILED or (stage.store is not None and each.result is not NOTHING)
+        for each in outcomes
+    )
+
+
+async def settle_plainly(
+    database: Database, claims: Claims, outcomes: Sequence[Outcome], worker: WorkerIdentity
+) -> Settlement:
+    """The same as `settle` in one statement, for outcomes of which nothing is stored."""
+    parameters = {**_held_by(outcomes), "worker": worker.id}
+    statement = claims.complete
+    if any(each.kind is not EventKind.COMPLETED for each in outcomes):
+        statement = claims.settle_plainly
+        changes = claims.parameters([each.change(claims.stage.words) for each in outcomes])
+        parameters |= {**changes, "kinds": [each.kind for each in outcomes]}
+    held = {row_id for (row_id,) in await database.direct.fetch(statement, parameters)}
+    return Settlement(
+        tuple(each for each in outcomes if each.claim.row_id in held),
+        tuple(each for each in outcomes if each.claim.row_id not in held),
+    )
+
+
+def _held_by(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    now = monotonic()
+    claims = [each.claim for each in outcomes]
+    return {
+        "ids": [each.row_id for each in claims],
+        "tokens": [each.token for each in claims],
+        "attempts": [each.attempts for each in claims],
+        "durations": [int((now - each.began) * 1000) for each in claims],
+    }
+
+
 async def _prove_and_mark(
     session: AsyncSession, claims: Claims, outcomes: Sequence[Outcome]
 ) -> dict[UUID, Base | None]:
     """Rows are loaded only where somebody will look at them."""
     words = claims.stage.words
     parameters = claims.parameters([each.change(words) for each in outcomes])
-    if any(each.result is not NOTHING or each.kind is EventKind.FAILED for each in outcomes):
+    if not is_plain(claims.stage, outcomes):
         found = await session.scalars(
             claims.settle_rows, parameters, execution_options={"synchronize_session": False}
         )
@@ -209,33 +248,33 @@ class Settler:
         self._worker = worker
         self._waiting: list[tuple[Outcome, asyncio.Future[EventKind]]] = []
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
         """Rows being worked; when all of them are waiting here, nobody else will come."""
         self.totals: Counter[EventKind] = Counter()
 
-    async def put(self, outcome: Outcome) -> EventKind:
-        """Wait until the row is settled; says what it came to."""
+    def put(self, outcome: Outcome) -> asyncio.Future[EventKind]:
+        """Done when the row is settled; says what it came to."""
         settled: asyncio.Future[EventKind] = asyncio.get_running_loop().create_future()
         self._waiting.append((outcome, settled))
         self._changed.set()
-        if self._task is None:
-            self._task = asyncio.create_task(self._settle_all(), name="settler")
-        return await settled
+        if not self._tasks or (len(self._waiting) >= BATCH_ROWS and len(self._tasks) < SETTLERS):
+            task = asyncio.create_task(self._settle_all(), name="settler")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return settled
 
     async def idle(self) -> None:
         """Wait until everything put in has been settled."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def _settle_all(self) -> None:
-        try:
-            while self._waiting:
-                await self._gather_company()
-                batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
+        while self._waiting:
+            await self._gather_company()
+            batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
+            if batch:
                 await self._settle_batch(batch)
-        finally:
-            self._task = None
 
     async def _gather_company(self) -> None:
         until = monotonic() + BATCH_SECONDS
@@ -287,6 +326,8 @@ class Settler:
                     careful = True
 
     async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
+        if is_plain(self._claims.stage, outcomes):
+            return await settle_plainly(self._database, self._claims, outcomes, self._worker)
         async with self._database.transaction() as session:
             return await settle(
                 session,

@@ -9,6 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from sqlalchemy import ARRAY, Text, bindparam, func, select
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.direct import Fixed
 from scrapersky.db.listen import Listener
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
@@ -23,7 +25,10 @@ from scrapersky.logging import get_logger
 CHANNEL = "scrapersky_wake"
 NOTIFY_EVERY_SECONDS = 0.1
 """At most one NOTIFY in this time: inside every transaction it costs a multiple of throughput."""
-IN_SESSION = "scrapersky.wake"
+IN_SESSION, TOLD = "scrapersky.wake", "scrapersky.told"
+NOTIFY = Fixed(
+    select(func.pg_notify(CHANNEL, func.unnest(bindparam("payloads", type_=ARRAY(Text)))))
+)
 
 log = get_logger(__name__)
 
@@ -46,6 +51,8 @@ class Wakeups:
         self.listener = Listener(
             listen_url or database.url, CHANNEL, heard=self._hear, connected=self._wake_everybody
         )
+        self._told_at = 0.0
+        database.before_commit.append(self._before_commit)
         database.after_commit.append(self._after_commit)
 
     def subscribe(self, stage: str, wake: Callable[[], Any]) -> None:
@@ -75,10 +82,30 @@ class Wakeups:
             with suppress(asyncio.CancelledError):
                 await self._listening
         with suppress(ValueError):
+            self._database.before_commit.remove(self._before_commit)
             self._database.after_commit.remove(self._after_commit)
 
+    async def _before_commit(self, session: AsyncSession) -> None:
+        """When it is quiet, others hear of it with the commit itself; a busy process tells them
+        afterwards and together, because a NOTIFY in every transaction makes writers queue up."""
+        stages = session.info.get(IN_SESSION)
+        now = monotonic()
+        if not stages or now - self._told_at < NOTIFY_EVERY_SECONDS:
+            return
+        self._told_at = now
+        raw = await (await session.connection()).get_raw_connection()
+        driver: Any = raw.driver_connection
+        payloads = [f"{self._sender} {each}" for each in stages]
+        await driver.fetch(NOTIFY.sql, *NOTIFY.arguments({"payloads": payloads}))
+        session.info[TOLD] = True
+
     def _after_commit(self, session: AsyncSession) -> None:
-        self.announce(*session.info.pop(IN_SESSION, ()))
+        stages = session.info.pop(IN_SESSION, ())
+        if session.info.pop(TOLD, False):
+            for stage in stages:
+                self._wake(stage)
+        else:
+            self.announce(*stages)
 
     async def _send(self) -> None:
         try:
@@ -91,10 +118,9 @@ class Wakeups:
             self._sending = None
 
     async def _notify(self, stages: set[str]) -> None:
-        payloads = bindparam("payloads", [f"{self._sender} {each}" for each in stages], ARRAY(Text))
+        payloads = [f"{self._sender} {each}" for each in stages]
         try:
-            async with self._database.transaction() as session:
-                await session.execute(select(func.pg_notify(CHANNEL, func.unnest(payloads))))
+            await self._database.direct.fetch(NOTIFY, {"payloads": payloads})
         except Exception as error:
             log.warning(
                 "could not tell other processes; their next tick will see", error=str(error)

@@ -116,7 +116,9 @@ class Visit:
             if stream.is_over or self._stopped:
                 break
         if not self._stopped:
-            await self._take(stream.last_part())
+            for entries in stream.last_parts():
+                await self._take(entries)
+                await asyncio.sleep(0)
         await self._conclude(stream, answer)
 
     async def _leave(self, known: KnownSitemap, how: Unchanged) -> None:
@@ -137,7 +139,7 @@ class Visit:
         self._waiting.append(kept)
         self._waiting_count += len(kept)
         while self._waiting_count >= URLS_PER_CHUNK and not self._stopped:
-            await self._hand_over(self._next_chunk())
+            await self._hand_over(await self._next_chunk())
 
     def _without_foreign(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The sitemaps and the site's own pages."""
@@ -146,13 +148,15 @@ class Visit:
             return entries if owns(f"{entries.origin}/") else ()
         return [entry for entry in entries if entry.is_sitemap or owns(entry.loc)]
 
-    def _next_chunk(self) -> list[Entry]:
+    async def _next_chunk(self) -> list[Entry]:
+        """Make the entries, some at a time, as rows become entries only here."""
         chunk: list[Entry] = []
         while self._waiting and len(chunk) < URLS_PER_CHUNK:
             part, room = self._waiting.popleft(), URLS_PER_CHUNK - len(chunk)
             chunk += part[:room]
             if len(part) > room:
                 self._waiting.appendleft(part[room:])
+            await asyncio.sleep(0)
         self._waiting_count -= len(chunk)
         return chunk
 
@@ -166,7 +170,7 @@ class Visit:
             await self._tell(Refused(self._target.url, self._target.method, reason))
             return
         if self._waiting_count and not self._stopped:
-            await self._hand_over(self._next_chunk())
+            await self._hand_over(await self._next_chunk())
         await self._tell_found()
         problem = self._stopped or answer.truncated or stream.partial
         if answer.hit_limit or stream.hit_limit:

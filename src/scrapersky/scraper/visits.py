@@ -10,7 +10,7 @@ from scrapersky.scraper.responses import Fetches
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.visit import Visit
 
-WAITING_EVENTS = 4
+WAITING_EVENTS = 2
 """Told and not yet taken; a slow listener makes the visits wait."""
 
 

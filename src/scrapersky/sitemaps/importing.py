@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -23,7 +22,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import refresh_statistics
@@ -127,10 +125,15 @@ async def store(session: AsyncSession, file: SitemapFile, result: Chunk | AllImp
 
 
 def _import(file: SitemapFile, chunk: Chunk) -> Any:
-    """Add the new ones, change what differs, leave everything else and all that people decided."""
+    """Add the new ones, change what differs, leave everything else and all that people decided.
+
+    Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
+    would take turns in changing it for ever.
+    """
     pages = _pages(file, chunk)
     adding = insert(Page).from_select([each.name for each in pages.selected_columns], pages)
     said = adding.excluded
+    same_file = Page.sitemap_file_id == said.sitemap_file_id
     return adding.on_conflict_do_update(
         index_elements=[Page.domain_id, Page.url_digest],
         set_={
@@ -138,17 +141,17 @@ def _import(file: SitemapFile, chunk: Chunk) -> Any:
             "sitemap_file_id": said.sitemap_file_id,
             "updated_at": func.now(),
         },
-        where=_differs(said.sitemap_file_id, said.lastmod),
+        where=or_(
+            Page.sitemap_file_id.is_(None),
+            and_(same_file, Page.lastmod.is_distinct_from(said.lastmod)),
+            Page.lastmod < said.lastmod,
+            and_(Page.lastmod.is_(None), said.lastmod.is_not(None)),
+        ),
     )
 
 
 def _pages(file: SitemapFile, chunk: Chunk) -> Select[Any]:
-    """What is to be stored. Pages that stay as they are do not come up: a conflict would lock, and
-    so write, each of them.
-
-    In the order of their digests: who stores the same pages at once waits, never crosswise.
-    """
-    same_page = and_(Page.domain_id == file.domain_id, Page.url_digest == SitemapUrl.url_digest)
+    """In the order of their digests: who stores the same pages at once waits, never crosswise."""
     return (
         select(
             _new_id().label("id"),
@@ -161,32 +164,13 @@ def _pages(file: SitemapFile, chunk: Chunk) -> Select[Any]:
             SitemapUrl.lastmod,
             _path_depth().label("path_depth"),
         )
-        .outerjoin(Page, same_page)
         .where(
             SitemapUrl.sitemap_id == file.id,
             SitemapUrl.url_digest >= chunk.first,
             SitemapUrl.url_digest < chunk.end,
             SitemapUrl.gone_at.is_(None),
-            or_(Page.id.is_(None), _differs(SitemapUrl.sitemap_id, SitemapUrl.lastmod)),
         )
         .order_by(SitemapUrl.url_digest)
-    )
-
-
-def _differs(
-    file_id: ColumnElement[UUID] | InstrumentedAttribute[UUID],
-    lastmod: ColumnElement[datetime | None] | InstrumentedAttribute[datetime | None],
-) -> ColumnElement[bool]:
-    """Whether a stored page should learn what this file says of it.
-
-    Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
-    would take turns in changing it for ever.
-    """
-    return or_(
-        Page.sitemap_file_id.is_(None),
-        and_(Page.sitemap_file_id == file_id, Page.lastmod.is_distinct_from(lastmod)),
-        Page.lastmod < lastmod,
-        and_(Page.lastmod.is_(None), lastmod.is_not(None)),
     )
 
 

@@ -16,7 +16,7 @@ __all__ = ["Entry", "Extension", "Kind", "ParsedSitemap", "SitemapStream", "pars
 def parse_sitemap(data: bytes, *, url: str, content_type: str | None = None) -> ParsedSitemap:
     """Read a whole document that was fetched from `url`; it never raises, whatever the bytes."""
     stream = SitemapStream(url=url, content_type=content_type)
-    parts = [part for part in (*stream.parts(data), stream.last_part()) if part]
+    parts = [part for part in (*stream.parts(data), *stream.last_parts()) if part]
     return ParsedSitemap(
         kind=stream.kind,
         entries=Joined(parts),

@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from scrapersky.scraper.sitemap_parser.model import Entry
+from scrapersky.scraper.sitemap_parser.rows import STEP_ENTRIES
 from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Read, Shape, learn
 from scrapersky.scraper.sitemap_parser.template import Template, Unfit
 from scrapersky.scraper.sitemap_parser.values import Values
 
 MAX_LESSONS = 100
 """Records to learn from in one document; if they are all different, there is nothing to learn."""
-MAX_SHAPES = 16
-"""They are tried one after the other, so there must not be too many."""
+MAX_SHAPES_ALIKE = 8
+"""Shapes with the same number of tags that are tried one after the other."""
 MAX_UNFIT = 4
 """Windows in a row that no template fits, after which none is tried any more."""
 
@@ -37,9 +38,7 @@ class FastReader:
         """The closing tag of its records, as written."""
         self._values = values
         self._read_tags = read_tags
-        self._shapes: list[Shape] = []
-        self._likely: dict[int, Shape] = {}
-        """The shape that a record of so many tags had the last time."""
+        self._shapes: dict[int, list[Shape]] = {}
         self._lessons = 0
         self._template: Template | None = None
         self._unfit = 0
@@ -56,7 +55,7 @@ class FastReader:
             except Unfit:
                 self._template = None
                 self._unfit += 1
-        return self._by_shape(text)
+        return self.read_on(text)
 
     def _by_template(self, text: str) -> Sequence[Entry]:
         if self._template is None:
@@ -77,11 +76,15 @@ class FastReader:
             raise Unfit
         return Template(shape, match.groups(), self._values, is_ascii=text.isascii())
 
-    def _by_shape(self, text: str) -> tuple[list[Entry], int]:
+    def read_on(self, text: str) -> tuple[list[Entry], int]:
+        """The same record by record, and of many records only the first."""
         entries: list[Entry] = []
         position = 0
         length = len(self.record_end)
-        while (end := text.find(self.record_end, position)) >= 0:
+        for _ in range(STEP_ENTRIES):
+            end = text.find(self.record_end, position)
+            if end < 0:
+                break
             end += length
             entry = self._record(text, position, end)
             if entry is not MISFIT:
@@ -97,27 +100,21 @@ class FastReader:
     def _record(self, text: str, start: int, end: int) -> Read:
         """The entry of one record by its shape, which is learned if it is new."""
         tags = text.count("<", start, end)
-        likely = self._likely.get(tags)
-        if likely is not None:
-            read = likely.read_strictly(text, start, end, self._values)
-            if read is not MISFIT:
+        alike = self._shapes.get(tags, ())
+        for shape in alike:
+            if (read := shape.read_strictly(text, start, end, self._values)) is not MISFIT:
                 return read
-        for read_by in (Shape.read_strictly, Shape.read):
-            for shape in self._shapes:
-                if (read := read_by(shape, text, start, end, self._values)) is not MISFIT:
-                    self._likely[tags] = shape
-                    return read
-        return self._learn(text, start, end)
-
-    def _learn(self, text: str, start: int, end: int) -> Read:
-        if self._lessons >= MAX_LESSONS or len(self._shapes) >= MAX_SHAPES:
+        for shape in alike:
+            if (read := shape.read(text, start, end, self._values)) is not MISFIT:
+                return read
+        if self._lessons >= MAX_LESSONS or len(alike) >= MAX_SHAPES_ALIKE:
             return MISFIT
         self._lessons += 1
-        shape = learn(text[start:end].lstrip())
-        if shape is None:
+        learned = learn(text[start:end].lstrip())
+        if learned is None:
             return MISFIT
-        self._shapes.append(shape)
-        return shape.read(text, start, end, self._values)
+        self._shapes.setdefault(tags, []).append(learned)
+        return learned.read(text, start, end, self._values)
 
 
 def _is_one_record(text: str) -> bool:

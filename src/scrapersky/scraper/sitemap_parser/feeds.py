@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from scrapersky.scraper.sitemap_parser.model import Entry
+from scrapersky.scraper.sitemap_parser.rows import in_steps
 from scrapersky.scraper.sitemap_parser.tokens import Token, attributes_of, tokens_of
 from scrapersky.scraper.sitemap_parser.values import Values
 
@@ -22,6 +23,9 @@ class FeedReader:
 
     def __init__(self, values: Values) -> None:
         self._values = values
+
+    def steps(self, text: str) -> Iterator[list[Entry]]:
+        return in_steps(self.read(text))
 
     def read(self, text: str) -> Iterator[Entry]:
         item: _Item | None = None

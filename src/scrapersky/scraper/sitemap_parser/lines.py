@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from scrapersky.scraper.sitemap_parser.model import Entry
+from scrapersky.scraper.sitemap_parser.rows import in_steps
 from scrapersky.scraper.sitemap_parser.values import Values
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -16,6 +17,9 @@ class LineReader:
 
     def __init__(self, values: Values) -> None:
         self._values = values
+
+    def steps(self, text: str) -> Iterator[list[Entry]]:
+        return in_steps(self.read(text))
 
     def read(self, text: str) -> Iterator[Entry]:
         for line in text.splitlines():

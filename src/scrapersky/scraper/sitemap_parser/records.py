@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from scrapersky.scraper.sitemap_parser.extensions import CONTAINERS, Container
 from scrapersky.scraper.sitemap_parser.model import Entry, Extension
@@ -10,6 +11,8 @@ from scrapersky.scraper.sitemap_parser.shapes import PAGE_FIELDS
 from scrapersky.scraper.sitemap_parser.tokens import Token, attributes_of, tokens_of
 from scrapersky.scraper.sitemap_parser.values import Values
 
+STEP_TAGS = 1_000
+"""Tags read before others have their turn."""
 RECORDS = frozenset({"url", "sitemap"})
 ROOTS = frozenset({"urlset", "sitemapindex"})
 EXTENSION_PREFIXES = frozenset({"image", "video", "news", "xhtml", "mobile", "geo", "pagemap"})
@@ -22,28 +25,42 @@ class RecordReader:
         self._values = values
 
     def read(self, text: str) -> Iterator[Entry]:
+        return chain.from_iterable(self.steps(text))
+
+    def steps(self, text: str) -> Iterator[list[Entry]]:
+        """The entries in steps of so many tags, as a record may have thousands."""
         if "<" not in text:
             return
         record: _Record | None = None
+        entries: list[Entry] = []
         broken = text.count("<")
-        for token in tokens_of(text):
+        for number, token in enumerate(tokens_of(text), 1):
             broken -= 1
-            if record is not None and record.takes(token):
-                yield from record.ready()
-                continue
-            if record is not None:
-                yield from record.end()
-                record = None
-            if token.name in RECORDS and not token.is_close and not token.is_empty:
-                record = _Record(token, self._values)
-            elif token.name in PAGE_FIELDS and not token.is_close:
-                # A field outside any record: its opening tag is missing.
-                record = _Record(token._replace(name="url", tail=""), self._values)
-                record.takes(token)
+            record = self._take(token, record, entries)
+            if number % STEP_TAGS == 0:
+                yield entries
+                entries = []
         if record is not None:
-            yield from record.end()
+            entries += record.end()
         if broken:
             self._values.dropped["broken_tag"] += broken
+        yield entries
+
+    def _take(self, token: Token, record: _Record | None, entries: list[Entry]) -> _Record | None:
+        """Read the token; the record that is open afterwards."""
+        if record is not None and record.takes(token):
+            entries += record.ready()
+            return record
+        if record is not None:
+            entries += record.end()
+        if token.name in RECORDS and not token.is_close and not token.is_empty:
+            return _Record(token, self._values)
+        if token.name in PAGE_FIELDS and not token.is_close:
+            # A field outside any record: its opening tag is missing.
+            opened = _Record(token._replace(name="url", tail=""), self._values)
+            opened.takes(token)
+            return opened
+        return None
 
 
 class _Record:

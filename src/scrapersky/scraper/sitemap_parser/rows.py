@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Any, overload
 
 from scrapersky.scraper.sitemap_parser.model import Entry
@@ -13,6 +13,15 @@ Rest = tuple[Any, ...]
 """All fields of an entry behind loc and lastmod."""
 Row = tuple[str, datetime | None, Rest]
 """An entry while it is kept; many share their rest."""
+
+
+STEP_ENTRIES = 250
+"""Entries read one by one before others have their turn."""
+
+
+def in_steps(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    while step := list(islice(entries, STEP_ENTRIES)):
+        yield step
 
 
 class _LazyEntries(Sequence[Entry]):

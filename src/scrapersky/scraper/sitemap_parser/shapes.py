@@ -9,10 +9,11 @@ never different.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from scrapersky.scraper.sitemap_parser.escapes import escape
 from scrapersky.scraper.sitemap_parser.extensions import (
@@ -44,7 +45,6 @@ _FILLED = r"([^<\s][^<]*+)"
 _CDATA = r"\s*+<!\[CDATA\[([^<\]]*+)\]\]>\s*+"
 GAP = r"\s*+"
 _NEVER = r"(?!)()"
-_GROUP = re.compile(r"(?<!\\)\((?!\?)")
 
 
 Texts = tuple[str, ...]
@@ -124,42 +124,11 @@ class Medium:
         return content
 
 
-@dataclass
-class Run:
-    """Elements of one form, one behind the other, that fill one slot of a shape."""
-
-    kind: str
-    """Of the medium, or `link`."""
-    slot: int
-    pattern: re.Pattern[str]
-    strict: re.Pattern[str]
-    """For one of the elements, as in a shape."""
-    cdata: frozenset[int]
-    medium: Medium | None
-    """None for links, whose slots are language and address."""
-
-    def read(
-        self, text: str, values: Values, url: ReadsUrl | None, *, is_strict: bool
-    ) -> list[Any]:
-        """What its elements say; without `url` all texts are plain, and not empty."""
-        found: list[Texts] = (self.strict if is_strict else self.pattern).findall(text)
-        if self.cdata:
-            found = [_escaped(texts, self.cdata) for texts in found]
-        if self.medium is not None:
-            contents = [self.medium.content(texts, values, url) for texts in found]
-            return contents if all(contents) else [each for each in contents if each]
-        if url is None:
-            return found
-        return [
-            (values.text(language), address)
-            for language, href in found
-            if language and (address := url(href))
-        ]
-
-
-def _escaped(texts: Texts, cdata: frozenset[int]) -> Texts:
-    """What stood in CDATA, as it would stand outside."""
-    return tuple(escape(text) if slot in cdata else text for slot, text in enumerate(texts))
+def _picker(slots: list[int]) -> Callable[[Texts], Texts]:
+    """Picks the texts in these slots, in one stroke."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda texts: tuple(texts[slot] for slot in slots)
 
 
 @dataclass
@@ -171,7 +140,10 @@ class Shape:
     """The same for records in which all URLs are plain, and the gaps are as in the sample."""
     is_sitemap: bool
     page: dict[str, int]
-    runs: list[Run]
+    images: list[Medium]
+    videos: list[Medium]
+    news: list[Medium]
+    alternates: list[tuple[int, int]]
     cdata: frozenset[int]
     mobile: bool
     exact: tuple[str, ...]
@@ -179,6 +151,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         self._slots = tuple(map(self.page.get, ("lastmod", "changefreq", "priority")))
+        self._languages = _picker([language for language, _ in self.alternates])
+        self._hrefs = _picker([href for _, href in self.alternates])
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -192,9 +166,13 @@ class Shape:
         return self.exact[:behind], self.exact[behind:]
 
     @property
+    def has_media(self) -> bool:
+        return bool(self.images or self.videos or self.news)
+
+    @property
     def is_plain(self) -> bool:
         """Only fields of the page, as written."""
-        return not (self.runs or self.cdata or self.mobile)
+        return not (self.has_media or self.alternates or self.cdata or self.mobile)
 
     def read_strictly(self, text: str, start: int, end: int, values: Values) -> Read:
         """The entry of the record at this place, if it is written just like the sample."""
@@ -204,34 +182,30 @@ class Shape:
         texts = match.groups()
         if text.find("&", start, end) < 0:
             return self._entry(texts[self.page["loc"]], texts, values, None)
-        loc = values.loc(texts[self.page["loc"]])
-        return None if loc is None else self._entry(loc, texts, values, values.plain_url)
+        return self._cleaned(texts, values, values.plain_url)
 
     def read(self, text: str, start: int, end: int, values: Values) -> Read:
         """The entry of the record at this place, if it has this shape at all."""
         match = self.pattern.match(text, start, end)
         if match is None:
             return MISFIT
-        texts = _escaped(match.groups(), self.cdata)
-        loc = values.loc(texts[self.page["loc"]])
-        if loc is None:
-            return None
-        return self._entry(loc, texts, values, values.url, is_strict=False)
+        return self._cleaned(self._escaped(match.groups()), values, values.url)
 
-    def _entry(
-        self,
-        loc: str,
-        texts: Texts,
-        values: Values,
-        url: ReadsUrl | None,
-        *,
-        is_strict: bool = True,
-    ) -> Entry:
+    def _cleaned(self, texts: Texts, values: Values, url: ReadsUrl) -> Entry | None:
+        loc = values.loc(texts[self.page["loc"]])
+        return None if loc is None else self._entry(loc, texts, values, url)
+
+    def _escaped(self, texts: Texts) -> tuple[str, ...]:
+        """What stood in CDATA, as it would stand outside."""
+        if not self.cdata:
+            return texts
+        return tuple(
+            escape(text) if slot in self.cdata else text for slot, text in enumerate(texts)
+        )
+
+    def _entry(self, loc: str, texts: Texts, values: Values, url: ReadsUrl | None) -> Entry:
         lastmod, changefreq, priority = self._slots
-        found: dict[str, list[Any]] = {}
-        for run in self.runs:
-            if read := run.read(texts[run.slot], values, url, is_strict=is_strict):
-                found[run.kind] = found.get(run.kind, []) + read
+        news = _contents(self.news, texts, values, url) if self.news else ()
         # The class's own constructor takes twice as long and does the same.
         return tuple.__new__(
             Entry,
@@ -240,14 +214,32 @@ class Shape:
                 None if lastmod is None else values.date(texts[lastmod]),
                 None if changefreq is None else values.changefreq(texts[changefreq]),
                 None if priority is None else values.priority(texts[priority]),
-                found.get("image", ()),
-                found.get("video", ()),
-                found["news"][0] if "news" in found else None,
-                found.get("link", ()),
+                _contents(self.images, texts, values, url) if self.images else (),
+                _contents(self.videos, texts, values, url) if self.videos else (),
+                news[0] if news else None,
+                self._alternates(texts, values, url) or () if self.alternates else (),
                 self.mobile,
                 self.is_sitemap,
             ),
         )
+
+    def _alternates(
+        self, texts: Texts, values: Values, url: ReadsUrl | None
+    ) -> list[tuple[str, str]]:
+        if url is None:
+            return list(zip(self._languages(texts), self._hrefs(texts)))  # noqa: B905
+        return [
+            (values.text(texts[language]), address)
+            for language, href in self.alternates
+            if texts[language] and (address := url(texts[href]))
+        ]
+
+
+def _contents(
+    media: list[Medium], texts: Texts, values: Values, url: ReadsUrl | None
+) -> Sequence[Extension]:
+    found = [medium.content(texts, values, url) for medium in media]
+    return (found if all(found) else [content for content in found if content]) or ()
 
 
 def learn(record: str) -> Shape | None:
@@ -270,51 +262,20 @@ def _parts_of(record: str) -> Iterator[_Part]:
         yield _Part(True, "?", "", False, "doubtful")
 
 
-class _Writing:
-    """A pattern while it is being written, in its three forms."""
-
-    def __init__(self) -> None:
-        self.pattern: list[str] = []
-        self.strict: list[str] = []
-        self.exact: list[str] = []
-        self.slots = 0
-        self.cdata: set[int] = set()
-
-    def text(self, text: str, *, gap: str | None = None) -> None:
-        """A text, and behind it a gap as wide as that or, outside of the strict form, any."""
-        written = re.escape(text)
-        if gap is None:
-            self.form(written)
-        else:
-            self.form(written + GAP, strict=written + re.escape(gap))
-            self.exact[-1] = self.strict[-1]
-
-    def form(self, pattern: str, *, strict: str | None = None) -> None:
-        self.pattern.append(pattern)
-        self.strict.append(strict or pattern)
-        self.exact.append(pattern)
-
-    def slot(self, pattern: str, *, strict: str | None = None) -> int:
-        self.form(pattern, strict=strict)
-        self.slots += 1
-        return self.slots - 1
-
-    def end_in_any_gap(self) -> None:
-        """As what follows may be of the same kind, or not."""
-        self.strict[-1] = self.pattern[-1]
-
-
 class _Learner:
     """Walks over one sample and notes the pattern and the meaning of its groups."""
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
         self._at = 0
-        self._to = _Writing()
+        self._pattern: list[str] = []
+        self._strict: list[str] = []
+        self._exact: list[str] = []
+        self._slots = 0
+        self._cdata: set[int] = set()
         self._page: dict[str, int] = {}
-        self._runs: list[Run] = []
-        self._last: tuple[list[str], list[str]] | None = None
-        """The forms of the run that was just written, if it was one."""
+        self._media: list[Medium] = []
+        self._alternates: list[tuple[int, int]] = []
         self._mobile = False
 
     def shape(self) -> Shape:
@@ -326,38 +287,17 @@ class _Learner:
         if self._at != len(self._parts) or "loc" not in self._page:
             raise _Doubtful
         return Shape(
-            pattern=re.compile(GAP + "".join(self._to.pattern)),
-            strict=re.compile(GAP + "".join(self._to.strict)),
+            pattern=re.compile(GAP + "".join(self._pattern)),
+            strict=re.compile(GAP + "".join(self._strict)),
             is_sitemap=record.name == "sitemap",
             page=self._page,
-            runs=self._runs,
-            cdata=frozenset(self._to.cdata),
+            images=[medium for medium in self._media if medium.kind == "image"],
+            videos=[medium for medium in self._media if medium.kind == "video"],
+            news=[medium for medium in self._media if medium.kind == "news"],
+            alternates=self._alternates,
+            cdata=frozenset(self._cdata),
             mobile=self._mobile,
-            exact=tuple(self._to.exact),
-        )
-
-    def _run(self, read: Callable[[], Medium | None]) -> None:
-        """Step over an element that may come again and again; read once, it is one run."""
-        outer, self._to = self._to, _Writing()
-        medium = read()
-        unit, self._to = self._to, outer
-        unit.end_in_any_gap()
-        if self._last == (unit.pattern, unit.strict):
-            return
-        self._last = unit.pattern, unit.strict
-        pattern, strict = "".join(unit.pattern), "".join(unit.strict)
-        slot = outer.slot(_repeated(pattern), strict=_repeated(strict))
-        # With two groups or more, `findall` always gives tuples.
-        more = "" if medium is None else "()()"
-        self._runs.append(
-            Run(
-                kind=medium.kind if medium else "link",
-                slot=slot,
-                pattern=re.compile(pattern + more),
-                strict=re.compile(strict + more),
-                cdata=frozenset(unit.cdata),
-                medium=medium,
-            )
+            exact=tuple(self._exact),
         )
 
     # Steps over one tag or element, each of them refusing what it does not expect
@@ -371,7 +311,7 @@ class _Learner:
         part = self._next()
         if not part.is_bare or not part.is_followed_by_space:
             raise _Doubtful
-        self._to.text(f"<{part.tag}>", gap=part.text)
+        self._write(f"<{part.tag}>", gap=part.text)
         return part
 
     def _closes(self, opened: _Part) -> bool:
@@ -382,18 +322,19 @@ class _Learner:
         if part.tag != opened.tag or part.attributes or not part.is_followed_by_space:
             raise _Doubtful
         self._at += 1
-        self._to.text(f"</{part.tag}>", gap=part.text)
+        self._write(f"</{part.tag}>", gap=part.text)
         return True
 
     def _element(self, prefix: str) -> None:
         part = self._parts[self._at]
         if part.name in CONTAINERS and part.prefix not in ("", prefix):
-            self._run(self._medium)
+            self._medium(self._open())
         elif part.name == "link" and part.prefix:
-            self._run(self._link)
+            self._link(self._next())
+        elif part.name == "mobile":
+            self._mobile_tag(self._next())
         else:
-            self._last = None
-            self._mobile_tag() if part.name == "mobile" else self._page_field(prefix)
+            self._page_field(prefix)
 
     def _page_field(self, prefix: str) -> None:
         part = self._parts[self._at]
@@ -404,8 +345,7 @@ class _Learner:
         if attributes is not None:
             raise _Doubtful
 
-    def _medium(self) -> Medium:
-        opened = self._open()
+    def _medium(self, opened: _Part) -> None:
         medium = Medium(opened.name)
         while not self._closes(opened):
             if self._parts[self._at].name in GROUPS:
@@ -414,7 +354,7 @@ class _Learner:
                     self._medium_field(medium, opened.prefix, group.name)
             else:
                 self._medium_field(medium, opened.prefix, None)
-        return medium
+        self._media.append(medium)
 
     def _medium_field(self, medium: Medium, prefix: str, group: str | None) -> None:
         name = self._parts[self._at].name
@@ -435,15 +375,15 @@ class _Learner:
         part, attributes = self._next(), None
         if part.is_close or part.is_empty:
             raise _Doubtful
-        self._to.text(f"<{part.tag}")
+        self._write(f"<{part.tag}")
         if part.attributes:
             attributes = self._attributes(part)
-        self._to.text(">")
+        self._write(">")
         if part.text is None:
-            slot = self._to.slot(_CDATA, strict=_NEVER)
-            self._to.cdata.add(slot)
+            slot = self._slot(_CDATA, strict=_NEVER)
+            self._cdata.add(slot)
         else:
-            slot = self._to.slot(TEXT, strict=strict)
+            slot = self._slot(TEXT, strict=strict)
         if not self._parts[self._at].is_close or not self._closes(part):
             raise _Doubtful
         return slot, attributes
@@ -451,43 +391,54 @@ class _Learner:
     def _attributes(self, part: _Part) -> int:
         if not _ATTRIBUTES.match(part.attributes):
             raise _Doubtful
-        slot = self._to.slot(f"({_GIVEN})")
-        self._to.form(GAP)
+        slot = self._slot(f"({_GIVEN})")
+        self._write_pattern(GAP)
         return slot
 
-    def _link(self) -> None:
-        part = self._next()
+    def _link(self, part: _Part) -> None:
         is_sound = part.is_empty and _ATTRIBUTES.match(part.attributes)
         if part.is_close or not is_sound or not part.is_followed_by_space:
             raise _Doubtful
         slots: dict[str, int] = {}
-        self._to.text(f"<{part.tag}")
+        self._write(f"<{part.tag}")
         for space, name, value in _ATTRIBUTE.findall(part.attributes):
-            self._to.form(r"\s++", strict=re.escape(space))
+            self._write_pattern(r"\s++", strict=re.escape(space))
             local = name.lower().rpartition(":")[2]
             if local in slots:
                 raise _Doubtful
             if local in ("hreflang", "href"):
-                self._to.text(f'{name}="')
+                self._write(f'{name}="')
                 strict = f"({PLAIN_HREF})" if local == "href" else r"([A-Za-z0-9_\-]++)"
-                slots[local] = self._to.slot(r'([^"<>]*+)', strict=strict)
-                self._to.text('"')
+                slots[local] = self._slot(r'([^"<>]*+)', strict=strict)
+                self._write('"')
             else:
-                self._to.text(f'{name}="{value}"')
-        self._to.form(GAP)
-        self._to.text("/>", gap=part.text)
-        if list(slots) != ["hreflang", "href"]:
-            raise _Doubtful
+                self._write(f'{name}="{value}"')
+        self._write_pattern(GAP)
+        self._write("/>", gap=part.text)
+        if len(slots) == 2:
+            self._alternates.append((slots["hreflang"], slots["href"]))
 
-    def _mobile_tag(self) -> None:
-        part = self._next()
+    def _mobile_tag(self, part: _Part) -> None:
         is_sound = part.is_empty and not part.attributes and part.is_followed_by_space
         if part.is_close or not is_sound:
             raise _Doubtful
-        self._to.text(f"<{part.tag}/>", gap=part.text)
+        self._write(f"<{part.tag}/>", gap=part.text)
         self._mobile = True
 
+    # The pattern
 
-def _repeated(pattern: str) -> str:
-    """One group for one or more of it, with none inside."""
-    return f"((?:{_GROUP.sub('(?:', pattern)})++)"
+    def _write(self, text: str, *, gap: str | None = None) -> None:
+        written = re.escape(text)
+        self._write_pattern(written if gap is None else written + GAP)
+        if gap is not None:
+            self._strict[-1] = self._exact[-1] = written + re.escape(gap)
+
+    def _write_pattern(self, pattern: str, *, strict: str | None = None) -> None:
+        self._pattern.append(pattern)
+        self._strict.append(strict or pattern)
+        self._exact.append(pattern)
+
+    def _slot(self, pattern: str, *, strict: str | None = None) -> int:
+        self._write_pattern(pattern, strict=strict)
+        self._slots += 1
+        return self._slots - 1

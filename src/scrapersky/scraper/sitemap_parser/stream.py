@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from scrapersky.scraper.sitemap_parser.decoding import SNIFF_BYTES, Gunzip, encoding_of
 from scrapersky.scraper.sitemap_parser.fast import FastReader
@@ -12,7 +12,6 @@ from scrapersky.scraper.sitemap_parser.feeds import FeedReader
 from scrapersky.scraper.sitemap_parser.lines import LineReader
 from scrapersky.scraper.sitemap_parser.model import Entry, Kind
 from scrapersky.scraper.sitemap_parser.records import RecordReader
-from scrapersky.scraper.sitemap_parser.rows import Joined
 from scrapersky.scraper.sitemap_parser.scrub import Scrubber
 from scrapersky.scraper.sitemap_parser.sniffing import SNIFF_CHARACTERS, generator_of, kind_of
 from scrapersky.scraper.sitemap_parser.values import Values
@@ -103,24 +102,24 @@ class SitemapStream:
             for piece in self._gunzip.feed(chunk[start : start + STEP_BYTES]):
                 if self.error is not None:
                     return
-                yield self._counted(self._take_text(self._decode(piece)))
+                yield from self._counted(self._take_text(self._decode(piece)))
 
     def close(self) -> list[Entry]:
         """The entries left at the end; `partial` and `error` are final afterwards."""
-        return list(self.last_part())
+        return [entry for part in self.last_parts() for entry in part]
 
-    def last_part(self) -> Sequence[Entry]:
-        """The same as it comes."""
-        if self.error is not None:
-            return ()
-        entries = self._counted(self._last_entries())
-        self._conclude()
-        return entries
+    def last_parts(self) -> Iterator[Sequence[Entry]]:
+        """The same in steps."""
+        if self.error is None:
+            yield from self._counted(self._last_entries())
+            self._conclude()
 
-    def _counted(self, parts: Iterator[Sequence[Entry]]) -> Sequence[Entry]:
-        found = [part for part in parts if part]
-        self._count += sum(map(len, found))
-        return found[0] if len(found) == 1 else Joined(found)
+    def _counted(self, parts: Iterable[Sequence[Entry]]) -> Iterator[Sequence[Entry]]:
+        """At least one, if only an empty one, so that nothing is done without a step."""
+        for part in parts:
+            self._count += len(part)
+            yield part
+        yield ()
 
     def _decode(self, data: bytes, *, final: bool = False) -> str:
         if self._decoder is None:
@@ -157,6 +156,10 @@ class SitemapStream:
         if self._fast is not None and self._is_between_records():
             entries, position = self._fast.read(whole)
             yield entries
+            while 0 < position < len(whole):
+                whole = whole[position:]
+                entries, position = self._fast.read_on(whole)
+                yield entries
             whole = whole[position:]
         yield from self._read_slowly(whole, final=final)
 
@@ -167,7 +170,7 @@ class SitemapStream:
         if text or final:
             self._clean += self._scrubber.feed(text)
             self._clean += self._scrubber.close() if final else ""
-            yield list(self._reader.read(self._cut(final=final)))
+            yield from self._reader.steps(self._cut(final=final))
 
     def _begin(self, raw: str, *, final: bool) -> str:
         """Look at the beginning and choose a reader if possible; the text left to read."""

@@ -1,0 +1,70 @@
+"""The engine's few fixed statements, straight through the driver.
+
+A worker runs the same three statements all day. SQLAlchemy builds them, once; run through its
+session, each would take three times as long as the server needs for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import asyncpg
+from sqlalchemy import Executable
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+from sqlalchemy.engine.interfaces import PoolProxiedConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
+Values = Sequence[Any]
+
+
+class Fixed:
+    """A statement compiled once. Its parameters are given as the driver takes them."""
+
+    def __init__(self, statement: Executable) -> None:
+        compiled: Any = statement.compile(dialect=DIALECT)  # type: ignore[attr-defined]
+        self.sql = str(compiled)
+        self._names: list[str] = compiled.positiontup
+        self._fixed: dict[str, Any] = compiled.construct_params(_check=False)
+
+    def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
+        given = {**self._fixed, **parameters}
+        return [given[name] for name in self._names]
+
+
+class Direct:
+    """Connections of the engine's pool for statements that are transactions by themselves."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._idle: list[PoolProxiedConnection] = []
+
+    async def fetch(self, statement: Fixed, parameters: Mapping[str, Any]) -> list[Values]:
+        connection = await self._take()
+        driver: Any = connection.driver_connection
+        try:
+            found = await driver.fetch(statement.sql, *statement.arguments(parameters))
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            lost = driver.is_closed()
+            connection.invalidate()
+            raise DBAPIError(statement.sql, None, error, connection_invalidated=lost) from error
+        except BaseException:
+            connection.invalidate()
+            raise
+        self._idle.append(connection)
+        return list(found)
+
+    async def close(self) -> None:
+        while self._idle:
+            self._idle.pop().invalidate()
+
+    async def _take(self) -> PoolProxiedConnection:
+        while self._idle:
+            connection = self._idle.pop()
+            driver: Any = connection.driver_connection
+            if not driver.is_closed():
+                return connection
+            connection.invalidate()
+        return await self._engine.raw_connection()

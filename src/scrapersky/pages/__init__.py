@@ -1,0 +1,1 @@
+"""Pages: what the sitemaps of a site list, one by one."""
