@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import asyncpg
-from sqlalchemy import Executable
+from sqlalchemy import ColumnElement, Executable, Text, literal_column
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.engine.interfaces import PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
@@ -32,6 +32,13 @@ class Fixed:
     def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
         given = {**self._fixed, **parameters}
         return [given[name] for name in self._names]
+
+
+def written_out(word: str) -> ColumnElement[str]:
+    """A word of ours as part of the statement: with a bound one, a plan made for all values cannot
+    use an index whose condition names this one."""
+    quoted = word.replace("'", "''")
+    return literal_column(f"'{quoted}'", Text)
 
 
 class Direct:

@@ -34,7 +34,6 @@ from sqlalchemy import (
     func,
     insert,
     inspect,
-    literal_column,
     null,
     or_,
     select,
@@ -43,7 +42,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from scrapersky.db.base import Base
-from scrapersky.db.direct import Fixed, Values
+from scrapersky.db.direct import Fixed, Values, written_out
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
 
@@ -96,17 +95,17 @@ class Claims:
         self._keys = [each.key for each in inspect(stage.model).column_attrs]
 
     def is_queued(self) -> ColumnElement[bool]:
-        return self.queue.status == _word(self.stage.words.queued)
+        return self.queue.status == written_out(self.stage.words.queued)
 
     def is_processing(self) -> ColumnElement[bool]:
-        return self.queue.status == _word(self.stage.words.processing)
+        return self.queue.status == written_out(self.stage.words.processing)
 
     def is_due(self) -> ColumnElement[bool]:
         return and_(self.is_queued(), self.queue.due_at <= func.now())
 
     def only(self) -> list[ColumnElement[bool]]:
         """The stage's fixed filter."""
-        return [getattr(self.model, k) == _word(v) for k, v in self.stage.only.items()]
+        return [getattr(self.model, k) == written_out(v) for k, v in self.stage.only.items()]
 
     def order(self) -> list[Any]:
         first = [getattr(self.model, self.stage.priority)] if self.stage.priority else []
@@ -115,7 +114,9 @@ class Claims:
     def _claim(self) -> Update:
         """Due rows, in order, nobody else's. The CTE is materialised on purpose: as a plain
         sub-select a nested loop would run it again and claim more than asked for."""
-        paused = exists().where(StageControl.stage == _word(self.stage.name), StageControl.paused)
+        paused = exists().where(
+            StageControl.stage == written_out(self.stage.name), StageControl.paused
+        )
         due = (
             select(self.model.id)
             .where(self.is_due(), *self.only(), ~paused)
@@ -198,12 +199,15 @@ class Claims:
     def _complete(self) -> Select[Any]:
         """`_settle_plainly` for rows whose work succeeded, which are nearly all."""
         change = select(_table(COMPLETED, "given")).cte("change")
-        values: dict[Any, Any] = {self.queue.status: _word(self.stage.words.done), **self._let_go()}
+        values: dict[Any, Any] = {
+            self.queue.status: written_out(self.stage.words.done),
+            **self._let_go(),
+        }
         values[self.queue.error] = null()
         if self.stage.finished:
             values[getattr(self.model, self.stage.finished)] = func.now()
         settled = self._of(change, fenced=True).values(values).returning(self.model.id)
-        kind = _word(EventKind.COMPLETED.value)
+        kind = written_out(EventKind.COMPLETED.value)
         return self._telling(change, settled.cte("settled"), kind, null())
 
     def _settle_plainly(self) -> Select[Any]:
@@ -215,9 +219,9 @@ class Claims:
 
     def _telling(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
         events = select(
-            _word(self.stage.name),
+            written_out(self.stage.name),
             change.c.id,
-            case((settled.c.id.is_(None), _word(EventKind.FENCED.value)), else_=kind),
+            case((settled.c.id.is_(None), written_out(EventKind.FENCED.value)), else_=kind),
             bindparam("worker", type_=Uuid),
             change.c.attempt,
             change.c.duration_ms,
@@ -296,12 +300,6 @@ class Claims:
         state = self.queue.of(row)
         assert state.lease_token is not None, "a row that is held carries its token"
         return Claim(row.id, state.lease_token, state.attempts)  # type: ignore[attr-defined]
-
-
-def _word(value: str) -> ColumnElement[str]:
-    """Written out, as a partial index wants it; these are the stage's own words."""
-    quoted = value.replace("'", "''")
-    return literal_column(f"'{quoted}'", Text)
 
 
 CHANGE: dict[str, tuple[str, Any]] = {

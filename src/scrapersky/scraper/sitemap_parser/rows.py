@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, chain, islice
@@ -46,11 +47,11 @@ class _LazyEntries(Sequence[Entry]):
             return self._some(index)
         return self._one(range(len(self))[index])
 
-    def _one(self, index: int) -> Entry:
-        raise NotImplementedError
+    @abstractmethod
+    def _one(self, index: int) -> Entry: ...
 
-    def _some(self, index: slice) -> Sequence[Entry]:
-        raise NotImplementedError
+    @abstractmethod
+    def _some(self, index: slice) -> Sequence[Entry]: ...
 
 
 class Rows(_LazyEntries):
