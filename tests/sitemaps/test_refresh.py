@@ -7,9 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import delete
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import NAMESPACE, FakeWeb, index, urlset
+
+from scrapersky.db.session import Database
+from scrapersky.models import SitemapFile
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"
@@ -70,6 +74,23 @@ async def test_an_unchanged_site_is_asked_once_per_sitemap_and_sends_no_bodies(
     assert second["result_data"]["changes"] == {"added": 0, "changed": 0, "gone": 0}
     assert second["result_data"]["urls"] == first["result_data"]["urls"] == 3 * CHILDREN
     assert len(second["sitemaps"]) == 1 + CHILDREN
+
+
+async def test_a_scan_that_was_killed_after_the_index_still_reads_every_child(
+    client: httpx.AsyncClient, web: FakeWeb, database: Database
+) -> None:
+    host = web.host(SITE)
+    host.xml("/sitemap.xml", index(*(f"{BASE}/{n}.xml" for n in range(CHILDREN))))
+    for n in range(CHILDREN):
+        host.xml(f"/{n}.xml", child(n))
+    await scanned(client)
+    async with database.transaction() as session:  # as if only two children had been stored
+        for n in range(2, CHILDREN):
+            await session.execute(delete(SitemapFile).where(SitemapFile.url == f"{BASE}/{n}.xml"))
+    job = await scanned(client)
+
+    assert job["result_data"]["urls"] == 3 * CHILDREN
+    assert len(job["sitemaps"]) == 1 + CHILDREN
 
 
 async def test_only_the_child_that_changed_is_read(client: httpx.AsyncClient, web: FakeWeb) -> None:

@@ -6,6 +6,7 @@ session, each would take three times as long as the server needs for it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,11 +45,17 @@ def written_out(word: str) -> ColumnElement[str]:
 class Direct:
     """Connections of the engine's pool for statements that are transactions by themselves."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, *, connections: int) -> None:
         self._engine = engine
         self._idle: list[PoolProxiedConnection] = []
+        self._turns = asyncio.Semaphore(connections)
+        """Who waits, waits here and not at the pool, which knows nothing of what we keep idle."""
 
     async def fetch(self, statement: Fixed, parameters: Mapping[str, Any]) -> list[Values]:
+        async with self._turns:
+            return await self._fetch(statement, parameters)
+
+    async def _fetch(self, statement: Fixed, parameters: Mapping[str, Any]) -> list[Values]:
         connection = await self._take()
         driver: Any = connection.driver_connection
         try:

@@ -34,7 +34,8 @@ SESSION_SETTINGS = {
 """No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
 our statements are short, so compiling them just in time costs more than it gains; and a batch of
 a hundred rows is found by their keys, which with the default cost a small table's plan is not."""
-DIRECT_CONNECTIONS = 4
+APART: tuple[dict[str, str], ...] = ({}, {"synchronous_commit": "off"})
+DIRECT_CONNECTIONS = 2
 """For claims, settling and wake-ups of a process; they are opened when first needed."""
 PING_AFTER_SECONDS = 20.0
 """A connection that rested longer than this is tried before it is used. One that the server closed
@@ -81,8 +82,12 @@ class Database:
         _watch_pool(self.engine)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
         # Kept apart: these connections stay open between statements, as the listener's does.
-        self._apart = _engine(self.url, pool_size=DIRECT_CONNECTIONS)
-        self.direct = Direct(self._apart)
+        self._apart = [_engine(self.url, pool_size=DIRECT_CONNECTIONS, **more) for more in APART]
+        self.direct, self.hasty = (
+            Direct(engine, connections=DIRECT_CONNECTIONS) for engine in self._apart
+        )
+        """`hasty` does not wait for the disk: for claims, which a crash may undo without harm,
+        because the row is then queued as before and its token proves nothing."""
         self.before_commit: list[BeforeCommit] = []
         self.after_commit: list[AfterCommit] = []
 
@@ -113,18 +118,19 @@ class Database:
         event.listen(self.engine.sync_engine, "checkout", listener)
 
     async def close(self) -> None:
-        await self.direct.close()
-        await self._apart.dispose()
+        for direct, engine in zip((self.direct, self.hasty), self._apart, strict=True):
+            await direct.close()
+            await engine.dispose()
         await self.engine.dispose()
 
 
-def _engine(url: URL, *, pool_size: int) -> AsyncEngine:
+def _engine(url: URL, *, pool_size: int, **more: str) -> AsyncEngine:
     return create_async_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=30,
-        connect_args={"server_settings": SESSION_SETTINGS, "timeout": 15},
+        connect_args={"server_settings": SESSION_SETTINGS | more, "timeout": 15},
     )
 
 

@@ -197,39 +197,56 @@ class Claims:
         return dict.fromkeys((queue.lease_token, queue.lease_expires_at, queue.worker_id), null())
 
     def _complete(self) -> Select[Any]:
-        """`_settle_plainly` for rows whose work succeeded, which are nearly all."""
+        """`_settle_plainly` for rows whose work succeeded, which are nearly all: one event for
+        all of them, and one for each that was not held any more."""
         change = select(_table(COMPLETED, "given")).cte("change")
         values: dict[Any, Any] = {
             self.queue.status: written_out(self.stage.words.done),
+            self.queue.error: null(),
             **self._let_go(),
         }
-        values[self.queue.error] = null()
         if self.stage.finished:
             values[getattr(self.model, self.stage.finished)] = func.now()
-        settled = self._of(change, fenced=True).values(values).returning(self.model.id)
-        kind = written_out(EventKind.COMPLETED.value)
-        return self._telling(change, settled.cte("settled"), kind, null())
+        marked = self._of(change, fenced=True).values(values).returning(self.model.id)
+        settled = marked.cte("settled")
+        together = (
+            select(
+                written_out(self.stage.name),
+                written_out(EventKind.COMPLETED.value),
+                bindparam("worker", type_=Uuid),
+                func.count(),
+                func.array_agg(change.c.duration_ms),
+            )
+            .select_from(change.join(settled, settled.c.id == change.c.id))
+            .having(func.count() > 0)
+        )
+        names = ["stage", "kind", "worker_id", "rows", "durations_ms"]
+        told = insert(StageEvent).from_select(names, together, include_defaults=False)
+        lost = self._events(change, settled, null(), null()).where(settled.c.id.is_(None))
+        return select(settled.c.id).add_cte(told.cte("told"), self._telling(lost).cte("lost"))
 
     def _settle_plainly(self) -> Select[Any]:
         """Settle rows of which nobody stores anything, and write their events, in one statement;
         returns the ids that were still held."""
         change = select(_table(CHANGE | TOLD, "given")).cte("change")
         settled = self._marking(change, fenced=True).returning(self.model.id).cte("settled")
-        return self._telling(change, settled, change.c.kind, change.c.error)
+        events = self._events(change, settled, change.c.kind, change.c.error)
+        return select(settled.c.id).add_cte(self._telling(events).cte("told"))
 
-    def _telling(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
-        events = select(
+    def _events(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
+        return select(
             written_out(self.stage.name),
             change.c.id,
             case((settled.c.id.is_(None), written_out(EventKind.FENCED.value)), else_=kind),
             bindparam("worker", type_=Uuid),
             change.c.attempt,
-            change.c.duration_ms,
+            func.array_append(null(), change.c.duration_ms, type_=ARRAY(Integer)),
             error,
         ).select_from(change.outerjoin(settled, settled.c.id == change.c.id))
-        names = ["stage", "row_id", "kind", "worker_id", "attempt", "duration_ms", "error"]
-        told = insert(StageEvent).from_select(names, events, include_defaults=False).cte("told")
-        return select(settled.c.id).add_cte(told)
+
+    def _telling(self, events: Select[Any]) -> Any:
+        names = ["stage", "row_id", "kind", "worker_id", "attempt", "durations_ms", "error"]
+        return insert(StageEvent).from_select(names, events, include_defaults=False)
 
     def _lost(self) -> Select[Any]:
         """Rows whose lease ran out or whose worker is dead; whoever else looks passes them by."""

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.pipeline.claims import Claim
 from scrapersky.pipeline.outcome import Outcome
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, EventKind, StageEvent
@@ -36,7 +37,7 @@ async def bury(
             "error_class": each.error_class,
             "error": each.error or each.error_class,
             "traceback": each.traceback,
-            "first_failed_at": await _first_failure(session, stage, each.claim.row_id),
+            "first_failed_at": await _first_failure(session, stage, each.claim),
             "worker": worker,
         }
         for each in outcomes
@@ -55,18 +56,20 @@ async def bury(
     )
 
 
-async def _first_failure(session: AsyncSession, stage: AnyStage, row_id: UUID) -> Any:
-    """When this run of failures began: the first failed attempt after the last good end."""
-    mine = (StageEvent.stage == stage.name, StageEvent.row_id == row_id)
-    ended = select(func.max(StageEvent.id)).where(
-        *mine, StageEvent.kind.in_([EventKind.COMPLETED, EventKind.SKIPPED, EventKind.FAILED])
+async def _first_failure(session: AsyncSession, stage: AnyStage, claim: Claim) -> Any:
+    """When this run of failures began: of the row's failed attempts, as many as it has had now."""
+    failures = (
+        select(StageEvent.at)
+        .where(
+            StageEvent.stage == stage.name,
+            StageEvent.row_id == claim.row_id,
+            StageEvent.kind.in_([EventKind.RETRIED, EventKind.RESCUED]),
+        )
+        .order_by(StageEvent.id.desc())
+        .limit(max(claim.attempts - 1, 0))
+        .subquery()
     )
-    first = select(func.min(StageEvent.at)).where(
-        *mine,
-        StageEvent.kind.in_([EventKind.RETRIED, EventKind.RESCUED]),
-        StageEvent.id > func.coalesce(ended.scalar_subquery(), 0),
-    )
-    return await session.scalar(first) or func.now()
+    return await session.scalar(select(func.min(failures.c.at))) or func.now()
 
 
 async def requeue(

@@ -149,12 +149,12 @@ class StageRunner:
     async def claim(self, wanted: int) -> list[Held]:
         """Take up to so many due rows; the slots for them are reserved by the caller."""
         parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
-        rows = await self.database.direct.fetch(self.claims.claim, parameters)
+        rows = await self.database.hasty.fetch(self.claims.claim, parameters)
         return [self._read(each) for each in rows]
 
     async def claim_by_id(self, row_id: UUID) -> Held | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
-        rows = await self.database.direct.fetch(self.claims.claim_by_id, parameters)
+        rows = await self.database.hasty.fetch(self.claims.claim_by_id, parameters)
         return self._read(rows[0]) if rows else None
 
     def _read(self, values: Values) -> Held:

@@ -113,7 +113,7 @@ async def _next_due_at(session: AsyncSession, stage: AnyStage) -> datetime | Non
 
 async def _last_hour(session: AsyncSession, stage: AnyStage) -> dict[str, int]:
     found = await session.execute(
-        select(StageEvent.kind, func.count())
+        select(StageEvent.kind, func.sum(StageEvent.rows))
         .where(StageEvent.stage == stage.name, StageEvent.at > func.now() - RATE_WINDOW)
         .group_by(StageEvent.kind)
     )

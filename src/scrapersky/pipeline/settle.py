@@ -200,24 +200,31 @@ async def record(
     fenced: Sequence[Outcome],
     worker_id: UUID,
 ) -> None:
-    """One event per ended attempt: history and rates come from these."""
-    now = monotonic()
-    events = [
-        {
-            "stage": stage.name,
-            "row_id": each.claim.row_id,
-            "kind": kind,
-            "worker_id": worker_id,
-            "attempt": each.claim.attempts,
-            "duration_ms": int((now - each.claim.began) * 1000),
-            "error": each.error,
-        }
-        for kind, each in [
-            *((each.kind, each) for each in written),
-            *((EventKind.FENCED, each) for each in fenced),
-        ]
+    """One event per ended attempt, and one for all that were completed together: history and
+    rates come from these."""
+    ended = [
+        *((each.kind, each) for each in written if each.kind is not EventKind.COMPLETED),
+        *((EventKind.FENCED, each) for each in fenced),
     ]
-    await session.execute(insert(StageEvent), events)
+    events = [_event(kind, [each], each) for kind, each in ended]
+    if completed := [each for each in written if each.kind is EventKind.COMPLETED]:
+        events.append(_event(EventKind.COMPLETED, completed))
+    shared = {"stage": stage.name, "worker_id": worker_id}
+    await session.execute(insert(StageEvent), [{**shared, **each} for each in events])
+
+
+def _event(
+    kind: EventKind, outcomes: Sequence[Outcome], about: Outcome | None = None
+) -> dict[str, Any]:
+    now = monotonic()
+    return {
+        "kind": kind,
+        "rows": len(outcomes),
+        "durations_ms": [int((now - each.claim.began) * 1000) for each in outcomes],
+        "row_id": about.claim.row_id if about else None,
+        "attempt": about.claim.attempts if about else None,
+        "error": about.error if about else None,
+    }
 
 
 def log_failure(stage: AnyStage, outcome: Outcome, error: BaseException) -> None:

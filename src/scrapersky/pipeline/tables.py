@@ -7,7 +7,17 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Float, Identity, Index, Integer, SmallInteger, func, text
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Float,
+    Identity,
+    Index,
+    Integer,
+    SmallInteger,
+    func,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, Timestamps, uuid7
@@ -84,7 +94,11 @@ class EventKind(StrEnum):
 
 
 class StageEvent(Base):
-    """What happened to a row in a stage; append-only, kept for a while."""
+    """What happened to a row in a stage; append-only, kept for a while.
+
+    Rows that were completed together share one event: it says how many and how long each took,
+    not which, for the rows themselves tell that they are done.
+    """
 
     __tablename__ = "stage_events"
     __table_args__ = (
@@ -94,11 +108,12 @@ class StageEvent(Base):
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     stage: Mapped[str]
-    row_id: Mapped[UUID]
+    row_id: Mapped[UUID | None]
     kind: Mapped[str]
+    rows: Mapped[int] = mapped_column(Integer, server_default="1")
     worker_id: Mapped[UUID | None]
-    attempt: Mapped[int] = mapped_column(SmallInteger)
-    duration_ms: Mapped[int | None] = mapped_column(Integer)
+    attempt: Mapped[int | None] = mapped_column(SmallInteger)
+    durations_ms: Mapped[list[int] | None] = mapped_column(ARRAY(Integer))
     error: Mapped[str | None]
     at: Mapped[datetime] = mapped_column(server_default=func.now())
 

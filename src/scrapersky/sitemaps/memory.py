@@ -24,13 +24,21 @@ def remembered(domain: Domain, files: Sequence[SitemapFile]) -> Known:
         sitemaps={
             file.url: _known(file, tuple(children[file.url]))
             for file in current
-            if file.status == FileStatus.OK and file.content_hash is not None
+            if _is_whole(file, len(children[file.url]))
         },
         robots=_robots(domain),
         from_home_page=tuple(
             file.url for file in current if file.discovery_method == Method.HTML_LINK
         ),
     )
+
+
+def _is_whole(file: SitemapFile, children: int) -> bool:
+    """Read to its end; and of an index, every child it names was stored: a scan that was killed
+    may have read the index and not yet come to all of them."""
+    if file.status != FileStatus.OK or file.content_hash is None:
+        return False
+    return file.sitemap_type != SitemapType.INDEX or children == file.url_count
 
 
 def _known(file: SitemapFile, children: tuple[tuple[str, datetime | None], ...]) -> KnownSitemap:
