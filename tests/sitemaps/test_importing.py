@@ -23,7 +23,8 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import importing
-from scrapersky.sitemaps.importing import IMPORT_STAGE, chunks_of, queue_import
+from scrapersky.sitemaps.importing import chunks_of, queue_import
+from scrapersky.sitemaps.names import IMPORT_STAGE
 
 SITE = "https://bakery.example"
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)

@@ -34,6 +34,7 @@ from scrapersky.scraper.events import (
     SitemapDone,
     SitemapFound,
     SitemapStatus,
+    SitemapType,
     SitemapUnchanged,
     UrlsFound,
 )
@@ -42,8 +43,9 @@ from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
 from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.settings import Pace, Settings
 from scrapersky.sitemaps import outcome, service, storing
+from scrapersky.sitemaps.importing import queue_import
 from scrapersky.sitemaps.memory import remembered
-from scrapersky.sitemaps.names import SITEMAP_STAGE
+from scrapersky.sitemaps.names import IMPORT_STAGE, SITEMAP_STAGE
 from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.service import site_of
 
@@ -75,6 +77,8 @@ class Findings:
     progress: float
     phase: str
     rhythm: Rhythm
+    auto_import: bool = False
+    """Whether files that were read are handed on to the import."""
     seen: Mapping[str, bytes] = field(default_factory=dict)
     """For sitemaps read to their end that were read before: the digests of all they list now."""
 
@@ -115,7 +119,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
     )
     found = analyzer.analyze_domain_sitemaps(site, max_urls=request.max_urls, known=request.known)
     async with aclosing(found) as events:
-        async for findings in _gathered(events, Rhythm.of(tools.settings), request):
+        async for findings in _gathered(events, tools.settings, request):
             for event in findings.events:
                 _refuse_unreachable(event)
             yield findings
@@ -140,10 +144,10 @@ def _limits(settings: Settings) -> Limits:
 
 
 async def _gathered(
-    events: AsyncIterator[Event], rhythm: Rhythm, request: ScanRequest
+    events: AsyncIterator[Event], settings: Settings, request: ScanRequest
 ) -> AsyncIterator[Findings]:
     """Events in handfuls: few transactions, and still something to see every half second."""
-    tally = Tally(rhythm, request.read_before)
+    tally = Tally(settings, request.read_before)
     async for event in with_pauses(events, STORE_EVERY_SECONDS):
         if event is None:
             # The engine stores a handful when the next one comes, so an empty one pushes it out.
@@ -160,7 +164,7 @@ async def _gathered(
 class Tally:
     """The handful being gathered, and how far the scan has come."""
 
-    rhythm: Rhythm
+    settings: Settings
     read_before: frozenset[str]
     reading: dict[str, bytearray] = field(default_factory=dict)
     """Digests of what the sitemaps being read list, as far as they were read before."""
@@ -208,7 +212,14 @@ class Tally:
     def findings(self, *, ended: bool = False) -> Findings:
         progress = 1.0 if ended else _progress(self.found, self.done)
         phase = "done" if ended else _phase(self.found)
-        findings = Findings(tuple(self.handful), progress, phase, self.rhythm, self.seen)
+        findings = Findings(
+            tuple(self.handful),
+            progress,
+            phase,
+            rhythm=Rhythm.of(self.settings),
+            auto_import=self.settings.auto_import_sitemaps,
+            seen=self.seen,
+        )
         self.unseen = bool(self.handful)
         self.handful, self.seen, self.urls, self.since = [], {}, 0, monotonic()
         return findings
@@ -281,6 +292,13 @@ async def _store_done(
     if done.url in findings.seen:
         seen = findings.seen[done.url]
         outcome.note_changes(job, await storing.mark_gone(session, job, done.url, seen))
+    is_list = done.sitemap_type is not SitemapType.INDEX
+    if (
+        findings.auto_import
+        and is_list
+        and done.status in (SitemapStatus.OK, SitemapStatus.PARTIAL)
+    ):
+        await queue_import(session, [await storing.file_id(session, job, done.url)])
 
 
 STAGE = Stage(
@@ -296,6 +314,7 @@ STAGE = Stage(
     started="started_at",
     finished="finished_at",
     aliases=("process_pending_jobs",),
+    feeds=(IMPORT_STAGE,),
     read=read,
     prepare=prepare,
     work=work,

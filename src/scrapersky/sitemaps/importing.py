@@ -32,9 +32,9 @@ from scrapersky.pipeline.queue import queue_columns
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Pace
+from scrapersky.sitemaps.names import IMPORT_STAGE
 from scrapersky.sitemaps.service import sitemap_file
 
-IMPORT_STAGE = "process_sitemap_imports"
 URLS_AT_ONCE = 10_000
 """In one short transaction; what was stored stays when a worker dies in between."""
 BIG_LOAD_URLS = 50_000

@@ -1,4 +1,5 @@
 """The ids of the sitemap stages; operators know them."""
 
 SITEMAP_STAGE = "process_pending_sitemaps"
+IMPORT_STAGE = "process_sitemap_imports"
 SUBMISSION_STAGE = "process_pending_domain_sitemap_submissions"

@@ -98,7 +98,7 @@ async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> N
 
 async def store_urls(session: AsyncSession, job: Job, found: UrlsFound) -> Changes:
     """New URLs are added, changed ones changed, the rest not written at all."""
-    sitemap_id = await _file_id(session, job, found.sitemap_url)
+    sitemap_id = await file_id(session, job, found.sitemap_url)
     written = await copy_upsert(
         session,
         SitemapUrl,
@@ -145,7 +145,7 @@ async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> C
         session,
         SitemapUrl,
         parent="sitemap_id",
-        parent_id=await _file_id(session, job, url),
+        parent_id=await file_id(session, job, url),
         digests=digests,
     )
     return Changes(gone=gone)
@@ -227,7 +227,7 @@ def _changed_at(done: SitemapDone) -> Any:
     )
 
 
-async def _file_id(session: AsyncSession, job: Job, url: str) -> UUID:
+async def file_id(session: AsyncSession, job: Job, url: str) -> UUID:
     found = await session.execute(
         select(SitemapFile.id).where(
             SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(url)
