@@ -32,7 +32,7 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
 async def add_files(database: Database, count: int, status: str = "New") -> list[UUID]:
     """Sitemap files of three URLs, each of a domain of its own."""
     async with database.transaction() as session:
-        ids = await CASES[importing.IMPORT_STAGE].make_due(session, count)
+        ids = await CASES[importing.STAGE.name].make_due(session, count)
         for file_id in ids:
             (await session.get_one(SitemapFile, file_id)).sitemap_import_status = status
     return ids
