@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-rescans clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -64,6 +64,12 @@ lock: ## pin the dependencies anew (needs uv on PATH)
 
 bench-queue: $(VENV)/benchmarking ## jobs per second and latency beside pgqueuer and procrastinate
 	$(BIN)/python -m benchmarks.queue
+
+bench-sitemaps: $(VENV)/benchmarking ## parsing and scanning beside lxml and scrapy, memory, loop holds, bombs
+	$(BIN)/python -m benchmarks.sitemaps
+
+bench-rescans: dev ## ninety virtual days of rescans: freshness against looks spent
+	$(BIN)/python -m benchmarks.rescans
 
 clean: ## remove the virtual environment and caches (data folders stay)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -108,6 +108,7 @@ def show(figures: Figures) -> None:
     peers = ", ".join(f"{each} {version(each)}" for each in ("pgqueuer", "procrastinate"))
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     console.print(f"\nPostgreSQL: {facts}\n{peers}; {os.cpu_count()} cores, load {load}")
+    console.print("Not the same work: see the README for what differs, to whose advantage.")
     console.print(_table(figures))
     for each in figures.requirements():
         console.print(f"{'PASS' if each.met else 'FAIL'}  {each.says}: {each.measured}")
