@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from time import monotonic
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -88,6 +89,22 @@ async def test_a_dead_workers_slots_are_free_as_soon_as_it_is_known_to_be_dead(
         left = (await session.scalars(select(HostSlot.worker_id))).all()
 
     assert left == [identity.id]
+
+
+async def test_a_slot_that_could_not_be_given_back_is_given_back_with_the_next_request(
+    database: Database, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = gate(database, url, host_concurrency=1)
+    really = database.transaction
+
+    def away() -> Any:
+        raise ConnectionRefusedError
+
+    async with mine.slot(HOST, exempt=True):
+        monkeypatch.setattr(database, "transaction", away)
+    monkeypatch.setattr(database, "transaction", really)
+    async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
+        pass
 
 
 async def test_retry_after_moves_the_whole_host(database: Database, url: str) -> None:

@@ -54,6 +54,8 @@ class HostGate:
         self._worker_id = worker_id
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
         self._known: set[str] = set()
+        self._owed: set[UUID] = set()
+        """Slots that could not be given back because the database was away; due with the next."""
         self._in_trouble: set[str] = set()
         """Hosts that had failures when we last looked: a good answer clears them."""
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
@@ -107,9 +109,13 @@ class HostGate:
     async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
+            owed = frozenset(self._owed)
             async with self._database.transaction() as session:
                 await self._introduce(session, host)
+                if owed:
+                    await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
                 turn = await self._try(session, host, exempt=exempt)
+            self._owed -= owed
             if turn is not None:
                 return turn
             await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))
@@ -166,7 +172,8 @@ class HostGate:
             async with self._database.transaction() as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id == turn.slot_id))
         except Exception as error:
-            log.warning("a host's slot was not given back; it will expire", error=str(error))
+            self._owed.add(turn.slot_id)
+            log.warning("a host's slot could not be given back yet", error=str(error))
 
 
 def _refuse_closed(host: Host, now: datetime) -> None:
