@@ -21,7 +21,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
-from scrapersky.db.embedded.binaries import find_binaries
+from scrapersky.db.embedded.account import server_account
+from scrapersky.db.embedded.binaries import Binaries, find_binaries
+from scrapersky.db.embedded.copies import binaries_for
 from scrapersky.db.embedded.layout import Layout, find_layout, resolved, start_lock
 from scrapersky.db.embedded.locks import exclusively, open_lock, try_exclusive
 from scrapersky.db.embedded.process import find_postmaster
@@ -94,12 +96,17 @@ def data_dir(made_dir: Path) -> Iterator[Path]:
     _stop(made_dir)
 
 
+def _within_reach() -> Binaries:
+    """The programs as the server's user can run them, also when we live below a private home."""
+    return binaries_for(server_account(), find_binaries())
+
+
 @pytest.fixture
 def programs() -> Iterator[Path]:
     """A `bin` folder whose programs a test may replace, where the server's user can go."""
     folder = Path(tempfile.mkdtemp(prefix="scrapersky-test-"))
     folder.chmod(0o755)
-    for tool in find_binaries().folder.iterdir():
+    for tool in _within_reach().folder.iterdir():
         wrapper = folder / tool.name
         wrapper.write_text(f'#!/bin/sh\nexec "{tool}" "$@"\n')
         wrapper.chmod(0o755)
@@ -269,7 +276,7 @@ def test_a_server_whose_users_were_all_killed_is_joined_and_then_stopped(data_di
 def test_a_starter_killed_before_its_server_listens_is_followed_by_a_join(
     data_dir: Path, programs: Path
 ) -> None:
-    real = find_binaries().tool("postgres")
+    real = _within_reach().tool("postgres")
     (programs / "postgres").write_text(
         f'#!/bin/sh\n[ "$1" = --version ] || sleep 1\nexec "{real}" "$@"\n'
     )
@@ -345,7 +352,7 @@ def test_a_server_that_died_under_its_user_is_revived_at_the_same_address(
 
 
 def test_a_server_killed_while_it_starts_is_started_again(data_dir: Path, programs: Path) -> None:
-    real, told = find_binaries().tool("postgres"), programs / "told"
+    real, told = _within_reach().tool("postgres"), programs / "told"
     told.touch()
     told.chmod(0o777)
     (programs / "postgres").write_text(
