@@ -50,8 +50,12 @@ def clear_sockets(folder: Path) -> None:
 
 
 def remove_socket_folder(layout: Layout) -> None:
-    """After a stop; a folder that is not empty stays."""
+    """After a stop. A server whose data folder was taken away ends without clearing up its
+    socket, so that is done here; anything else in the folder stays, and the folder with it."""
+    folder = socket_folder(layout)
     try:
-        socket_folder(layout).rmdir()
+        for left_behind in folder.glob(".s.PGSQL.*"):
+            left_behind.unlink()
+        folder.rmdir()
     except OSError:
         return
