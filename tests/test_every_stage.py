@@ -381,6 +381,22 @@ async def test_work_of_a_row_that_was_taken_away_is_cancelled(bench: Bench) -> N
     assert ended.is_set()
 
 
+async def test_a_row_whose_outcome_is_being_written_is_not_taken_for_a_lost_one(
+    bench: Bench,
+) -> None:
+    await bench.make_due()
+    runner = await bench.runner()
+    (held,) = await runner.claim(1)
+    runner.held[held.claim.token] = held
+    await bench.expire_leases()
+    await bench.rescue()  # as its completion does, this leaves the token holding nothing
+    held.ending = True
+
+    async with bench.database.reading() as session:
+        assert await runner.drop_disowned(session) == 0
+    assert not held.lost
+
+
 async def test_a_stop_hands_rows_back_without_counting_the_attempt(bench: Bench) -> None:
     ids = await bench.make_due(3)
     started = asyncio.Semaphore(0)

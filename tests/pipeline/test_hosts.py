@@ -105,6 +105,8 @@ async def test_a_slot_that_could_not_be_given_back_is_given_back_with_the_next_r
     monkeypatch.setattr(database, "transaction", really)
     async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
         pass
+    async with database.reading() as session:
+        assert await session.scalar(select(func.count()).select_from(HostSlot)) == 0
 
 
 async def test_retry_after_moves_the_whole_host(database: Database, url: str) -> None:

@@ -73,6 +73,7 @@ async def test_a_committed_row_is_worked_without_a_tick(
     async with scheduling(database, settings):
         await add(database)
         await until(lambda: _is_done(database, 1))
+    assert await done(database) == 1
 
 
 async def _is_done(database: Database, wanted: int) -> bool:
@@ -86,6 +87,7 @@ async def test_without_a_wake_up_the_tick_finds_the_row(
     async with scheduling(database, settings, pace=often):
         await add(database, wake=False)
         await until(lambda: _is_done(database, 1))
+    assert await done(database) == 1
 
 
 async def test_a_row_that_waits_for_its_time_is_started_then(
@@ -94,6 +96,7 @@ async def test_a_row_that_waits_for_its_time_is_started_then(
     async with scheduling(database, settings):
         await add(database, due_at=func.now() + timedelta(seconds=0.5))
         await until(lambda: _is_done(database, 1))
+    assert await done(database) == 1
 
 
 async def test_a_row_that_becomes_due_while_the_run_ends_is_not_left_for_the_next_tick(
@@ -103,6 +106,7 @@ async def test_a_row_that_becomes_due_while_the_run_ends_is_not_left_for_the_nex
         await add(database, wake=False)  # due now, but the run has looked already
         await scheduler._set_alarm(scheduler.engine.runner("noop"))
         await until(lambda: _is_done(database, 1))
+    assert await done(database) == 1
 
 
 async def test_a_wake_up_during_a_run_makes_it_look_again(
