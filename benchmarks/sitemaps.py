@@ -67,7 +67,7 @@ def parsing(rounds: int) -> Iterable[Promise]:
             "lxml iterparse, broken": lambda: lxml.four_fields(broken, recover=True),
             "ours, broken": lambda: parse_sitemap(broken, url=URL),
             "lxml iterparse, everything": lambda: lxml.everything(extended),
-            "ours, everything": lambda: parse_sitemap(extended, url=URL),
+            "ours, everything": lambda: list(parse_sitemap(extended, url=URL).entries),
         },
         rounds,
     )
@@ -80,7 +80,7 @@ def parsing(rounds: int) -> Iterable[Promise]:
     yield Promise.at_least("50,000 URLs, four fields", 5, ratio("four fields", "four fields"))
     looked_at = ratio("four fields", "and every field looked at")
     print(f"  with every field looked at, {looked_at:.1f} ×")
-    yield Promise.at_least("with extensions", 3, ratio("everything", "everything"))
+    yield Promise.at_least("with extensions, all made", 3, ratio("everything", "everything"))
     yield Promise.at_least("broken, and every URL exact", 2, ratio("broken", "broken"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from time import process_time
 from xml.etree import ElementTree
@@ -125,6 +126,9 @@ MEDIA = st.one_of(
             "<mobile:mobile/>",
             "<image:image/>",
             "<image:loc>/stray.png</image:loc>",
+            "<image><loc>/plain.png</loc></image>",
+            "<image><loc>/open.png</loc>",
+            '<link rel="alternate" hreflang="de" href="https://example.com/de" />',
             "<unknown>text</unknown>",
             "<video:video><video:tags>x</video:tags><video:tag>y</video:tag></video:video>",
         ]
@@ -178,8 +182,37 @@ def alike(draw: st.DrawFn) -> str:
     return gap.join(rows)
 
 
+@st.composite
+def alike_with_media(draw: st.DrawFn) -> str:
+    """The same with extensions: a shape that is learned at its second record."""
+    gap, tail = draw(GAPS), draw(st.sampled_from(["", " "]))
+    images, links, has_news = draw(st.integers(0, 2)), draw(st.integers(0, 2)), draw(st.booleans())
+    rows = []
+    for number in range(draw(st.integers(2, 5))):
+        odd = draw(st.integers(0, 3)) == 0
+        loc, title, date = f"https://example.com/{number}", f"Title {number}", "2024-05-06"
+        if odd:
+            loc, title, date = draw(LOCS), draw(TEXTS), draw(DATES)
+        parts = [f"<loc>{loc}</loc>", f"<lastmod>{date}</lastmod>"]
+        parts += [
+            f"<image:image>{gap}<image:loc>{loc}</image:loc><image:title>{title}</image:title>"
+            f"<image:x.y-z>{title}</image:x.y-z></image:image>"
+        ] * images
+        parts += [f'<x:link rel="alternate" hreflang="de" href="{loc}"{tail}/>'] * links
+        if has_news:
+            parts.append(
+                f"<news:news><news:publication><news:name>{title}</news:name></news:publication>"
+                f"<news:publication_date>{date}</news:publication_date><news:title>{title}"
+                f"</news:title><news:genres>{title}</news:genres></news:news>"
+            )
+        rows.append(f"<url>{gap}{gap.join(parts)}{gap}</url>")
+    return gap.join(rows)
+
+
 BODIES = st.lists(
-    st.one_of(alike(), alike(), records(extensions=False), records(extensions=True), ODDITIES),
+    st.one_of(
+        alike(), alike_with_media(), records(extensions=False), records(extensions=True), ODDITIES
+    ),
     max_size=8,
 ).map("\n".join)
 
@@ -275,8 +308,8 @@ def _plainly(entry: Entry) -> tuple[object, ...]:
 
 
 def test_rows_behave_like_the_list_of_their_entries() -> None:
-    rest = ("daily", 0.5, (), (), None, (), False, False)
-    rows = Rows([("/1", None, rest), ("/2", None, rest)], is_sitemap=False, origin=None)
+    rests = [("daily", 0.5)] * 2
+    rows = Rows(["/1", "/2"], [None, None], rests, is_sitemap=False, origin=None)
     made = [Entry("/1", None, "daily", 0.5), Entry("/2", None, "daily", 0.5)]
     joined = Joined([rows, [Entry("/3")]])
 
@@ -293,6 +326,37 @@ def test_rows_behave_like_the_list_of_their_entries() -> None:
 
 def steps_of(data: bytes) -> Sequence[int]:
     return [len(part) for part in SitemapStream(url=URL).parts(data)]
+
+
+def test_plain_entries_give_the_garbage_collector_nothing_to_do() -> None:
+    record = "<url><loc>https://example.com/{}</loc><lastmod>2024-05-06T07:08:09Z</lastmod></url>"
+    data = "".join(record.format(number) for number in range(20_000))
+    gc.collect()
+    before = len(gc.get_objects())
+    parsed = parse_sitemap(f"<urlset>{data}</urlset>".encode(), url=URL)
+    gc.collect()
+
+    assert len(parsed.entries) == 20_000
+    assert len(gc.get_objects()) - before < 2_000
+
+
+def test_learning_never_takes_more_than_one_record_of_a_step() -> None:
+    def record(number: int) -> str:
+        field = f"<image:f{number}>x</image:f{number}>"
+        return f"<url><loc>/p</loc><image:image>{field}</image:image></url>"
+
+    values = Values(URL)
+    fast = FastReader(values, record_end="</url>", read_tags=RecordReader(values).read)
+    body = "".join(record(number) * 3 for number in range(50))
+    position, steps = 0, 0
+    while position < len(body):
+        lessons = fast._lessons
+        _, position = fast.read_on(body, position)
+        steps += 1
+
+        assert fast._lessons - lessons <= 1
+
+    assert steps >= fast._lessons == 50
 
 
 def test_a_large_chunk_is_read_in_small_steps() -> None:
@@ -317,6 +381,10 @@ def test_a_large_chunk_is_read_in_small_steps() -> None:
         "<url><url></url>",
         "<url><loc>x</loc></url><!-- -->",
         "</url>",
+        "</loc>",
+        "</loc><lastmod>",
+        "<url><loc>https://example.com/a</loc><loc>b</loc></url>",
+        "<url><loc>https://example.com/a</loc>" + " " * 3000 + "</url></loc></loc></loc>",
         "<url><loc>&amp;" + "&" * 300 + "</loc></url>",
     ],
 )

@@ -17,8 +17,8 @@ def escape(text: str) -> str:
 
 def unescape(text: str, declared: Container[str] = ()) -> str:
     """Undo references; those to `declared` entities yield nothing, unknown ones stay."""
-    if "&" not in text:
-        return text
+    if text.count("&") == text.count("&amp;"):
+        return text.replace("&amp;", "&")
 
     def replacement(match: re.Match[str]) -> str:
         decimal, hexadecimal, name = match.groups()

@@ -18,6 +18,7 @@ from scrapersky.scraper.sitemap_parser.values import Values, number_of
 CONTAINERS = frozenset({"image", "video", "news"})
 Adder = Callable[[Extension, str, str, Values], object]
 """Adds the text of a field, given its attributes as written, to what is known of its item."""
+WHOLE_NUMBERS = frozenset({"duration", "view_count"})
 _YES = frozenset({"yes", "true", "1", "y"})
 _NO = frozenset({"no", "false", "0", "n"})
 
@@ -36,7 +37,7 @@ class Container:
 
     def add(self, field: str, raw: str, attributes: str, values: Values) -> None:
         add = adder_for(self.name, field, self.parent)
-        add(self.content, values.words(raw), attributes, values)
+        add(self.content, values.text(raw), attributes, values)
 
 
 class Meaning(Enum):
@@ -56,7 +57,14 @@ def meaning_of(container: str, field: str, parent: str | None) -> Meaning:
 
 @lru_cache(maxsize=1024)
 def adder_for(container: str, field: str, parent: str | None) -> Adder:
-    """What to do with a field of an image, video or news item, whose text is words by then."""
+    """What to do with a field of an image, video or news item, whose references are undone."""
+    if meaning_of(container, field, parent) is Meaning.URL or field == "gallery_loc":
+        return _special_adder(container, field, parent)
+    add = _special_adder(container, field, parent)
+    return lambda content, text, given, values: add(content, " ".join(text.split()), given, values)
+
+
+def _special_adder(container: str, field: str, parent: str | None) -> Adder:
     if container == "news":
         return _news_adder(field, parent)
     if container == "video":
@@ -84,13 +92,8 @@ def _add_typed(content: Extension, field: str, value: object) -> None:
 
 
 def _add_plain(content: Extension, field: str, text: str, values: Values) -> None:
-    if text and (value := _url_or_text(field, text, values)):
+    if value := values.resolved(text.strip()) if _is_url(field) else text:
         content.setdefault(field, value)
-
-
-def _url_or_text(field: str, text: str, values: Values) -> str | None:
-    """The text was unescaped already, so it is only cleaned here."""
-    return values.resolved(text) if _is_url(field) else text
 
 
 def _is_url(field: str) -> bool:
@@ -98,14 +101,26 @@ def _is_url(field: str) -> bool:
 
 
 def _news_adder(field: str, parent: str | None) -> Adder:
-    if parent == "publication" or field in ("name", "language"):
-        key = f"publication_{field}"
+    key = news_key(field, parent)
+    if key != field:
         return lambda content, text, _, __: content.setdefault(key, text or None)
-    if field in ("genres", "keywords", "stock_tickers"):
+    if field in _NEWS_LISTS:
         return lambda content, text, _, __: content.setdefault(field, _split(text))
     if field == "publication_date":
         return lambda content, text, _, __: content.setdefault(field, _date(text))
     return lambda content, text, _, __: _add_typed(content, field, text or None)
+
+
+def news_key(field: str, parent: str | None) -> str:
+    """What a field of a news item is kept under."""
+    is_publication = parent == "publication" or field in ("name", "language")
+    return f"publication_{field}" if is_publication else field
+
+
+def keeps_words(field: str, parent: str | None) -> bool:
+    """Whether the words of a field of a news item are kept as they are, if there are any."""
+    is_other = field in _NEWS_LISTS or field == "publication_date"
+    return news_key(field, parent) != field or not is_other
 
 
 def _split(text: str) -> list[str]:
@@ -163,6 +178,8 @@ def _date(text: str) -> str | None:
 
 
 def _whole(text: str) -> int | None:
+    if len(text) < 10 and text.isascii() and text.isdigit():
+        return int(text)
     number = number_of(text)
     return round(number) if number is not None else None
 
@@ -171,6 +188,7 @@ def _truth(text: str) -> bool | None:
     return True if text.lower() in _YES else False if text.lower() in _NO else None
 
 
+_NEWS_LISTS = frozenset({"genres", "keywords", "stock_tickers"})
 _LISTED = {"tag": "tags", "content_segment_loc": "content_segment_locs"}
 _MADE = frozenset({"tags", "content_segment_locs", "gallery_title", "uploader_info", "tvshow"})
 """Keys that other fields make; a field of that name has to wait for its turn."""

@@ -9,16 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from scrapersky.scraper.sitemap_parser.learning import learn
+from scrapersky.scraper.sitemap_parser.making import Maker
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.sitemap_parser.rows import STEP_ENTRIES
-from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Read, Shape, learn
+from scrapersky.scraper.sitemap_parser.shapes import MISFIT, Read, Shape
 from scrapersky.scraper.sitemap_parser.template import Template, Unfit
 from scrapersky.scraper.sitemap_parser.values import Values
 
 MAX_LESSONS = 100
 """Records to learn from in one document; if they are all different, there is nothing to learn."""
+MAX_MET = 1_000
+"""Orders of tags that are remembered, as one is learned only when it comes again."""
 MAX_SHAPES_ALIKE = 8
-"""Shapes with the same number of tags that are tried one after the other."""
+"""Shapes with the same tags, or as many, that are tried one after the other."""
+MAX_SKIPPED = 1_000
+"""Characters at the beginning of a record where its end is not looked for."""
 MAX_UNFIT = 4
 """Windows in a row that no template fits, after which none is tried any more."""
 
@@ -26,6 +32,7 @@ _BOUNDARY = re.compile(
     r"<(/?)(?:[A-Za-z_][\w.\-]*+:)?(url|sitemap|urlset|sitemapindex)(?=[\s/>])", re.IGNORECASE
 )
 _ONE_RECORD = ([("", "url"), ("/", "url")], [("", "sitemap"), ("/", "sitemap")])
+_TAGS = re.compile(r"<[^\s<>\[]*+")
 
 
 class FastReader:
@@ -38,7 +45,12 @@ class FastReader:
         """The closing tag of its records, as written."""
         self._values = values
         self._read_tags = read_tags
-        self._shapes: dict[int, list[Shape]] = {}
+        self._makers: dict[int, list[Maker]] = {}
+        """By the number of tags."""
+        self._shapes: dict[tuple[str, ...], list[Shape] | None] = {}
+        """By the tags themselves; none yet for tags met once, None where nothing can be learned."""
+        self._shortest = 0
+        """Where the closing tag is in the shortest record that a maker knows."""
         self._lessons = 0
         self._template: Template | None = None
         self._unfit = 0
@@ -67,54 +79,82 @@ class FastReader:
     def _template_for(self, text: str) -> Template:
         """From the last record, as the first is often the odd one: the home page."""
         end = text.rfind(self.record_end)
-        start = text.rfind(self.record_end, 0, max(end, 0)) + len(self.record_end)
-        start = text.find("<", start if start >= len(self.record_end) else 0)
-        record = text[max(start, 0) : end + len(self.record_end)]
+        previous = text.rfind(self.record_end, 0, max(end, 0))
+        behind = previous + len(self.record_end) if previous >= 0 else 0
+        start = max(text.find("<", behind), behind)
+        record = text[start : end + len(self.record_end)]
         shape = learn(record)
-        match = shape.pattern.fullmatch(record) if shape else None
+        match = shape.pattern.fullmatch(record) if shape and shape.is_plain else None
         if shape is None or match is None:
             raise Unfit
-        return Template(shape, match.groups(), self._values, is_ascii=text.isascii())
+        # What did not fit before may differ in its blanks or dates only.
+        is_first = self._unfit == 0
+        return Template(shape, match.groups(), text[behind:start], self._values, exact=is_first)
 
-    def read_on(self, text: str) -> tuple[list[Entry], int]:
+    def read_on(self, text: str, start: int = 0) -> tuple[list[Entry], int]:
         """The same record by record, and of many records only the first."""
         entries: list[Entry] = []
-        position = 0
-        length = len(self.record_end)
+        position = start
+        length, lessons = len(self.record_end), self._lessons
         for _ in range(STEP_ENTRIES):
-            end = text.find(self.record_end, position)
-            if end < 0:
-                break
-            end += length
-            entry = self._record(text, position, end)
-            if entry is not MISFIT:
-                if entry is not None:
+            # No record that a maker knows is shorter; should this one be, none will know it.
+            end = text.find(self.record_end, position + self._shortest) + length
+            for maker in self._makers.get(text.count("<", position, end), ()):
+                if (entry := maker.read(text, position, end)) is not MISFIT:
                     entries.append(entry)
-            elif _is_one_record(record := text[position:end]):
-                entries += self._read_tags(record)
+                    break
             else:
-                break
+                end = text.find(self.record_end, position) + length
+                found = self._read_record(text[position:end]) if end >= length else None
+                if found is None:
+                    break
+                entries += found
             position = end
+            if self._lessons > lessons:
+                break
         return entries, position
 
-    def _record(self, text: str, start: int, end: int) -> Read:
-        """The entry of one record by its shape, which is learned if it is new."""
-        tags = text.count("<", start, end)
-        alike = self._shapes.get(tags, ())
-        for shape in alike:
-            if (read := shape.read_strictly(text, start, end, self._values)) is not MISFIT:
+    def _read_record(self, record: str) -> Iterable[Entry] | None:
+        """The entries of a record that no maker knows; None when it is not just a record."""
+        read = self._by_shape(record)
+        if read is not MISFIT:
+            return () if read is None else (read,)
+        return self._read_tags(record) if _is_one_record(record) else None
+
+    def _by_shape(self, record: str) -> Read:
+        tags = tuple(_TAGS.findall(record))
+        for shape in self._shapes.get(tags) or ():
+            if (read := shape.read(record, self._values)) is not MISFIT:
                 return read
-        for shape in alike:
-            if (read := shape.read(text, start, end, self._values)) is not MISFIT:
-                return read
-        if self._lessons >= MAX_LESSONS or len(alike) >= MAX_SHAPES_ALIKE:
-            return MISFIT
+        learned = self._lesson(record, tags)
+        if learned is None or learned.cdata:
+            return learned.read(record, self._values) if learned else MISFIT
+        maker = Maker(learned, self._values)
+        makers = self._makers.setdefault(record.count("<"), [])
+        if len(makers) < MAX_SHAPES_ALIKE:
+            makers.append(maker)
+            behind = min(maker.shortest - len(self.record_end), MAX_SKIPPED)
+            self._shortest = min(behind, self._shortest or behind)
+        return maker.read(record, 0, len(record))
+
+    def _lesson(self, record: str, tags: tuple[str, ...]) -> Shape | None:
+        """The shape of the record, if such tags were met before and left no doubt."""
+        if tags not in self._shapes:
+            if len(self._shapes) < MAX_MET:
+                self._shapes[tags] = []
+            # With CDATA in it there is no reading it tag by tag from here.
+            if "<!" not in record:
+                return None
+        known = self._shapes.get(tags)
+        if known is None or len(known) >= MAX_SHAPES_ALIKE or self._lessons >= MAX_LESSONS:
+            return None
         self._lessons += 1
-        learned = learn(text[start:end].lstrip())
-        if learned is None:
-            return MISFIT
-        self._shapes.setdefault(tags, []).append(learned)
-        return learned.read(text, start, end, self._values)
+        shape = learn(record.lstrip())
+        if shape is None:
+            self._shapes[tags] = None
+            return None
+        known.append(shape)
+        return shape
 
 
 def _is_one_record(text: str) -> bool:

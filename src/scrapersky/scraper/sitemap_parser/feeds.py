@@ -33,7 +33,7 @@ class FeedReader:
             if token.name in ITEMS:
                 if item is not None and (entry := item.entry()):
                     yield entry
-                item = None if token.is_close or token.is_empty else _Item(self._values)
+                item = None if token.is_close or token.is_empty else _Item(token, self._values)
             elif item is not None:
                 item.take(token)
         if item is not None and (entry := item.entry()):
@@ -41,18 +41,20 @@ class FeedReader:
 
 
 class _Item:
-    def __init__(self, values: Values) -> None:
+    def __init__(self, token: Token, values: Values) -> None:
         self._values = values
+        self._foreign = _FOREIGN - {token.prefix}
         self._texts: dict[str, str] = {}
         self._href: str | None = None
         self._depth = 0
         """Inside another element, whose links are not the item's."""
-        self._about: str | None = None
+        self._about = attributes_of(token.attributes).get("about", "")
+        """What an item of RSS 1.0 is about, as its own tag has it."""
 
     def take(self, token: Token) -> None:
         if token.name in ("source", "content", "author", "description", "summary"):
             self._depth += 0 if token.is_empty else -1 if token.is_close else 1
-        if token.is_close or self._depth > 0 or token.prefix in _FOREIGN:
+        if token.is_close or self._depth > 0 or token.prefix in self._foreign:
             return
         if token.name == "link" and (attributes := attributes_of(token.attributes)):
             self._take_link(attributes)
@@ -73,5 +75,5 @@ class _Item:
 
     def _identifier(self) -> str:
         """Some feeds have no link but an address for an identifier."""
-        text = self._texts.get("guid") or self._texts.get("id") or ""
+        text = self._texts.get("guid") or self._texts.get("id") or self._about
         return text if _ABSOLUTE.match(text) else ""

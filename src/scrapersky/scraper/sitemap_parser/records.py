@@ -7,12 +7,12 @@ from itertools import chain
 
 from scrapersky.scraper.sitemap_parser.extensions import CONTAINERS, Container
 from scrapersky.scraper.sitemap_parser.model import Entry, Extension
-from scrapersky.scraper.sitemap_parser.shapes import PAGE_FIELDS
 from scrapersky.scraper.sitemap_parser.tokens import Token, attributes_of, tokens_of
 from scrapersky.scraper.sitemap_parser.values import Values
 
 STEP_TAGS = 1_000
 """Tags read before others have their turn."""
+PAGE_FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority"})
 RECORDS = frozenset({"url", "sitemap"})
 ROOTS = frozenset({"urlset", "sitemapindex"})
 EXTENSION_PREFIXES = frozenset({"image", "video", "news", "xhtml", "mobile", "geo", "pagemap"})
@@ -110,11 +110,11 @@ class _Record:
 
     def _open(self, token: Token) -> None:
         self._finish_field()
-        if token.name in CONTAINERS and token.prefix not in ("", self._prefix):
+        if token.name in CONTAINERS:
             self._finish_container()
             if not token.is_empty:
                 self._container = Container(token.name, token.prefix)
-        elif token.name == "link" and token.prefix:
+        elif token.name == "link":
             self._add_alternate(token)
         elif token.name == "mobile":
             self._mobile = True

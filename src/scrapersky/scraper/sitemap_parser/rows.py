@@ -1,23 +1,22 @@
-"""Entries that are kept as plain rows and made only when somebody looks at them."""
+"""Entries that are kept as columns and made only when somebody looks at them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, repeat
+from operator import itemgetter
 from typing import Any, overload
 
 from scrapersky.scraper.sitemap_parser.model import Entry
 
-Rest = tuple[Any, ...]
-"""All fields of an entry behind loc and lastmod."""
-Row = tuple[str, datetime | None, Rest]
-"""An entry while it is kept; many share their rest."""
-
-
+Rest = tuple[str | None, float | None]
+"""The changefreq and priority of an entry; many share theirs."""
 STEP_ENTRIES = 250
 """Entries read one by one before others have their turn."""
+
+_changefreq, _priority = itemgetter(0), itemgetter(1)
 
 
 def in_steps(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
@@ -55,30 +54,68 @@ class _LazyEntries(Sequence[Entry]):
 
 
 class Rows(_LazyEntries):
-    """Entries without extensions, all pages or all sitemaps, a plain tuple each."""
+    """Entries without extensions, all pages or all sitemaps.
 
-    __slots__ = ("is_sitemap", "origin", "rows")
+    Three lists of texts and dates, which the garbage collector has no reason to look into,
+    however many entries there are.
+    """
 
-    def __init__(self, rows: Sequence[Row], *, is_sitemap: bool, origin: str | None) -> None:
-        self.rows = rows
+    __slots__ = ("_lastmods", "_locs", "_rests", "is_sitemap", "origin")
+
+    def __init__(
+        self,
+        locs: Sequence[str],
+        lastmods: Sequence[datetime | None],
+        rests: Sequence[Rest],
+        *,
+        is_sitemap: bool,
+        origin: str | None,
+    ) -> None:
+        self._locs = locs
+        self._lastmods = lastmods
+        self._rests = rests
         self.is_sitemap = is_sitemap
         self.origin = origin
         """`https://example.com`, where every `loc` is known to begin with it and a slash."""
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._locs)
 
     def __iter__(self) -> Iterator[Entry]:
-        make = tuple.__new__
-        # The class's own constructor takes twice as long and does the same, as would `*rest`.
-        return iter([make(Entry, (loc, date) + rest) for loc, date, rest in self.rows])  # noqa: RUF005
+        none: repeat[tuple[()]] = repeat(())
+        fields: Iterator[tuple[Any, ...]] = zip(
+            self._locs,
+            self._lastmods,
+            map(_changefreq, self._rests),
+            map(_priority, self._rests),
+            none,
+            none,
+            repeat(None),
+            none,
+            repeat(False),
+            repeat(self.is_sitemap),
+        )
+        # The class's own constructor takes three times as long and does the same.
+        return map(tuple.__new__, repeat(Entry), fields)
 
     def _one(self, index: int) -> Entry:
-        loc, lastmod, rest = self.rows[index]
-        return tuple.__new__(Entry, (loc, lastmod, *rest))
+        changefreq, priority = self._rests[index]
+        return Entry(
+            self._locs[index],
+            self._lastmods[index],
+            changefreq,
+            priority,
+            is_sitemap=self.is_sitemap,
+        )
 
     def _some(self, index: slice) -> Rows:
-        return Rows(self.rows[index], is_sitemap=self.is_sitemap, origin=self.origin)
+        return Rows(
+            self._locs[index],
+            self._lastmods[index],
+            self._rests[index],
+            is_sitemap=self.is_sitemap,
+            origin=self.origin,
+        )
 
 
 class Joined(_LazyEntries):

@@ -6,7 +6,12 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from scrapersky.scraper.sitemap_parser.decoding import SNIFF_BYTES, Gunzip, encoding_of
+from scrapersky.scraper.sitemap_parser.decoding import (
+    SNIFF_BYTES,
+    Gunzip,
+    decoder_for,
+    encoding_of,
+)
 from scrapersky.scraper.sitemap_parser.fast import FastReader
 from scrapersky.scraper.sitemap_parser.feeds import FeedReader
 from scrapersky.scraper.sitemap_parser.lines import LineReader
@@ -127,7 +132,7 @@ class SitemapStream:
             if len(self._start) < SNIFF_BYTES and not final:
                 return ""
             name, skip = encoding_of(self._start, self._content_type)
-            self._decoder = codecs.getincrementaldecoder(name)("replace")
+            self._decoder = decoder_for(name)
             data, self._start = self._start[skip:], b""
         return self._decoder.decode(data, final)
 
@@ -156,9 +161,10 @@ class SitemapStream:
         if self._fast is not None and self._is_between_records():
             entries, position = self._fast.read(whole)
             yield entries
-            while 0 < position < len(whole):
-                whole = whole[position:]
-                entries, position = self._fast.read_on(whole)
+            reached = 0
+            while reached < position < len(whole):
+                reached = position
+                entries, position = self._fast.read_on(whole, position)
                 yield entries
             whole = whole[position:]
         yield from self._read_slowly(whole, final=final)

@@ -1,62 +1,50 @@
 """Read a whole window of records that are all alike at once, or not at all.
 
-The pattern takes either a record or a stray `<`. A row for a stray one has no tail, so reading
-rows without stumbling proves that not one `<` of the window lies outside of a record: nothing
-was skipped, commented out or hidden in CDATA.
+The window is split at what stands between one `loc` and the next. Each of the texts in between is
+proven to be the rest of one record and the beginning of another, and no `loc` has a `<` in it, so
+nothing was skipped, commented out or hidden in CDATA.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
 
 from scrapersky.scraper.dates import parse_lastmod
-from scrapersky.scraper.sitemap_parser.rows import Rest, Row, Rows
-from scrapersky.scraper.sitemap_parser.shapes import GAP, OPEN_TEXT, TEXT, Shape
+from scrapersky.scraper.sitemap_parser.rows import Rest, Rows
+from scrapersky.scraper.sitemap_parser.shapes import Shape
 from scrapersky.scraper.sitemap_parser.values import (
     MAX_LOC_CHARACTERS,
     PLAIN_ORIGIN,
+    Remembered,
     Values,
     changefreq_of,
     priority_of,
 )
 
-Value = TypeVar("Value")
-MAX_REMEMBERED = 4_096
-
-# Characters of a URL that needs no cleaning; references and other scripts are looked at one
-# by one. The first is the faster of the two.
-_ASCII = r"[!-;=?-\[\]-~]"
-_ANY_SCRIPT = r"[^<\x00-\x20\\\x7f-\xa0]"
-_ZONED = re.compile(r"\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\Z")
+MAX_TAGS_CHARACTERS = 1_000
+"""Tags of a record with the blanks between them; over more than that it is too far to jump."""
+_TEXT = "[^<]*+"
+_TAG = re.compile("<[^>]*>")
+_PLAIN = bytes(code for code in range(0x21, 0x7F) if chr(code) not in "<\\")
+"""Characters of a URL that needs no cleaning, unless a reference is among them."""
+_ZONED = re.compile(
+    r"[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6}|)(Z|[+-]\d\d:[0-5]\d)\Z", re.ASCII
+)
 
 
 class Unfit(Exception):
     """The window is not as plain as it looked."""
 
 
-class _Remembered(dict[str, Value], Generic[Value]):
-    """Texts that were read before, with their values."""
-
-    def __init__(self, read: Callable[[str], Value]) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, text: str) -> Value:
-        if len(self) >= MAX_REMEMBERED:
-            self.clear()
-        value = self[text] = self._read(text)
-        return value
-
-
 class Template:
     """Reads windows in which every record has the one plain shape, and only good values."""
 
     def __init__(
-        self, shape: Shape, texts: tuple[str, ...], values: Values, *, is_ascii: bool
+        self, shape: Shape, texts: Sequence[str], gap: str, values: Values, *, exact: bool
     ) -> None:
+        """For records like one with these texts, a `gap` apart; exact in blanks and dates."""
         origin = PLAIN_ORIGIN.match(texts[0])
         has_usual_order = shape.fields[0] == "loc" and "lastmod" not in shape.fields[2:]
         if not shape.is_plain or not has_usual_order or origin is None:
@@ -64,55 +52,85 @@ class Template:
         self._values = values
         self._is_sitemap = shape.is_sitemap
         self._origin = origin[0]
-        has_lastmod = shape.fields[1:2] == ("lastmod",)
-        date, self._moment = self._date(texts[1]) if has_lastmod else ("()", _no_date)
-        head, tail = shape.split_behind(2 if has_lastmod else 1)
-        groups = iter((self._loc_pattern(is_ascii) + ("" if has_lastmod else date), date))
-        start = "".join(next(groups) if part == TEXT else part for part in head)
-        rest = "".join(OPEN_TEXT if part == TEXT else part for part in tail)
-        self._pattern = re.compile(f"<(?:{start.removeprefix('<')}({rest}){GAP}|)")
-        self._tail_fields = shape.fields[2 if has_lastmod else 1 :]
-        self._tail = re.compile("".join(tail))
-        self._tails = _Remembered(self._read_tail)
-
-    def _loc_pattern(self, is_ascii: bool) -> str:
-        most = MAX_LOC_CHARACTERS - len(self._origin) - 1
-        character = _ASCII if is_ascii else _ANY_SCRIPT
-        return f"({re.escape(self._origin)}/{character}{{0,{most}}}+)"
+        self._write = _literally if exact else _loosely
+        opening, closing, *literals = shape.literals
+        self._opening = gap + opening
+        self._opens = re.compile(r"\s*+" + self._write(opening))
+        self._has_lastmod = shape.fields[1:2] == ("lastmod",)
+        if self._has_lastmod:
+            date, self._moment = self._date(texts[1] if exact else "")
+            separator = f"{self._write(closing)}({date})"
+        else:
+            tag = closing.index(">") + 1
+            separator = re.escape(closing[:tag]) + r"\s*+"
+            literals.insert(0, closing[tag:].lstrip())
+        literals[-1] += self._opening
+        if sum(map(len, literals)) > MAX_TAGS_CHARACTERS:
+            raise Unfit
+        self._fields = shape.fields[1 + self._has_lastmod :]
+        tail = _jumps(literals) if exact else _TEXT.join(map(_loosely, literals))
+        self._between = re.compile(f"{separator}({tail})", re.DOTALL)
+        self._tail = re.compile(f"({_TEXT})".join(map(self._write, literals)))
+        self._rests = Remembered(self._read_tail)
 
     def _date(self, sample: str) -> tuple[str, Callable[[str], datetime | None]]:
         """A pattern for dates like the sample, and the fastest way to read them right."""
-        if not _ZONED.match(sample):
-            return r"([^<]*+)", _Remembered(self._read_date).__getitem__
-        # Dashes where a date has them and a zone at the end: `fromisoformat` takes nothing of
-        # that form which `parse_lastmod` would not.
-        between = len(sample) - len("2024-05-" + ("Z" if sample[-1] == "Z" else "+00:00"))
-        zone = "Z" if sample[-1] == "Z" else r"[+\-][^<]{2}:[^<]{2}"
-        return rf"([^<]{{4}}-[^<]{{2}}-[^<]{{{between}}}{zone})", datetime.fromisoformat
+        form = _ZONED.match(sample)
+        if form is None:
+            return _TEXT, Remembered(self._read_date).__getitem__
+        # `fromisoformat` takes nothing of this form which `parse_lastmod` reads differently.
+        fraction = rf"\..{{{len(form[1]) - 1}}}" if form[1] else ""
+        zone = "Z" if form[2] == "Z" else r"[+\-].{2}:[0-5]."
+        return (
+            rf"[12].{{3}}-.{{2}}-.{{2}}T.{{2}}:.{{2}}:.{{2}}{fraction}{zone}",
+            datetime.fromisoformat,
+        )
 
     def read(self, text: str) -> Rows:
         """All records of the text; `Unfit`, without a trace, when there is anything else in it."""
-        found = self._pattern.findall(text)
-        moment, tails = self._moment, self._tails
+        parts = self._split(text)
+        step = 2 + self._has_lastmod
+        locs, origin = self._locs(parts[::step])
+        lastmods: list[datetime | None] = [None] * len(locs)
         try:
-            if text.isascii() and "&" not in text:
-                rows: list[Row] = [(loc, moment(date), tails[tail]) for loc, date, tail in found]
-            else:
-                address = self._address
-                rows = [
-                    (
-                        loc if loc.isascii() and "&" not in loc else address(loc),
-                        moment(date),
-                        tails[tail],
-                    )
-                    for loc, date, tail in found
-                ]
+            if self._has_lastmod:
+                lastmods = list(map(self._moment, parts[1::step]))
+            rests: list[Rest] = list(map(self._rests.__getitem__, parts[step - 1 :: step]))  # type: ignore[arg-type]
         except ValueError as error:
             raise Unfit from error
-        return Rows(rows, is_sitemap=self._is_sitemap, origin=self._origin)
+        return Rows(locs, lastmods, rests, is_sitemap=self._is_sitemap, origin=origin)
+
+    def _split(self, text: str) -> list[str]:
+        """Of each record its loc, its lastmod if it has one, and what lies before the next."""
+        parts = self._between.split(text)
+        # Behind the last one there is no next, so it has to be given one.
+        *last, rest = self._between.split(parts.pop() + self._opening)
+        parts += last
+        opened = self._opens.match(parts[0]) if parts else None
+        if rest or opened is None:
+            raise Unfit
+        parts[0] = parts[0][opened.end() :]
+        return parts
+
+    def _locs(self, raw: list[str]) -> tuple[list[str], str | None]:
+        """Clean URLs, and the origin if it is the same for all."""
+        start, joined = f"<{self._origin}/", f"<{'<'.join(raw)}"
+        if (
+            joined.isascii()
+            and joined.count(start) == len(raw)
+            and joined.encode().translate(None, _PLAIN) == b"<" * len(raw)
+            and max(map(len, raw)) <= MAX_LOC_CHARACTERS
+        ):
+            if "&" not in joined:
+                return raw, self._origin
+            locs = [self._address(loc) if "&" in loc else loc for loc in raw]
+        else:
+            locs = [self._address(loc) for loc in raw]
+        has_origin = all(loc.startswith(start[1:]) for loc in locs)
+        return locs, self._origin if has_origin else None
 
     def _address(self, raw: str) -> str:
-        url = self._values.address(self._values.text(raw))
+        url = None if "<" in raw else self._values.address(self._values.text(raw))
         if url is None:
             raise Unfit
         return url
@@ -125,19 +143,29 @@ class Template:
         return moment
 
     def _read_tail(self, tail: str) -> Rest:
-        """`<changefreq>daily</changefreq><priority>0.5</priority></url>` → daily, 0.5."""
+        """`</lastmod><changefreq>daily</changefreq></url><url><loc>` → daily, None."""
         match = self._tail.fullmatch(tail)
         if match is None:
             raise Unfit
-        texts = dict(zip(self._tail_fields, map(self._values.text, match.groups()), strict=True))
+        texts = dict(zip(self._fields, map(self._values.text, match.groups()), strict=True))
         changefreq = changefreq_of(texts.get("changefreq", ""))
         priority = priority_of(texts.get("priority", ""))
         if texts.get("changefreq") and changefreq is None:
             raise Unfit
         if texts.get("priority") and priority is None:
             raise Unfit
-        return changefreq, priority, (), (), None, (), False, self._is_sitemap
+        return changefreq, priority
 
 
-def _no_date(_: str) -> None:
-    return None
+def _literally(tags: str) -> str:
+    return re.escape(tags)
+
+
+def _loosely(tags: str) -> str:
+    """With any blanks between the tags."""
+    return r"\s*+".join(map(re.escape, _TAG.findall(tags)))
+
+
+def _jumps(literals: list[str]) -> str:
+    """As far as these reach with a text between each; whether it is them is seen later."""
+    return _TEXT.join(f".{{{len(literal)}}}" for literal in literals)

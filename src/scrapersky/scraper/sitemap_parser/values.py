@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from scrapersky.scraper.dates import parse_lastmod
 from scrapersky.scraper.sitemap_parser.escapes import unescape
 from scrapersky.scraper.urls import clean_url, origin_of
 
+Value = TypeVar("Value")
+MAX_REMEMBERED = 4_096
 MAX_LOC_CHARACTERS = 8_192
 """Four times what the protocol allows; what is longer is not a URL anyone serves."""
 CHANGEFREQS = {
@@ -33,6 +37,22 @@ _PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\"$-:<->@-\[\]-~](?<!/\.))*\Z")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.\-]*:", re.IGNORECASE)
 
 
+class Remembered(dict[str, Value | None], Generic[Value]):
+    """Texts that were read before, with their values; those without one are read every time."""
+
+    def __init__(self, read: Callable[[str], Value | None]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, text: str) -> Value | None:
+        value = self._read(text)
+        if value is not None:
+            if len(self) >= MAX_REMEMBERED:
+                self.clear()
+            self[text] = value
+        return value
+
+
 class Values:
     """Reads the values of one document: relative to its URL, with its declared entities."""
 
@@ -41,6 +61,9 @@ class Values:
         self._origin = origin_of(base)
         self.dropped: Counter[str] = Counter()
         self.entities: set[str] = set()
+        self.dates = Remembered(self.date)
+        self.changefreqs = Remembered(self.changefreq)
+        self.priorities = Remembered(self.priority)
 
     def text(self, raw: str) -> str:
         return unescape(raw, self.entities).strip() if "&" in raw else raw.strip()
@@ -74,10 +97,6 @@ class Values:
     def url(self, raw: str) -> str | None:
         """A URL inside an extension; None when it is none."""
         return self.resolved(self.text(raw))
-
-    def plain_url(self, raw: str) -> str | None:
-        """The same for what was found as a `PLAIN_URL`."""
-        return self.url(raw) if "&" in raw else raw
 
     def resolved(self, text: str) -> str | None:
         """The same for a text whose references were undone already."""
