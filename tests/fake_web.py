@@ -15,6 +15,7 @@ import ssl
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -42,6 +43,31 @@ def index(*locs: str) -> str:
     """A sitemap index of these children."""
     records = "\n".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
     return f'<sitemapindex xmlns="{NAMESPACE}">\n{records}\n</sitemapindex>\n'
+
+
+Certificate = Callable[[trustme.CA], trustme.LeafCert]
+"""What a server shows, signed by its authority or not."""
+
+
+def good_certificate(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("*.example", "bakery.example")
+
+
+def expired_certificate(authority: trustme.CA) -> trustme.LeafCert:
+    then = datetime(2020, 1, 1, tzinfo=UTC)
+    return authority.issue_cert(
+        "bakery.example", not_before=then, not_after=then + timedelta(days=90)
+    )
+
+
+def foreign_certificate(authority: trustme.CA) -> trustme.LeafCert:
+    """For another name."""
+    return authority.issue_cert("butcher.example")
+
+
+def unsigned_certificate(authority: trustme.CA) -> trustme.LeafCert:
+    """By an authority that nobody knows."""
+    return trustme.CA().issue_cert("bakery.example")
 
 
 @dataclass(frozen=True)
@@ -221,9 +247,17 @@ def _close(request: aiohttp_web.BaseRequest) -> None:
 class FakeWeb:
     """Many hosts on one port, told apart by the name they are asked for."""
 
-    def __init__(self, *, tls: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        tls: bool = False,
+        certificate: Certificate | None = None,
+        address: str = "127.0.0.1",
+    ) -> None:
         self.hosts: dict[str, FakeHost] = {}
-        self._authority = trustme.CA() if tls else None
+        self.address = address
+        self._authority = trustme.CA() if tls or certificate else None
+        self._certificate = certificate or good_certificate
         self._runner: aiohttp_web.ServerRunner | None = None
         self.port = 0
 
@@ -231,7 +265,7 @@ class FakeWeb:
         server = aiohttp_web.Server(self._answer, access_log=None)
         self._runner = aiohttp_web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = aiohttp_web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls())
+        site = aiohttp_web.TCPSite(self._runner, self.address, 0, ssl_context=self._tls())
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self
@@ -244,7 +278,7 @@ class FakeWeb:
         if self._authority is None:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._authority.issue_cert("*.example", "bakery.example").configure_cert(context)
+        self._certificate(self._authority).configure_cert(context)
         return context
 
     def ca_file(self, folder: Path) -> Path:
@@ -267,12 +301,13 @@ class FakeWeb:
     def resolve(self) -> str:
         """For FETCH_RESOLVE: every host so far leads here."""
         names = (name for name in self.hosts if name != "*")
-        return ",".join(f"{name}=127.0.0.1:{self.port}" for name in names)
+        return ",".join(f"{name}={self.address}:{self.port}" for name in names)
 
     @property
     def environ(self) -> dict[str, str]:
         """For a process of its own that is to see this web."""
-        return {"FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "FETCH_RESOLVE": self.resolve}
+        networks = "127.0.0.0/8" if self.address == "127.0.0.1" else f"{self.address}/32"
+        return {"FETCH_ALLOW_NETWORKS": networks, "FETCH_RESOLVE": self.resolve}
 
     def settings(self, **extra: Any) -> Settings:
         """Settings with which these hosts, and nothing else private, can be fetched."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from scrapersky.scraper.decoding import PIECE_BYTES, RATIO_FREE_BYTES, Unpacker
 
 
@@ -63,3 +67,41 @@ def test_damage_keeps_what_came_before_it() -> None:
     unpack(unpacker, bytes(packed))
 
     assert unpacker.problem is not None
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 10**6])
+def test_a_cut_body_keeps_all_that_came(size: int) -> None:
+    data = os.urandom(300_000)
+    unpacker = Unpacker(max_bytes=10**9)
+
+    whole = b"".join(unpack(unpacker, gzip.compress(data)[:-1000], size=size))
+
+    assert data.startswith(whole)
+    assert len(whole) > 250_000
+    assert unpacker.problem == "The compressed data ends too early."
+
+
+def test_padding_behind_the_last_member_is_not_damage() -> None:
+    unpacker = Unpacker(max_bytes=10**9)
+
+    pieces = unpack(unpacker, gzip.compress(b"hello") + b"\0" * 512)
+
+    assert (b"".join(pieces), unpacker.problem) == (b"hello", None)
+
+
+@given(st.binary(max_size=400), st.sampled_from([47, 31, 15, -15]), st.integers(1, 50))
+@settings(max_examples=2_000, deadline=None)
+def test_no_bytes_break_it(data: bytes, wbits: int, size: int) -> None:
+    for packed in (data, gzip.compress(b"start") + data, gzip.compress(data)[: len(data)]):
+        unpacker = Unpacker(max_bytes=1000, wbits=wbits)
+        assert sum(map(len, unpack(unpacker, packed, size=size))) <= 1000 + PIECE_BYTES
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=4), st.integers(1, 200))
+@settings(max_examples=500, deadline=None)
+def test_members_are_joined_wherever_they_are_cut(members: list[bytes], size: int) -> None:
+    unpacker = Unpacker(max_bytes=10**9)
+
+    pieces = unpack(unpacker, b"".join(map(gzip.compress, members)), size=size)
+
+    assert (b"".join(pieces), unpacker.problem) == (b"".join(members), None)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from scrapersky.scraper import Response
 from scrapersky.scraper.home_page import looks_like_sitemap, sitemap_links
@@ -52,3 +55,64 @@ def test_the_base_of_the_page_counts() -> None:
 )
 def test_a_sitemap_is_known_by_its_path(path: str, expected: bool) -> None:
     assert looks_like_sitemap(path) is expected
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("</a.xml>; rel=sitemap", "/a.xml"),
+        ("</a.xml>;rel='sitemap'", "/a.xml"),
+        ('<a.xml>; type="application/xml"; REL="Alternate Sitemap"', "/start/a.xml"),
+        ("<https://example.com/a.xml> ; rel = sitemap , </b.css>; rel=preload", "/a.xml"),
+        ("</a.xml>; rel=sitemap, </b.xml>; rel=sitemap", "/a.xml /b.xml"),
+        ("</a,b;c.xml>; rel=sitemap", "/a,b;c.xml"),
+        ("</a.xml>; rel=not-sitemap", ""),
+        ('</a.xml>; title="rel=sitemap"', ""),
+        ("</a.xml>", ""),
+        ("<javascript:x>; rel=sitemap", ""),
+        ("<>; rel", ""),
+        ("sitemap", ""),
+    ],
+)
+def test_a_link_header_names_what_it_calls_a_sitemap(header: str, expected: str) -> None:
+    found = sitemap_links(page("", Link=header))
+
+    assert found == tuple(f"https://example.com{path}" for path in expected.split())
+
+
+def test_every_line_of_a_link_header_counts() -> None:
+    headers = CIMultiDict([("link", "</a.css>; rel=x"), ("LINK", "</a.xml>; rel=sitemap")])
+    url = "https://example.com/"
+
+    assert sitemap_links(Response(url, url, 200, headers, b"")) == (f"{url}a.xml",)
+
+
+HTML = st.lists(
+    st.sampled_from(
+        [
+            "<link ",
+            "rel=",
+            "sitemap",
+            "href=",
+            '"',
+            "'",
+            "<a ",
+            "<base ",
+            ">",
+            "</",
+            "http://",
+            "/x",
+            " ",
+        ]
+    )
+).map("".join)
+
+
+@given(st.one_of(st.binary(max_size=200), HTML.map(str.encode)), st.text(max_size=40))
+@settings(max_examples=1_500, deadline=None)
+def test_no_page_and_no_header_breaks_it(body: bytes, header: str) -> None:
+    url = "https://example.com/"
+
+    found = sitemap_links(Response(url, url, 200, {"Link": header}, body))
+
+    assert all(each.startswith(("http://", "https://")) for each in found)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from itertools import pairwise
-from time import monotonic
 
 import pytest
 
 from scrapersky.scraper import HostClosed, HostOutcome, LocalGate
 from scrapersky.scraper.politeness import parse_retry_after
+from tests.scraper.virtual_time import in_virtual_time, now
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -36,25 +35,50 @@ def test_retry_after_is_seconds_or_a_date(text: str | None, seconds: float | Non
 
 async def enter(gate: LocalGate, host: str, *, exempt: bool = False) -> float:
     async with gate.slot(host, exempt=exempt):
-        return monotonic()
+        return now()
 
 
-async def test_requests_to_one_host_keep_their_distance() -> None:
+async def all_at_once(gate: LocalGate, *hosts: str, exempt: bool = False) -> list[float]:
+    return await asyncio.gather(*(enter(gate, host, exempt=exempt) for host in hosts))
+
+
+def test_requests_to_one_host_keep_their_distance() -> None:
     gate = LocalGate(delay_seconds=0.05)
 
-    times = sorted(await asyncio.gather(*(enter(gate, "a.example") for _ in range(4))))
-
-    assert all(later - earlier >= 0.045 for earlier, later in pairwise(times))
+    assert in_virtual_time(all_at_once(gate, *["a.example"] * 4)) == [0, 0.05, 0.1, 0.15]
 
 
-async def test_exempt_hosts_and_other_hosts_do_not_wait() -> None:
+def test_other_hosts_do_not_wait() -> None:
     gate = LocalGate(delay_seconds=30)
-    await enter(gate, "a.example")
 
-    async with asyncio.timeout(1):
-        await enter(gate, "b.example")
-        await enter(gate, "c.example", exempt=True)
-        await enter(gate, "c.example", exempt=True)
+    assert in_virtual_time(all_at_once(gate, "a.example", "b.example", "a.example:81")) == [0, 0, 0]
+
+
+def test_exempt_hosts_do_not_wait() -> None:
+    gate = LocalGate(delay_seconds=30)
+
+    assert in_virtual_time(all_at_once(gate, *["a.example"] * 3, exempt=True)) == [0, 0, 0]
+
+
+def test_time_that_a_request_takes_counts_towards_the_distance() -> None:
+    async def story() -> list[float]:
+        gate, times = LocalGate(delay_seconds=1), []
+        for takes in (0.25, 3, 0):
+            async with gate.slot("a.example", exempt=False):
+                times.append(now())
+                await asyncio.sleep(takes)
+        return times
+
+    assert in_virtual_time(story()) == [0, 1, 4]
+
+
+def test_a_short_rest_that_a_host_asks_for_is_waited_for() -> None:
+    async def story() -> float:
+        gate = LocalGate(delay_seconds=0)
+        await gate.report("a.example", HostOutcome(status=503, retry_after_seconds=40))
+        return await enter(gate, "a.example")
+
+    assert in_virtual_time(story()) == 40
 
 
 async def test_no_more_at_once_than_there_are_places() -> None:
@@ -84,9 +108,13 @@ async def test_a_host_that_asks_for_a_long_rest_closes() -> None:
     assert 590 < closed.value.seconds_left <= 600
 
 
-async def test_a_crawl_delay_only_makes_slower() -> None:
-    gate = LocalGate(delay_seconds=0.1)
-    await gate.set_crawl_delay("a.example", 0.01)
-    times = [await enter(gate, "a.example"), await enter(gate, "a.example")]
+@pytest.mark.parametrize(
+    ("asked", "distance"), [(0.01, 0.1), (0.1, 0.1), (2.5, 2.5), (30, 30), (1e20, 30)]
+)
+def test_a_crawl_delay_only_makes_slower_and_never_stops_us(asked: float, distance: float) -> None:
+    async def story() -> list[float]:
+        gate = LocalGate(delay_seconds=0.1)
+        await gate.set_crawl_delay("a.example", asked)
+        return await all_at_once(gate, "a.example", "a.example", "b.example")
 
-    assert times[1] - times[0] >= 0.09
+    assert in_virtual_time(story()) == [0, distance, 0]

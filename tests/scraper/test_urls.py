@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapersky.errors import InvalidInput
+from scrapersky.scraper import AddressRules, Blocked
+from scrapersky.scraper.guard import check_url
 from scrapersky.scraper.urls import Site, clean_url, is_same_site, normalise_site, url_digest
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
@@ -106,7 +109,7 @@ def test_what_is_no_public_site_is_refused_with_the_reason(text: str, word: str)
 @given(
     st.text(alphabet=st.one_of(st.characters(), st.sampled_from("a.:/@[]%0x1-_#?\\")), max_size=30)
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=2_000, deadline=None)
 def test_any_text_is_a_site_in_its_normal_form_or_refused(text: str) -> None:
     try:
         found = normalise_site(text)
@@ -178,3 +181,37 @@ def test_subdomains_and_www_belong_to_the_site_and_lookalikes_do_not() -> None:
 def test_digest_of_a_url_has_sixteen_bytes_and_takes_any_text() -> None:
     assert len(url_digest("https://example.com/\ud800")) == 16
     assert url_digest("https://a.example/") != url_digest("https://b.example/")
+
+
+SOUP = st.text(
+    alphabet=st.one_of(st.characters(), st.sampled_from("htps:/\\@[]%.0127fx#?&= \t\n")),
+    max_size=40,
+)
+
+
+@given(SOUP, SOUP)
+@settings(max_examples=3_000, deadline=None)
+def test_any_text_against_any_base_is_a_clean_url_or_none(text: str, base: str) -> None:
+    for against in (None, "https://example.com/dir/", base):
+        url = clean_url(text, against)
+        if url is not None:
+            assert url.startswith(("http://", "https://"))
+            assert clean_url(url) == url
+
+
+@given(SOUP, SOUP)
+@settings(max_examples=2_000, deadline=None)
+def test_any_two_texts_can_be_compared(site: str, url: str) -> None:
+    assert is_same_site(site, url) in (True, False)
+    assert is_same_site(f"https://{site}/", f"http://www.{site}/") in (True, False)
+    assert len(url_digest(url)) == 16
+
+
+@given(SOUP)
+@settings(max_examples=2_000, deadline=None)
+def test_what_comes_out_of_cleaning_has_a_host_that_the_guard_can_judge(text: str) -> None:
+    url = clean_url(text, "https://example.com/")
+    if url is None:
+        return
+    with suppress(Blocked):
+        check_url(url, AddressRules())

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from scrapersky.scraper.addresses import AddressRules, parse_ip
-from scrapersky.scraper.failures import Blocked, DoesNotResolve, FetchFailed, HostClosed
+from scrapersky.scraper.failures import (
+    Blocked,
+    DoesNotResolve,
+    FetchFailed,
+    HostClosed,
+    TooManyRedirects,
+)
 from scrapersky.scraper.known import KnownRobots
 from scrapersky.scraper.responses import Fetches, Response
 from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
@@ -24,6 +30,27 @@ class Base:
     """The bases before it with what went wrong there."""
     permanent: bool = False
     retry_after: float | None = None
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """One sentence for each thing that went wrong, however often it did."""
+        ways: dict[str, list[str]] = {}
+        for url, reason in self.tried:
+            ways.setdefault(reason.replace(f"www.{_host(url)}", _host(url)), []).append(url)
+        return tuple(_sentence(reason, urls) for reason, urls in ways.items())
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].removeprefix("www.").partition(":")[0]
+
+
+def _sentence(reason: str, urls: list[str]) -> str:
+    schemes = {url.partition("://")[0] for url in urls}
+    has_www = {"://www." in url for url in urls}
+    ways = ["by https and by http"] if len(schemes) > 1 else []
+    ways += ["with and without www"] if len(has_www) > 1 else []
+    where = f"{urls[0]}: {reason}" if _host(urls[0]) not in reason else reason
+    return f"{where.rstrip('.')} (tried {', '.join(ways)})." if ways else where
 
 
 async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None) -> Base:
@@ -49,12 +76,16 @@ async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None
 
 async def _robots(url: str, fetch: Fetches, known: KnownRobots | None) -> Response:
     """What robots.txt says; if it has not changed, what it said before."""
-    answer = await fetch.get(
-        url,
-        max_bytes=MAX_ROBOTS_BYTES,
-        etag=known.etag if known else None,
-        last_modified=known.last_modified if known else None,
-    )
+    try:
+        answer = await fetch.get(
+            url,
+            max_bytes=MAX_ROBOTS_BYTES,
+            etag=known.etag if known else None,
+            last_modified=known.last_modified if known else None,
+        )
+    except TooManyRedirects:
+        # The site does answer, and what cannot be had after so many hops is not there.
+        return Response(url, url, 404, {}, b"")
     if answer.status == 304 and known is not None:
         validators = {"ETag": known.etag, "Last-Modified": known.last_modified}
         headers = {name: value for name, value in validators.items() if value is not None}

@@ -16,6 +16,8 @@ from scrapersky.scraper.politeness import ErrorKind
 _PLAIN = ("", "identity", "none", "utf-8")
 _GZIP = ("gzip", "x-gzip")
 _RAW_DEFLATE = -15
+_LISTENED_SECONDS = 0.5
+"""After so much silence we look whether somebody is still there."""
 
 
 class Body:
@@ -87,15 +89,28 @@ class Body:
         self._ended = True
 
     async def _read(self) -> bytes:
-        try:
-            return await self._deadline.run(self.answer.content.readany())
-        except TimeoutError:
-            self.error = ErrorKind.TIMED_OUT
-            self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
-        except (aiohttp.ClientError, OSError, ValueError):
+        while True:
+            try:
+                some = self.answer.content.readany()
+                return await self._deadline.run(some, at_most=_LISTENED_SECONDS)
+            except TimeoutError:
+                if self._deadline.is_over:
+                    self.error = ErrorKind.TIMED_OUT
+                    self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
+                    return b""
+                if self._is_alive():
+                    continue
+            except (aiohttp.ClientError, OSError, ValueError, RuntimeError):
+                pass
             self.error = ErrorKind.CONNECTION
             self.truncated = "The connection broke before the end."
-        return b""
+            return b""
+
+    def _is_alive(self) -> bool:
+        """aiohttp closes a connection whose chunks make no sense, and tells nobody who waits."""
+        connection = self.answer.connection
+        transport = connection.transport if connection else None
+        return transport is not None and not transport.is_closing()
 
     def _decoder_for(self, start: bytes) -> Unpacker | None:
         """By the header, where the bytes bear it out: some servers say gzip and send text."""

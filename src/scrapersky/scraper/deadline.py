@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from math import inf
 from typing import TypeVar
 
 T = TypeVar("T")
+_CLOCK_TICK = 0.001
 
 
 class Deadline:
@@ -19,11 +21,15 @@ class Deadline:
         self.seconds = seconds
         self._left = seconds
 
-    async def run(self, awaitable: Awaitable[T]) -> T:
+    @property
+    def is_over(self) -> bool:
+        return self._left < _CLOCK_TICK
+
+    async def run(self, awaitable: Awaitable[T], *, at_most: float = inf) -> T:
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
-            async with asyncio.timeout(self._left):
+            async with asyncio.timeout(min(self._left, at_most)):
                 return await awaitable
         finally:
             self._left -= clock() - started

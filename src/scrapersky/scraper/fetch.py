@@ -25,6 +25,7 @@ from scrapersky.scraper.failures import (
     HostClosed,
     TooManyRedirects,
 )
+from scrapersky.scraper.fetch_ends import TellEnd, telling_end
 from scrapersky.scraper.guard import Lookup, check_url, guarded_connector
 from scrapersky.scraper.limits import FetchLimits
 from scrapersky.scraper.politeness import Gate, HostOutcome, LocalGate, parse_retry_after
@@ -51,6 +52,7 @@ class Fetcher:
         gate: Gate | None = None,
         ca_file: Path | None = None,
         lookup: Lookup | None = None,
+        tell_end: TellEnd = lambda _: None,
     ) -> None:
         self.rules = rules or AddressRules()
         self.limits = limits or FetchLimits()
@@ -58,10 +60,13 @@ class Fetcher:
         self._gate = gate or LocalGate()
         self._ca_file = ca_file
         self._lookup = lookup
+        self._tell_end = tell_end
         self._session: aiohttp.ClientSession | None = None
 
     @classmethod
-    def from_settings(cls, settings: Settings, gate: Gate | None = None) -> Fetcher:
+    def from_settings(
+        cls, settings: Settings, gate: Gate | None = None, tell_end: TellEnd = lambda _: None
+    ) -> Fetcher:
         return cls(
             user_agent=settings.fetch_user_agent,
             rules=AddressRules.from_settings(settings),
@@ -72,6 +77,7 @@ class Fetcher:
                 delay_seconds=settings.host_delay_ms / 1000,
             ),
             ca_file=settings.fetch_ca_file,
+            tell_end=tell_end,
         )
 
     async def __aenter__(self) -> Self:
@@ -154,7 +160,9 @@ class Fetcher:
         deadline = Deadline(self.limits.timeout_seconds)
         sent = {**(headers or {}), **_conditions(etag, last_modified)}
         async with AsyncExitStack() as stack:
+            answered = stack.enter_context(telling_end(self._tell_end))
             body, redirects = await self._follow(url, sent, deadline, stack)
+            answered(body)
             body.max_bytes = max_bytes or self.limits.max_bytes
             yield StreamedResponse(
                 url, body=body, elapsed_ms=_ms_since(started), redirects=redirects

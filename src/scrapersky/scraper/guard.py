@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -25,6 +26,7 @@ from scrapersky.scraper.failures import Blocked, DoesNotResolve, ResolverFailed
 Lookup = Callable[[str], Awaitable[list[str]]]
 """Name → addresses; raises `socket.gaierror`."""
 
+_NO_NAME = re.compile(r"[\x00-\x20\x7f%\\<>\"^`{|}]")
 _NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
 
 
@@ -32,7 +34,7 @@ def check_url(url: str, rules: AddressRules) -> None:
     """Refuse, before anything is asked of anyone, what can be seen from the URL alone."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+        host, port = parts.hostname, parts.port
         address = parse_ip(host) if host else None
     except ValueError:
         raise Blocked(f"{url[:200]!r} is not a URL.", url=url) from None
@@ -40,8 +42,12 @@ def check_url(url: str, rules: AddressRules) -> None:
         raise Blocked(f"Only http and https are fetched, not {parts.scheme[:20]!r}.", url=url)
     if not host or parts.username is not None or parts.password is not None:
         raise Blocked("A URL with a user name, or without a host, is not fetched.", url=url)
+    port = DEFAULT_PORTS[parts.scheme] if port is None else port
     if address is not None:
         rules.check(address, port)
+    elif _NO_NAME.search(host):
+        # Others would undo the escapes of such a name, and arrive who knows where.
+        raise Blocked(f"{host[:80]!r} is not the name of a host.", url=url)
     elif not rules.is_exempt(host) and port not in rules.allowed_ports:
         raise Blocked(f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are.")
 

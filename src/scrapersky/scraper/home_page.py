@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from multidict import MultiMapping
 from selectolax.lexbor import LexborHTMLParser
 
 from scrapersky.scraper.responses import Response
@@ -18,7 +19,7 @@ _LOOKS_LIKE_SITEMAP = re.compile(
     r"[^?#]*sitemap[^/?#]*\.(?:xml|txt|php)(?:\.gz)?(?:[?#].*)?\Z", re.IGNORECASE | re.DOTALL
 )
 _HEADER_LINK = re.compile(r"<([^<>]*)>([^<]*)")
-_REL_SITEMAP = re.compile(r"rel\s*=\s*[\"']?[^\"',;]*\bsitemap\b", re.IGNORECASE)
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"',;]+))", re.IGNORECASE)
 
 
 def looks_like_sitemap(url: str) -> bool:
@@ -37,9 +38,18 @@ def sitemap_links(page: Response) -> tuple[str, ...]:
 
 
 def _from_header(page: Response) -> Iterator[str]:
-    for target, parameters in _HEADER_LINK.findall(page.headers.get("Link", "")):
-        if _REL_SITEMAP.search(parameters) and (url := clean_url(target, page.final_url)):
+    for target, parameters in _HEADER_LINK.findall(", ".join(_link_headers(page.headers))):
+        rel = _REL.search(parameters)
+        words = "".join(filter(None, rel.groups())).lower().split() if rel else []
+        if "sitemap" in words and (url := clean_url(target, page.final_url)):
             yield url
+
+
+def _link_headers(headers: Mapping[str, str]) -> list[str]:
+    """A server may send several."""
+    if isinstance(headers, MultiMapping):
+        return list(headers.getall("Link", []))
+    return [headers["Link"]] if "Link" in headers else []
 
 
 def _base_of(tree: LexborHTMLParser, url: str) -> str:

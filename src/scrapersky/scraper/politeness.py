@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -96,17 +95,18 @@ class LocalGate:
     @staticmethod
     async def _wait_for_turn(host: str, state: _Host) -> None:
         async with state.turn:
-            wait = max(0.0, state.next_turn - time.monotonic())
+            clock = asyncio.get_running_loop().time
+            wait = max(0.0, state.next_turn - clock())
             if wait > LONGEST_WAIT_SECONDS:
                 until = datetime.now(UTC) + timedelta(seconds=wait)
                 raise HostClosed(f"{host} asked us to stay away for {wait:.0f} s.", until=until)
             await asyncio.sleep(wait)
-            state.next_turn = time.monotonic() + state.delay_seconds
+            state.next_turn = clock() + state.delay_seconds
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         if outcome.retry_after_seconds is not None and outcome.is_pushback:
             state = self._hosts[host]
-            turn = time.monotonic() + outcome.retry_after_seconds
+            turn = asyncio.get_running_loop().time() + outcome.retry_after_seconds
             state.next_turn = max(state.next_turn, turn)
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:

@@ -11,6 +11,13 @@ from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.body import Body
 from scrapersky.scraper.politeness import parse_retry_after
 
+_INCONCLUSIVE = frozenset({401, 403, 408, 425, 429})
+
+
+def is_inconclusive(status: int) -> bool:
+    """An answer that does not say whether there is something: a closed door, or trouble."""
+    return status in _INCONCLUSIVE or status >= 500
+
 
 @dataclass(frozen=True)
 class Redirect:

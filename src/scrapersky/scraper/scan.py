@@ -17,6 +17,7 @@ from scrapersky.scraper.events import (
     SitemapStatus,
 )
 from scrapersky.scraper.known import Known
+from scrapersky.scraper.twins import Twins
 from scrapersky.scraper.urls import Site, is_same_site
 
 MAX_TOLD = 200
@@ -64,6 +65,7 @@ class Scan:
         """On the event loop's clock."""
         self.base_url: str | None = None
         self.queue: deque[Target] = deque()
+        self.twins = Twins()
         self.urls = 0
         self.usable = 0
         self.warnings: list[str] = []
@@ -71,7 +73,6 @@ class Scan:
         self._files = 0
         self._sitemaps = 0
         self._seen: set[str] = set()
-        self._digests: dict[str, str] = {}
         self._own_hosts: dict[str, bool] = {}
         self._own_sites = [site.key]
         self._refused: list[Refused] = []
@@ -110,13 +111,6 @@ class Scan:
         is_new = key not in self._seen
         self._seen.add(key)
         return is_new
-
-    def twin_of(self, digest: str | None, url: str) -> str | None:
-        """The sitemap that had the very same bytes, if there was one."""
-        if digest is None:
-            return None
-        twin = self._digests.setdefault(digest, url)
-        return twin if twin != url else None
 
     # Whose pages count
 
@@ -168,6 +162,11 @@ class Scan:
     def note_failure(self, *, conclusive: bool) -> None:
         """An announced sitemap could not be read; it may well be there."""
         self._is_blind = self._is_blind or not conclusive
+
+    def note_blindness(self, sentence: str) -> None:
+        """We could not look where a sitemap may be named, so we cannot say that there is none."""
+        self._is_blind = True
+        self._errors.append(sentence)
 
     def note_probe(self, url: str, reason: str, *, conclusive: bool) -> None:
         """A guess failed; conclusive when we know that there is no sitemap."""

@@ -20,8 +20,8 @@ from scrapersky.scraper.failures import FetchFailed
 from scrapersky.scraper.home_page import MAX_PAGE_BYTES, looks_like_sitemap, sitemap_links
 from scrapersky.scraper.known import Known
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
-from scrapersky.scraper.responses import Fetches
-from scrapersky.scraper.robots import Robots, parse_robots
+from scrapersky.scraper.responses import Fetches, is_inconclusive
+from scrapersky.scraper.robots import Robots, robots_of
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.urls import Site, is_same_site, normalise_site
 from scrapersky.scraper.visits import make_visits
@@ -45,13 +45,15 @@ class SitemapAnalyzer:
         max_urls: int = 1_000_000,
         exhaustive: bool = False,
         seeds: Sequence[str] = (),
+        only_seeds: bool = False,
         known: Known | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
 
-        `seeds` are sitemaps that the person already knows; `exhaustive` guesses all the usual
-        places even where the site names its sitemaps; `known` is what an earlier scan left: what
-        has not changed since is told in one event. Close it with `aclosing` to stop early.
+        `seeds` are sitemaps that the person already knows, with `only_seeds` no others are looked
+        for; `exhaustive` guesses all the usual places even where the site names its sitemaps;
+        `known` is what an earlier scan left: what has not changed since is told in one event.
+        Close it with `aclosing` to stop early.
         """
         scan = self._scan_of(site, max_urls, known)
         base = await self._find_base(scan)
@@ -61,7 +63,12 @@ class SitemapAnalyzer:
         scan.base_url = base.url
         yield BaseFound(base.url, base.tried, _validated(base))
         robots = await self._robots(base, scan)
-        async for targets in self._places(scan, robots, seeds=seeds, exhaustive=exhaustive):
+        places = (
+            _given(seeds)
+            if only_seeds
+            else self._places(scan, robots, seeds=seeds, exhaustive=exhaustive)
+        )
+        async for targets in places:
             scan.add(targets)
             visits = make_visits(scan, self._fetch, at_once=self._limits.children_at_once)
             async with aclosing(visits):
@@ -97,9 +104,12 @@ class SitemapAnalyzer:
         if not is_same_site(scan.site.key, answer.final_url):
             scan.also_owns(base.url)
             scan.warnings.append(f"{scan.site.key} redirects to another site, {base.url}.")
-        if answer.status != 200:
-            return Robots()
-        robots = parse_robots(answer.body, url=answer.final_url)
+        robots = robots_of(answer)
+        if not robots.is_known:
+            scan.note_blindness(
+                f"{answer.final_url} answered {answer.status}, so we do not know what it names "
+                "and read no page."
+            )
         delay = robots.crawl_delay(self._user_agent)
         if delay:
             await self._fetch.set_crawl_delay(base.url, min(delay, MAX_CRAWL_DELAY_SECONDS))
@@ -114,7 +124,9 @@ class SitemapAnalyzer:
             *(Target(url, Method.ROBOTS_TXT) for url in robots.sitemaps),
         ]
         if exhaustive or not (scan.usable and scan.known.sitemaps):
-            yield [Target(url, Method.HTML_LINK) for url in await self._links(scan, robots)]
+            for page in _start_pages(scan):
+                links = await self._links(page, scan, robots)
+                yield [Target(url, Method.HTML_LINK) for url in links]
         else:
             # It named these when it was read; a scan that finds its way needs no more.
             yield [Target(url, Method.HTML_LINK) for url in scan.known.from_home_page]
@@ -125,20 +137,41 @@ class SitemapAnalyzer:
                 return
             yield [Target(url, Method.COMMON_PATH) for url in batch]
 
-    async def _links(self, scan: Scan, robots: Robots) -> tuple[str, ...]:
-        """The sitemaps that the page which the person starts from names."""
-        path = "/" if looks_like_sitemap(scan.site.path) else scan.site.path
-        url = f"{scan.base_url}{path}"
+    async def _links(self, url: str, scan: Scan, robots: Robots) -> tuple[str, ...]:
+        """The sitemaps that a page names."""
         if not robots.can_fetch(url, self._user_agent):
-            scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
+            if robots.is_known:
+                scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
             return ()
         try:
             async with asyncio.timeout_at(scan.ends_at):
                 page = await self._fetch.get(url, max_bytes=MAX_PAGE_BYTES)
         except (FetchFailed, TimeoutError) as error:
-            scan.warnings.append(f"{url} could not be read for links: {error or 'out of time'}")
+            _note_unread(url, str(error) or "The time is over.", scan, error)
             return ()
+        if is_inconclusive(page.status):
+            scan.note_wait(page.retry_after_seconds)
+            _note_unread(url, f"It answered {page.status}.", scan)
         return sitemap_links(page) if page.status == 200 else ()
+
+
+async def _given(seeds: Sequence[str]) -> AsyncIterator[list[Target]]:
+    yield [Target(url, Method.MANUAL) for url in seeds]
+
+
+def _note_unread(url: str, reason: str, scan: Scan, error: Exception | None = None) -> None:
+    sentence = f"{url} could not be read for links: {reason}"
+    if isinstance(error, FetchFailed) and error.permanent:
+        scan.warnings.append(sentence)
+    else:
+        scan.note_blindness(sentence)
+
+
+def _start_pages(scan: Scan) -> Iterator[str]:
+    """The page that the person gave, if it is one, and the home page."""
+    if scan.site.path != "/" and not looks_like_sitemap(scan.site.path):
+        yield f"{scan.base_url}{scan.site.path}"
+    yield f"{scan.base_url}/"
 
 
 def _start_if_sitemap(scan: Scan) -> Iterator[str]:
@@ -169,7 +202,7 @@ def _unreachable(base: Base) -> Analysis:
     return Analysis(
         outcome=Outcome.UNREACHABLE,
         base_url=None,
-        errors=tuple(f"{url}: {reason}" for url, reason in base.tried),
+        errors=base.errors,
         permanent=base.permanent,
         retry_after=base.retry_after,
     )

@@ -16,16 +16,22 @@ async def compared(
     answer: StreamedResponse, known_digest: str
 ) -> tuple[AsyncIterator[bytes], bool]:
     """The body, to be read from here on, and whether it is the one with the known digest."""
-    spool = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115 (closed by its reader)
-    async for chunk in answer.chunks():
-        spool.write(chunk)
+    spool = await filled(answer.chunks())
     if answer.digest == known_digest:
         spool.close()
         return _nothing(), True
-    return _pieces(spool), False
+    return pieces_of(spool), False
 
 
-async def _pieces(spool: SpooledTemporaryFile[bytes]) -> AsyncIterator[bytes]:
+async def filled(chunks: AsyncIterator[bytes]) -> SpooledTemporaryFile[bytes]:
+    """A file of all the chunks, to be closed by whoever reads it."""
+    spool = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
+    async for chunk in chunks:
+        spool.write(chunk)
+    return spool
+
+
+async def pieces_of(spool: SpooledTemporaryFile[bytes]) -> AsyncIterator[bytes]:
     with spool:
         spool.seek(0)
         while piece := spool.read(PIECE_BYTES):

@@ -19,6 +19,17 @@ from scrapersky.scraper.failures import (
 from scrapersky.scraper.politeness import ErrorKind
 
 _NO_TLS_AT_ALL = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+_CERTIFICATE_PROBLEMS = {
+    9: "its certificate is not valid yet",
+    10: "its certificate has expired",
+    18: "its certificate is signed by itself",
+    19: "its certificate is signed by nobody we trust",
+    20: "its certificate is signed by nobody we trust",
+    21: "its certificate is signed by nobody we trust",
+    62: "its certificate is for another name",
+    64: "its certificate is for another address",
+}
+"""By OpenSSL's numbers, which do not change from one version to the next as its words do."""
 
 
 def error_kind(error: FetchFailed) -> ErrorKind:
@@ -49,6 +60,9 @@ def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed:
 
 def _tls_reason(error: Exception) -> str:
     inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    known = _CERTIFICATE_PROBLEMS.get(getattr(inner, "verify_code", 0))
+    if known is not None:
+        return known
     text = str(getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or inner)
     if text in _NO_TLS_AT_ALL:
         return "it does not speak TLS there"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from operator import attrgetter
 
 from scrapersky.scraper.events import (
@@ -21,7 +22,7 @@ from scrapersky.scraper.events import (
 )
 from scrapersky.scraper.failures import FetchFailed, HostClosed
 from scrapersky.scraper.known import KnownSitemap
-from scrapersky.scraper.responses import Fetches, StreamedResponse
+from scrapersky.scraper.responses import Fetches, StreamedResponse, is_inconclusive
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.sitemap_parser import Entry, Kind, SitemapStream
 from scrapersky.scraper.sitemap_parser.rows import Rows
@@ -34,8 +35,6 @@ _TYPES = {
     Kind.TEXT: SitemapType.TEXT,
 }
 _NOTED = frozenset({"lastmod", "changefreq", "priority", "images", "videos", "news"})
-_INCONCLUSIVE = frozenset({401, 403, 408, 425, 429})
-"""Answers that do not say whether there is something; so does every one from 500."""
 
 
 class Visit:
@@ -78,6 +77,10 @@ class Visit:
                 self._answer = answer
                 if self._scan.is_new(self._target.url, answer.final_url):
                     await self._read(answer)
+                else:
+                    await self._pass_over(
+                        f"It redirects to {answer.final_url}, which has its turn."
+                    )
         except FetchFailed as error:
             if isinstance(error, HostClosed):
                 self._scan.note_wait(error.seconds_left)
@@ -95,7 +98,7 @@ class Visit:
             return
         if not 200 <= answer.status < 300:
             self._scan.note_wait(answer.retry_after_seconds)
-            conclusive = answer.status < 500 and answer.status not in _INCONCLUSIVE
+            conclusive = not is_inconclusive(answer.status)
             await self._fail(f"It answered {answer.status}.", conclusive=conclusive)
             return
         stream = self._stream = SitemapStream(
@@ -109,12 +112,14 @@ class Visit:
             if is_same:
                 await self._leave(known, Unchanged.SAME_CONTENT)
                 return
-        async for chunk in pieces:
-            for entries in stream.parts(chunk):
-                await self._take(entries)
-                await asyncio.sleep(0)
-            if stream.is_over or self._stopped:
-                break
+        apart = self._scan.twins.told_apart(answer, pieces, self._target.url)
+        async with aclosing(apart):
+            async for chunk in apart:
+                for entries in stream.parts(chunk):
+                    await self._take(entries)
+                    await asyncio.sleep(0)
+                if stream.is_over or self._stopped:
+                    break
         if not self._stopped:
             for entries in stream.last_parts():
                 await self._take(entries)
@@ -164,10 +169,9 @@ class Visit:
         if stream.error is not None:
             await self._refuse(answer.truncated or stream.error, truncated=bool(answer.truncated))
             return
-        twin = self._scan.twin_of(answer.digest, self._target.url)
+        twin = self._scan.twins.twin_of(answer.digest, self._target.url)
         if twin and not self._is_told:
-            reason = f"It has the same content as {twin}."
-            await self._tell(Refused(self._target.url, self._target.method, reason))
+            await self._pass_over(f"It has the same content as {twin}.")
             return
         if self._waiting_count and not self._stopped:
             await self._hand_over(await self._next_chunk())
@@ -271,6 +275,10 @@ class Visit:
             await self._tell_done(reason, SitemapStatus.ERROR)
         else:
             await self._dismiss(reason, conclusive=conclusive)
+
+    async def _pass_over(self, reason: str) -> None:
+        """It is one that is read under another name."""
+        await self._tell(Refused(self._target.url, self._target.method, reason))
 
     async def _dismiss(self, reason: str, *, conclusive: bool) -> None:
         """A guess that led nowhere."""
