@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-rescans clean
+.PHONY: bench-storing help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-rescans chaos clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -41,7 +41,16 @@ run: install ## serve the API with its schedulers on http://127.0.0.1:8000
 demo: install ## scan a small town of sites on this machine, offline, and show what was found
 	$(BIN)/scrapersky demo
 
-test: check ## everything: lint, types, import rules, all tests
+# Debian's packages that single tests need. Root gets them; others are told by the tests they skip.
+$(VENV)/packages: $(VENV)/made
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; then \
+	  echo "apt-get install pgbouncer"; \
+	  DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
+	  apt-get install -y -qq pgbouncer >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq pgbouncer >/dev/null; }; \
+	fi
+	@touch $@
+
+test: check $(VENV)/packages ## everything: lint, types, import rules, all tests
 	$(BIN)/pytest -n $${TEST_WORKERS:-2} --dist loadscope
 
 check: dev ## lint, types and import rules only
@@ -68,8 +77,14 @@ bench-queue: $(VENV)/benchmarking ## jobs per second and latency beside pgqueuer
 bench-sitemaps: $(VENV)/benchmarking ## parsing and scanning beside lxml and scrapy, memory, loop holds, bombs
 	$(BIN)/python -m benchmarks.sitemaps
 
+bench-storing: dev ## a million URLs into PostgreSQL beside a bare COPY, and looking again
+	$(BIN)/python -m benchmarks.storing
+
 bench-rescans: dev ## ninety virtual days of rescans: freshness against looks spent
 	$(BIN)/python -m benchmarks.rescans
+
+chaos: dev ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
+	CHAOS_SECONDS=$$(( $${MINUTES:-20} * 60 )) $(BIN)/pytest tests/chaos -s -x
 
 clean: ## remove the virtual environment and caches (data folders stay)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Write the reference pages and `.env.example` from the program itself.
+"""Write the reference pages, `.env.example` and compose's settings from the program itself.
 
 python -m scripts.make_reference            # write what differs
 python -m scripts.make_reference --check    # write nothing; exit 1 if anything differs
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts.reference.api import api_page
 from scripts.reference.cli import all_commands, cli_page, exit_codes
+from scripts.reference.compose import compose_file
 from scripts.reference.settings import (
     all_variables,
     env_example,
@@ -20,6 +21,7 @@ from scripts.reference.settings import (
     stage_settings,
 )
 from scripts.reference.stages import stages_page
+from scripts.reference.workflows import workflows_page
 
 __all__ = [
     "all_commands",
@@ -42,7 +44,9 @@ def pages() -> dict[str, str]:
         "docs/reference/stages.md": stages_page(),
         "docs/reference/cli.md": cli_page(),
         "docs/reference/api.md": api_page(),
+        "docs/workflows.md": workflows_page(),
         ".env.example": env_example(),
+        "docker-compose.yml": compose_file(ROOT / "docker-compose.yml"),
     }
 
 

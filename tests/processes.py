@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +56,12 @@ class Program:
         return self.process.returncode
 
 
-def start(*arguments: str, environ: Mapping[str, str], log: Path) -> Program:
+def start(
+    *arguments: str, environ: Mapping[str, str], log: Path, prefix: Sequence[str] = ()
+) -> Program:
     said = log.open("w+b")
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapersky", *arguments],
+        [*prefix, sys.executable, "-m", "scrapersky", *arguments],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environ},
         stdin=subprocess.DEVNULL,
@@ -70,8 +72,10 @@ def start(*arguments: str, environ: Mapping[str, str], log: Path) -> Program:
 
 
 @asynccontextmanager
-async def running(*arguments: str, environ: Mapping[str, str], log: Path) -> AsyncIterator[Program]:
-    program = start(*arguments, environ=environ, log=log)
+async def running(
+    *arguments: str, environ: Mapping[str, str], log: Path, prefix: Sequence[str] = ()
+) -> AsyncIterator[Program]:
+    program = start(*arguments, environ=environ, log=log, prefix=prefix)
     try:
         yield program
     finally:
@@ -95,11 +99,11 @@ async def api(environ: Mapping[str, str], log: Path) -> AsyncIterator[httpx.Asyn
         running("serve", "--port", str(port), environ=environ, log=log) as program,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
     ):
-        await _answering(client, program)
+        await answering(client, program)
         yield client
 
 
-async def _answering(client: httpx.AsyncClient, program: Program) -> None:
+async def answering(client: httpx.AsyncClient, program: Program) -> None:
     async with asyncio.timeout(30):
         while True:
             assert program.process.poll() is None, program.said()

@@ -23,13 +23,13 @@ from scrapersky.scraper.events import (
     SitemapFound,
     SitemapStatus,
     SitemapType,
-    UrlsFound,
 )
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.sitemaps import discovery, importing, submission
 from scrapersky.sitemaps.discovery import Findings
 from scrapersky.sitemaps.pacing import Rhythm
+from scrapersky.sitemaps.url_rows import UrlRows, rows_of
 from tests.noop import NOOP, NoopRow
 
 SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
@@ -114,7 +114,7 @@ def _findings(_: Any) -> Findings:
                 sitemap_type=SitemapType.STANDARD,
                 discovery_method=Method.ROBOTS_TXT,
             ),
-            UrlsFound(sitemap_url=url, entries=entries),
+            UrlRows(url, rows_of(entries, None), is_known=False),
             SitemapDone(url=url, status=SitemapStatus.OK, url_count=3),
             Analysis(outcome=Outcome.FOUND, base_url="https://site.example", sitemaps=1, urls=3),
         ),

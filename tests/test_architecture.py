@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapersky.pipeline.chores import SWEEP
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.stages import CHORES, STAGES
 
@@ -170,7 +169,7 @@ def test_work_is_given_no_session(stage: AnyStage) -> None:
 def test_names_of_stages_and_chores_are_unique() -> None:
     """They are one scheduler's ids: the second of a pair would silently take the first's place."""
     names = [name for stage in STAGES for name in (stage.name, *stage.aliases)]
-    names += [chore.name for chore in (SWEEP, *CHORES)]
+    names += [chore.name for chore in CHORES]
 
     assert [name for name, count in Counter(names).items() if count > 1] == []
 

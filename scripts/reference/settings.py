@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from scripts.reference.markdown import code, one_line, page, table
 from scripts.reference.source import docstrings_of_fields, groups_of_fields
 
+from scrapersky.cli.setting_names import OURS_ALONE
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Pace, Settings
 from scrapersky.stages import STAGES
@@ -59,9 +60,13 @@ def stage_settings(stage: AnyStage) -> list[Setting]:
     return found
 
 
+def all_settings() -> list[Setting]:
+    ours = [each for group in settings_by_group().values() for each in group]
+    return [*ours, *(each for stage in STAGES for each in stage_settings(stage))]
+
+
 def all_variables() -> list[str]:
-    ours = [each.variable for group in settings_by_group().values() for each in group]
-    return [*ours, *(each.variable for stage in STAGES for each in stage_settings(stage))]
+    return [each.variable for each in all_settings()]
 
 
 def as_written(value: object) -> str:
@@ -97,19 +102,40 @@ def settings_page() -> str:
             "",
             "Settings are environment variables, or lines of a file `.env` in the folder the "
             "program is started in; the environment wins over the file, and an empty value counts "
-            "as none. A value that cannot be is refused at the start, with the variable's name. "
-            "[`.env.example`](../../.env.example) lists them all, ready to be copied.",
+            "as none. [`.env.example`](../../.env.example) lists them all, ready to be copied; "
+            "`scrapersky settings` shows what is in force and where each value comes from, "
+            "without the secrets.",
+            "",
+            "A start is refused, with one sentence that names the variable, when a value cannot "
+            "be, when two values cannot work together, and when a variable looks like one of ours "
+            "and is none. For names the rule is:",
+            "",
+            f"- A name that begins with {_families()}, or with a stage's prefix, or ends as a "
+            "stage's setting does (`…_SCHEDULER_BATCH_SIZE`), is ours alone: it is a setting, or "
+            "it is refused.",
+            "- Any other name is refused only when it is a slip away from one (`DATABSE_URL`), "
+            "or differs from a longer one in a single word (`HOST_DELAY_SECONDS`). Variables of "
+            "other programs, such as `HOST`, `HOSTNAME`, `LOG_DIR` or `DATABASE_URL_TEST`, and "
+            "what Kubernetes sets for its services, are left alone.",
+            "- In `.env`, which is written for this program, the first rule goes for every word "
+            "that one of our settings begins with (`HOST_`, `AUTH_`, `JWT_`, …).",
+            "- `SCRAPERSKY_FOREIGN_VARIABLES` names exceptions.",
             "",
         ],
         *(_settings_section(f"## {name}", all_) for name, all_ in settings_by_group().items()),
         [
             "## Stages",
             "",
-            "Each [stage](stages.md) has six settings under a prefix of its own.",
+            f"Each [stage](stages.md) has {len(fields(Pace))} settings under a prefix of its own.",
             "",
         ],
         *(_settings_section(f"### {each.name}", stage_settings(each)) for each in STAGES),
     )
+
+
+def _families() -> str:
+    ours = sorted(OURS_ALONE & {each.partition("_")[0] for each in all_variables()})
+    return ", ".join(code(f"{each}_") for each in ours)
 
 
 def _settings_section(title: str, settings: Sequence[Setting]) -> list[str]:

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from scrapersky.accounts.routes import router as accounts
+from scrapersky.accounts.audit_routes import router as audit
+from scrapersky.accounts.routes import router as api_keys
+from scrapersky.accounts.user_routes import router as users
 from scrapersky.domains.routes import router as domains
 from scrapersky.http.description import router as description
 from scrapersky.http.health import router as health
+from scrapersky.jobs.event_routes import router as job_events
 from scrapersky.jobs.routes import router as jobs
+from scrapersky.operations.alert_routes import router as alerts
+from scrapersky.operations.bulk_routes import router as bulk_acts
+from scrapersky.operations.flow_routes import router as flow
+from scrapersky.operations.metric_routes import router as metrics
 from scrapersky.operations.routes import router as operations
 from scrapersky.pages.routes import router as pages
+from scrapersky.sitemaps.batch_routes import router as batches
 from scrapersky.sitemaps.import_routes import router as sitemap_imports
 from scrapersky.sitemaps.routes import router as sitemaps
 
 v3 = APIRouter(prefix="/api/v3")
-for each in (sitemaps, sitemap_imports, pages, domains, jobs, operations, accounts):
+for each in (
+    sitemaps,
+    batches,
+    sitemap_imports,
+    pages,
+    domains,
+    jobs,
+    job_events,
+    operations,
+    bulk_acts,
+    flow,
+    alerts,
+    users,
+    api_keys,
+    audit,
+):
     v3.include_router(each)
 
-ROUTERS: tuple[APIRouter, ...] = (v3, health, description)
+ROUTERS: tuple[APIRouter, ...] = (v3, health, metrics, description)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from scrapersky.redaction import redact
+
 
 class ScraperSkyError(Exception):
     """Everything we raise on purpose; its text may be shown to people as it is."""
+
+    def __str__(self) -> str:
+        return redact(super().__str__())
 
 
 # What a stage may decide about a row. Anything else that is raised counts as a passing failure.

@@ -1,11 +1,14 @@
-"""Structured logs: one line per thing that happened, with its ids."""
+"""Structured logs: one line per thing that happened, with its ids and without secrets."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 import structlog
+
+from scrapersky.redaction import redact
 
 QUIET = ("apscheduler", "asyncio", "alembic", "aiohttp.access", "uvicorn.access")
 """Libraries that talk at info; the lines we need of them we write ourselves."""
@@ -21,7 +24,7 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
     render: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if style == "json"
-        # Plain tracebacks: the pretty ones print local variables, and with them secrets.
+        # Plain tracebacks: the pretty ones print local variables.
         else structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
@@ -38,8 +41,9 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *([structlog.processors.format_exc_info] if style == "json" else []),
+                structlog.processors.format_exc_info,
                 render,
+                _without_secrets,
             ],
         )
     )
@@ -48,6 +52,11 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
     root.setLevel(level.upper())
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _without_secrets(_logger: object, _method: str, line: Any) -> str:
+    """Last of all, on the line as it is written: nothing that was logged can go around it."""
+    return redact(str(line))
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -14,10 +14,12 @@ from scrapersky.db.opening import Say, open_database
 from scrapersky.http.context import AppContext
 from scrapersky.http.errors import install_error_handlers
 from scrapersky.http.middleware import install_middleware
+from scrapersky.http.tokens import tokens_from
+from scrapersky.pipeline.chores import doing_chores
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings, load_settings
-from scrapersky.stages import CHORES, STAGES
+from scrapersky.stages import CHORES, STAGES, WATCHING
 
 DESCRIPTION = """
 From a search, a list of domains or one site to every sitemap and every URL in it.
@@ -55,9 +57,10 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
 
 async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> AppContext:
     """Everything is closed in the reverse order, whatever happens on the way."""
+    tokens = tokens_from(settings)
     database = await stack.enter_async_context(open_database(settings, say=say))
     async with database.reading() as session:
-        await system_actor(session, settings)
+        system = await system_actor(session, settings)
     if settings.scheduler_enabled:
         scheduler = await stack.enter_async_context(
             running_scheduler(database, settings, STAGES, CHORES)
@@ -66,6 +69,13 @@ async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> A
     else:
         scheduler, wakeups = None, Wakeups(database)
         stack.push_async_callback(wakeups.close)
+        await stack.enter_async_context(doing_chores(database, settings, WATCHING))
     return AppContext(
-        settings=settings, database=database, wakeups=wakeups, stages=STAGES, scheduler=scheduler
+        settings=settings,
+        database=database,
+        wakeups=wakeups,
+        stages=STAGES,
+        scheduler=scheduler,
+        system=system,
+        tokens=tokens,
     )

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from scrapersky.errors import SettingsError
+from scrapersky.redaction import know, secrets_in
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+SHORTEST_SECRET_BYTES = 32
+"""As many as the digest that HS256 makes; it can be no safer than its key."""
+
+LARGEST = 1_000_000_000
+"""For numbers of seconds, hours and rows; beyond it times are none that a calendar has."""
+SECRET_WORDS = {"SECRET", "PASSWORD", "TOKEN", "KEY", "URL", "WEBHOOK", "CREDENTIALS"}
+"""A setting with one of these in its name is shown as set or not set, never with its value."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a stage runs: six settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
+    """How a stage runs: seven settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
 
     interval_minutes: float = 1
     """Time between two ticks; a wake-up does not wait for the next one."""
@@ -35,6 +44,8 @@ class Pace:
     """Work that takes longer is ended, and counts as failed."""
     max_attempts: int = 5
     """After so many the row is failed and a dead letter is written."""
+    high_water: int = 10_000
+    """When so many rows wait for it, the stages that feed it claim no more; they go on at 70 %."""
 
     @property
     def timeout(self) -> timedelta:
@@ -61,13 +72,19 @@ class Settings(BaseModel):
     database_url: str = Field(default="", repr=False)
     """Any PostgreSQL server from version 15; empty means the embedded one."""
     listen_database_url: str = Field(default="", repr=False)
-    """Where to LISTEN when DATABASE_URL leads through a pooler that cannot."""
+    """The server itself, when DATABASE_URL leads through a pooler in transaction mode: notices are
+    heard there, and nothing is kept on a connection that would outlive a transaction."""
     scrapersky_data_dir: Path = Field(default_factory=default_data_dir)
     """Where the embedded database lives."""
     scrapersky_pg_bin: Path | None = None
     """A PostgreSQL `bin` folder to use instead of the one that came with the program."""
     database_pool_size: Annotated[int, Field(ge=2, le=200)] = 10
     """Connections a process keeps at most."""
+
+    # Start
+    scrapersky_foreign_variables: str = ""
+    """Variables that look like settings of ours and belong to other programs, with commas between;
+    without it they stop the start."""
 
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -97,7 +114,38 @@ class Settings(BaseModel):
 
     # API
     auth_mode: Literal["open", "required"] = "open"
-    """`open` asks for nothing and works on loopback only; `required` wants an API key."""
+    """`open` asks for nothing and works on loopback only; `required` wants a key or a token."""
+    jwt_secret: str = Field(default="", repr=False)
+    """Bearer tokens signed by HS256 with this secret of at least 32 bytes are accepted."""
+    jwt_public_key: str = ""
+    """The same for tokens signed with the private half of this key, as PEM or the path of a PEM
+    file; RS256, ES256 or EdDSA, as the key says. Only one of the two can be set."""
+    jwt_audience: str = ""
+    """What a token must name as its audience; needed where tokens are accepted."""
+    jwt_issuer: str = ""
+    """What a token must name as its issuer; empty means any."""
+    jwt_leeway_seconds: Annotated[float, Field(ge=0, le=600)] = 30
+    """How far the clock of whoever issues tokens may be off."""
+
+    # Requests
+    max_request_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
+    """A request's body; a larger one is answered 413 and not read to its end."""
+    max_header_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024
+    """A request's first line and headers together; larger ones are answered 431."""
+    rate_limit_per_minute: Annotated[int, Field(ge=0, le=10_000_000)] = 6_000
+    """Requests one caller may make in the long run, of each process; 0 means as many as wanted."""
+    rate_limit_burst: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000
+    """Requests a caller who was quiet may make at once."""
+    idempotency_keep_hours: Annotated[float, Field(gt=0, le=8760)] = 24
+    """How long a repeated `Idempotency-Key` is answered as it was the first time."""
+    batch_max_domains: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """Domains one batch may name; MAX_REQUEST_BYTES must have room for them."""
+    events_poll_seconds: Annotated[float, Field(ge=0.05, le=60)] = 0.5
+    """How often a process looks for changes of the jobs that are watched, all with one query."""
+    events_heartbeat_seconds: Annotated[float, Field(gt=0, le=3600)] = 15
+    """How often a stream of events without news shows that it is alive."""
+    events_patience_seconds: Annotated[float, Field(gt=0, le=3600)] = 30
+    """A client that reads nothing of its stream for so long is disconnected."""
 
     # Fetching
     fetch_user_agent: str = "ScraperSky/0.1 (+https://github.com/scrapersky/scrapersky)"
@@ -137,10 +185,58 @@ class Settings(BaseModel):
     """A site that changes with every look is still looked at no more often than this."""
     sitemap_rescan_max_hours: Annotated[float, Field(gt=0)] = 720
     """A site that never changes is still looked at this often."""
+    sitemap_recheck_days: Annotated[float, Field(gt=0)] = 14
+    """A sitemap whose index says that it has not changed is still asked for itself this often, if
+    only for a 304: an index that gives old dates to new content would hide it for ever."""
 
     # Hand-offs
     auto_import_sitemaps: bool = True
     """Whether a sitemap that was read is imported into pages by itself; otherwise people ask."""
+
+    # Metrics, alerts, retention
+    alert_webhook_url: str = Field(default="", repr=False)
+    """Where alerts are posted as JSON when they begin and when they end; empty means nowhere."""
+    alert_webhook_secret: str = Field(default="", repr=False)
+    """Signs what is posted, so that the receiver can tell it came from here."""
+    alert_ticks_missed: Annotated[int, Field(ge=1)] = 3
+    """A stage that nobody has ticked for so many of its intervals, and a minute, has stopped."""
+    alert_dead_letters_per_hour: Annotated[int, Field(ge=1)] = 20
+    """More rows of a stage given up in the last hour than this raise an alert."""
+    alert_rescues_per_hour: Annotated[int, Field(ge=1)] = 20
+    """More rows of a stage taken from dead workers in the last hour than this raise an alert."""
+    alert_scans_without_sitemaps: Annotated[int, Field(ge=1)] = 20
+    """So many scans ended in the last hour, and none found a sitemap: an alert."""
+    alert_listener_down_seconds: Annotated[float, Field(gt=0)] = 60
+    """A process that has heard no wake-ups for longer than this raises an alert."""
+    alert_disk_free_bytes: Annotated[int, Field(ge=0)] = 1024**3
+    """Less than this free where the data folder lies raises an alert."""
+    alert_paused_seconds: Annotated[float, Field(gt=0)] = 3600
+    """A stage that is paused for longer than this while rows wait for it raises an alert."""
+    alert_open_circuits: Annotated[int, Field(ge=1)] = 20
+    """So many hosts left alone at once because they keep failing raise an alert."""
+    retention_jobs_days: Annotated[float, Field(ge=0)] = 90
+    """Jobs that ended longer ago are deleted, but not a domain's last one. In all of these, 0
+    keeps for ever."""
+    retention_stage_events_days: Annotated[float, Field(ge=0)] = 30
+    """What happened to rows, by which rates and durations are told."""
+    retention_dead_letters_days: Annotated[float, Field(ge=0)] = 90
+    """Dead letters that were replayed or discarded; open ones are never deleted."""
+    retention_schedule_runs_days: Annotated[float, Field(ge=0)] = 7
+    """Who did which chore when."""
+    retention_audit_log_days: Annotated[float, Field(ge=0)] = 365
+    """Who changed what."""
+    retention_workers_days: Annotated[float, Field(ge=0)] = 1
+    """Workers that died."""
+    retention_hosts_days: Annotated[float, Field(ge=0)] = 90
+    """What is known of a host nobody has asked anything for this long."""
+    retention_alerts_days: Annotated[float, Field(ge=0)] = 90
+    """Alerts that are over."""
+
+    @model_validator(mode="after")
+    def _tokens_are_wholly_set_up(self) -> Settings:
+        if objection := _objection_to_tokens(self):
+            raise SettingsError(objection)
+        return self
 
     @field_validator("log_level", "log_format", "auth_mode", mode="before")
     @classmethod
@@ -196,6 +292,14 @@ class Settings(BaseModel):
         return replace(default, **given)
 
 
+class Origin(StrEnum):
+    """Where a value was said."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+
+
 @dataclass(frozen=True)
 class SettingsSource:
     """Where settings are read from, so that a test can give its own."""
@@ -203,9 +307,23 @@ class SettingsSource:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     env_file: Path | None = Path(".env")
 
+    def from_file(self) -> dict[str, str]:
+        if self.env_file is None or not self.env_file.is_file():
+            return {}
+        try:
+            said = dotenv_values(self.env_file)
+        except (OSError, UnicodeError) as error:
+            raise SettingsError(f"{self.env_file} cannot be read: {error}.") from error
+        return {name: value for name, value in said.items() if value is not None}
+
     def merged(self) -> dict[str, str]:
-        from_file = dotenv_values(self.env_file) if self.env_file and self.env_file.exists() else {}
-        return {k: v for k, v in {**from_file, **self.environ}.items() if v is not None}
+        return {**self.from_file(), **self.environ}
+
+    def origin_of(self, variable: str) -> Origin:
+        """An empty value counts as none, also where it hides one in the file."""
+        if not self.merged().get(variable, "").strip():
+            return Origin.DEFAULT
+        return Origin.ENVIRONMENT if variable in self.environ else Origin.FILE
 
 
 def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Settings:
@@ -215,17 +333,59 @@ def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Set
     for name in Settings.model_fields:
         if name != "environ" and environ.get(name.upper(), "").strip():
             values[name] = environ[name.upper()].strip()
+    values |= overrides
+    # First of all: from here on no sentence of ours shows them.
+    know(_secret_values(values))
     try:
-        return Settings(**{**values, **overrides})
+        return Settings(**values)
     except ValidationError as error:
         raise SettingsError(_first_complaint(error)) from None
 
 
+def is_secret(name: str) -> bool:
+    """Whether the field's value must never be shown; addresses carry passwords and tokens."""
+    info = Settings.model_fields.get(name)
+    words = set(name.upper().split("_"))
+    telling = bool(words & SECRET_WORDS) and "PUBLIC" not in words
+    return telling or (info is not None and not info.repr)
+
+
+def _secret_values(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if name != "environ" and isinstance(value, str) and is_secret(name):
+            info = Settings.model_fields.get(name)
+            yield from secrets_in(value, whole=info is not None and not info.repr)
+
+
 def _first_complaint(error: ValidationError) -> str:
     first = error.errors()[0]
-    variable = str(first["loc"][0]).upper()
-    reason = first["msg"].removeprefix("Value error, ")
-    return f"{variable} cannot be {first['input']!r}: {reason}."
+    reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+    if not first["loc"]:
+        return f"{reason}."
+    name = str(first["loc"][0])
+    given = "what it is" if is_secret(name) else repr(first["input"])
+    return f"{name.upper()} cannot be {given}: {reason}."
+
+
+def _objection_to_tokens(settings: Settings) -> str:
+    """What is wrong with the JWT_ settings together; nothing when they are fine or all empty."""
+    if settings.jwt_secret and settings.jwt_public_key:
+        return "JWT_SECRET and JWT_PUBLIC_KEY are both set, but tokens are signed in one way only."
+    variable = "JWT_SECRET" if settings.jwt_secret else "JWT_PUBLIC_KEY"
+    if not (settings.jwt_secret or settings.jwt_public_key):
+        named = settings.jwt_audience or settings.jwt_issuer
+        lonely = "JWT_AUDIENCE" if settings.jwt_audience else "JWT_ISSUER"
+        return f"{lonely} needs JWT_SECRET or JWT_PUBLIC_KEY beside it." if named else ""
+    if settings.jwt_secret and len(settings.jwt_secret.encode()) < SHORTEST_SECRET_BYTES:
+        return (
+            f"JWT_SECRET must have at least {SHORTEST_SECRET_BYTES} bytes, "
+            "for a shorter one can be guessed."
+        )
+    if not settings.jwt_audience:
+        return f"{variable} needs JWT_AUDIENCE beside it, or tokens for others would open this."
+    if settings.auth_mode == "open":
+        return f"{variable} is set, but nobody is asked for a token: set AUTH_MODE=required too."
+    return ""
 
 
 def _listed(text: str) -> list[str]:
@@ -242,10 +402,13 @@ def _pinned(text: str) -> tuple[str, tuple[str, int]]:
 
 
 def _positive_number(variable: str, text: str, *, whole: bool) -> float:
+    kind = "whole number" if whole else "number"
     try:
         number = int(text) if whole else float(text)
     except ValueError:
-        raise SettingsError(f"{variable} cannot be {text!r}: a number is wanted.") from None
+        raise SettingsError(f"{variable} cannot be {text!r}: a {kind} is wanted.") from None
     if number <= 0:
         raise SettingsError(f"{variable} cannot be {text}: it must be above zero.")
+    if not number <= LARGEST:
+        raise SettingsError(f"{variable} cannot be {text}: the most is {LARGEST:,}.")
     return number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scrapersky.http import kept_answers
+from scrapersky.operations import alert_posts, alerts, retention
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.sitemaps import discovery, importing, rescans, submission
@@ -12,4 +14,12 @@ STAGES: tuple[AnyStage, ...] = (
     importing.STAGE,
 )
 
-CHORES: tuple[Chore, ...] = (rescans.CHORE,)
+WATCHING: tuple[Chore, ...] = (alerts.looking_after(STAGES), alert_posts.CHORE)
+"""What a process that only takes requests does too: with all workers gone, somebody must say so."""
+
+CHORES: tuple[Chore, ...] = (
+    rescans.CHORE,
+    kept_answers.CHORE,
+    *WATCHING,
+    retention.CHORE,
+)

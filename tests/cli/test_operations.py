@@ -52,7 +52,7 @@ def test_a_dead_letter_is_replayed(invoke: Invoke, url: str) -> None:
     [letter] = json.loads(invoke("dead-letter", "list", "--json").out)
     assert "Traceback" in invoke("dead-letter", "show", letter["id"]).out
 
-    replayed = invoke("dead-letter", "replay", "--all", "--stage", SITEMAPS)
+    replayed = invoke("dead-letter", "replay", "--all", "--stage", SITEMAPS, "--yes")
 
     assert replayed.out == "1 dead letter replayed.\n"
     assert from_database(url, select(Job.status)) == ["pending"]

@@ -1,1 +1,1 @@
-"""Tenants, users and API keys."""
+"""Tenants, users, API keys and the audit log."""

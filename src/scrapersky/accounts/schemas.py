@@ -1,32 +1,98 @@
-"""API keys as the API shows them: never the key itself, but once."""
+"""Accounts as the API shows them: never a key itself, but once."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from scrapersky.models import Role
 
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
 
 class ApiKeyIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, max_length=200, examples=["nightly export"])
-    role: Role = Role.VIEWER
+    name: Name = Field(examples=["nightly export"])
+    role: Role = Field(default=Role.VIEWER, description="At most that of its user.")
+    user_id: UUID | None = Field(default=None, description="Whose it is; left out: yours.")
+    expires_at: datetime | None = Field(default=None, description="Left out: never.")
+
+
+class RotationIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    grace_seconds: int = Field(
+        default=0, ge=0, le=30 * 86400, description="For so long the old secret stays good."
+    )
 
 
 class ApiKeyOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
+    user_id: UUID
     name: str
     role: str
+    prefix: str | None = Field(description="How the key begins.", examples=["sky_4fGh2kLm"])
     created_at: datetime
-    last_used_at: datetime | None
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute or so.")
+    previous_until: datetime | None = Field(
+        description="The secret before the last rotation is good until then."
+    )
     revoked_at: datetime | None
 
 
 class NewApiKey(ApiKeyOut):
     key: str = Field(description="Shown this once; keep it.")
+
+
+class UserIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name = Field(examples=["alice"])
+    role: Role = Role.VIEWER
+
+
+class RoleIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+
+
+class UserOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    name: str
+    issuer: str | None = Field(description="Who vouches for somebody who came by token.")
+    role: str
+    created_at: datetime
+    deactivated_at: datetime | None
+
+
+class TenantOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    name: str
+    created_at: datetime
+
+
+class AuditEntryOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    at: datetime
+    actor_id: UUID = Field(description="The user who did it.")
+    api_key_id: UUID | None
+    request_id: str | None = Field(description="As in the answer's X-Request-ID.")
+    via: str = Field(examples=["api"])
+    action: str = Field(examples=["job.cancel"])
+    subject_kind: str = Field(examples=["job"])
+    subject_id: str | None
+    details: dict[str, Any]

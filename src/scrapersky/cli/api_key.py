@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -12,38 +13,58 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.accounts import service
 from scrapersky.accounts.schemas import ApiKeyOut
-from scrapersky.cli.options import AsJson
+from scrapersky.accounts.tenants import acting_in
+from scrapersky.accounts.users import user_known_as
+from scrapersky.cli.options import AsJson, OfTenant
 from scrapersky.cli.output import note, out, print_json, print_table, table, when
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.models import ApiKey, Role
 
-app = typer.Typer(help="Make, list or revoke API keys.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, rotate or revoke API keys.", no_args_is_help=True)
+
+KeyId = Annotated[UUID, typer.Argument(help="See `scrapersky api-key list`.")]
+OfUser = Annotated[
+    str | None, typer.Option("--user", help="Whose it is, by name or id; left out: the system's.")
+]
+Expiry = Annotated[datetime | None, typer.Option("--expires", help="Worthless from then, in UTC.")]
+Grace = Annotated[int, typer.Option(min=0, help="For so long the old secret stays good.")]
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Option(help="To know it by later.")],
     role: Annotated[Role, typer.Option(help="What it may do.")] = Role.VIEWER,
+    user: OfUser = None,
+    expires: Expiry = None,
+    tenant: OfTenant = None,
 ) -> int:
     """Make a key and print it, this once."""
 
     async def step(session: AsyncSession, everything: Opened) -> tuple[ApiKey, str]:
-        return await service.create_api_key(session, everything.actor, name=name, role=role)
+        actor = await acting_in(session, everything.actor, tenant)
+        user_id = None if user is None else await user_known_as(session, actor, user)
+        return await service.create_api_key(
+            session, actor, name=name, role=role, user_id=user_id, expires_at=expires
+        )
 
-    def show(made: tuple[ApiKey, str]) -> None:
-        key, secret = made
-        out.print(secret, markup=False, highlight=False, soft_wrap=True)
-        note(f"Key {key.id} with the role {key.role}; it is shown this once, keep it.")
+    return run_in_transaction(step, _show_once)
 
-    return run_in_transaction(step, show)
+
+def _show_once(made: tuple[ApiKey, str]) -> None:
+    key, secret = made
+    out.print(secret, markup=False, highlight=False, soft_wrap=True)
+    note(f"Key {key.id} with the role {key.role}; it is shown this once, keep it.")
+    if key.previous_until is not None:
+        note(f"The old one is good until {when(key.previous_until)}.")
 
 
 @app.command("list")
-def list_keys(as_json: AsJson = False) -> int:
+def list_keys(tenant: OfTenant = None, as_json: AsJson = False) -> int:
     """List keys, oldest first."""
 
     async def step(session: AsyncSession, everything: Opened) -> Sequence[ApiKey]:
-        return await service.list_api_keys(session, everything.actor)
+        actor = await acting_in(session, everything.actor, tenant)
+        return await service.list_api_keys(session, actor)
 
     def show(keys: Sequence[ApiKey]) -> None:
         if as_json:
@@ -58,19 +79,33 @@ def _print_keys(keys: Sequence[ApiKey]) -> None:
     if not keys:
         out.print("No API keys.")
         return
-    made = table("Key", "Name", "Role", "Made", "Last used", "Revoked")
+    made = table("Key", "Begins", "Name", "Role", "Made", "Expires", "Last used", "Revoked")
     for each in keys:
-        moments = (each.created_at, each.last_used_at, each.revoked_at)
-        made.add_row(str(each.id), escape(each.name), each.role, *map(when, moments))
+        moments = (each.created_at, each.expires_at, each.last_used_at, each.revoked_at)
+        words = (each.prefix or "", escape(each.name), each.role)
+        made.add_row(str(each.id), *words, *map(when, moments))
     print_table(made)
 
 
 @app.command()
-def revoke(key_id: Annotated[UUID, typer.Argument(help="See `scrapersky api-key list`.")]) -> int:
+def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: OfTenant = None) -> int:
+    """Give a key a new secret and print it, this once."""
+
+    async def step(session: AsyncSession, everything: Opened) -> tuple[ApiKey, str]:
+        actor = await acting_in(session, everything.actor, tenant)
+        grace = timedelta(seconds=grace_seconds)
+        return await service.rotate_api_key(session, actor, key_id, grace=grace)
+
+    return run_in_transaction(step, _show_once)
+
+
+@app.command()
+def revoke(key_id: KeyId, tenant: OfTenant = None) -> int:
     """Make a key worthless."""
 
     async def step(session: AsyncSession, everything: Opened) -> ApiKey:
-        return await service.revoke_api_key(session, everything.actor, key_id)
+        actor = await acting_in(session, everything.actor, tenant)
+        return await service.revoke_api_key(session, actor, key_id)
 
     def show(key: ApiKey) -> None:
         out.print(f"Key {key.id} ({escape(key.name)}) is worth nothing any more.", highlight=False)

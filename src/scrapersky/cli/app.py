@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli import api_key, database, dead_letter, job, stage
+from scrapersky.cli import api_key, batch, database, dead_letter, host, job, stage, tenant, user
+from scrapersky.cli.alerts import alerts
+from scrapersky.cli.audit import audit
 from scrapersky.cli.changes import changes
 from scrapersky.cli.demo import demo
 from scrapersky.cli.doctor import doctor
@@ -15,6 +17,7 @@ from scrapersky.cli.failures import guarded
 from scrapersky.cli.output import out
 from scrapersky.cli.scan import scan
 from scrapersky.cli.serve import serve
+from scrapersky.cli.settings import settings
 from scrapersky.cli.urls import urls
 from scrapersky.cli.worker import worker
 
@@ -42,13 +45,17 @@ def _options(
 ) -> None: ...
 
 
-for each in (scan, urls, changes, serve, worker, demo, doctor):
+for each in (scan, urls, changes, serve, worker, demo, doctor, alerts, settings, audit):
     app.command()(each)
 for name, group in {
     "db": database.app,
     "stage": stage.app,
     "job": job.app,
+    "batch": batch.app,
     "dead-letter": dead_letter.app,
+    "host": host.app,
+    "tenant": tenant.app,
+    "user": user.app,
     "api-key": api_key.app,
 }.items():
     app.add_typer(group, name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -12,11 +12,26 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.failures import complain
+from scrapersky.cli.many import (
+    DryRun,
+    Every,
+    NewerThan,
+    OlderThan,
+    PerMinute,
+    Way,
+    Why,
+    Yes,
+    are_named,
+    do_to_many,
+    narrowed,
+)
 from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import counted, out, print_json, print_table, status, table, when
 from scrapersky.cli.session import Opened, run_in_transaction, run_opened
-from scrapersky.errors import InvalidInput, ScraperSkyError
-from scrapersky.operations import service
+from scrapersky.errors import ScraperSkyError
+from scrapersky.http.lists import Asked, BulkAsked, BulkOut
+from scrapersky.operations import bulk, service
+from scrapersky.operations.listing import LETTERS
 from scrapersky.operations.schemas import DeadLetterDetail, DeadLetterOut
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 from scrapersky.stages import STAGES
@@ -25,33 +40,40 @@ app = typer.Typer(help="See, replay or discard rows that were given up.", no_arg
 
 LetterId = Annotated[UUID, typer.Argument(help="See `scrapersky dead-letter list`.")]
 LetterIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
-OfStage = Annotated[str | None, typer.Option("--stage", help="Only of this stage.")]
+OfStages = Annotated[
+    list[str] | None, typer.Option("--stage", help="Only of this stage; several may be given.")
+]
+OfErrorClass = Annotated[
+    list[str] | None, typer.Option(help="Only of this class; several may be given.")
+]
+OfText = Annotated[
+    str | None, typer.Option(help="Only with this in the error, the traceback or the note.")
+]
 OfState = Annotated[
     DeadLetterState | None, typer.Option("--state", help="Only letters in this state.")
 ]
-Every = Annotated[bool, typer.Option("--all", help="All open ones, of --stage if given.")]
-Note = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]
 Deed = Callable[[AsyncSession, Opened, UUID], Awaitable[DeadLetter]]
 
 
 @app.command("list")
 def list_letters(
-    stage: OfStage = None,
+    stage: OfStages = None,
     state: OfState = DeadLetterState.OPEN,
     every: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False,
+    error_class: OfErrorClass = None,
+    text: OfText = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List rows that were given up, newest first."""
+    states = list(DeadLetterState) if every or state is None else [state]
+    given = _given(stage, error_class, text, older_than, newer_than)
+    asked = Asked(narrowed(LETTERS, every=True, state=states, **given), limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> Sequence[DeadLetter]:
-        wanted = service.letters_of(everything.actor)
-        if not every:
-            wanted = wanted.where(DeadLetter.state == state)
-        if stage is not None:
-            wanted = wanted.where(DeadLetter.stage == service.find_stage(STAGES, stage).name)
-        newest_first = wanted.order_by(DeadLetter.died_at.desc(), DeadLetter.id.desc())
-        return (await session.scalars(newest_first.limit(limit))).all()
+        return (await LETTERS.show(session, everything.actor, asked)).rows
 
     def show(letters: Sequence[DeadLetter]) -> None:
         if as_json:
@@ -60,6 +82,24 @@ def list_letters(
             _print_letters(letters)
 
     return run_in_transaction(step, show)
+
+
+def _given(
+    stages: list[str] | None,
+    error_class: list[str] | None,
+    text: str | None,
+    older_than: str | None,
+    newer_than: str | None,
+) -> dict[str, Any]:
+    """What was typed, as the list's filters are called."""
+    names = [service.find_stage(STAGES, each).name for each in stages or ()]
+    return {
+        "stage": names,
+        "error_class": error_class,
+        "text": text,
+        "died_until": older_than,
+        "died_since": newer_than,
+    }
 
 
 def _print_letters(letters: Sequence[DeadLetter]) -> None:
@@ -92,50 +132,71 @@ def show(letter_id: LetterId, as_json: AsJson = False) -> int:
 
 
 @app.command()
-def replay(ids: LetterIds = None, every: Every = False, stage: OfStage = None) -> int:
+def replay(
+    ids: LetterIds = None,
+    every: Every = False,
+    stage: OfStages = None,
+    error_class: OfErrorClass = None,
+    text: OfText = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    per_minute: PerMinute = None,
+    why: Why = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
     """Give rows a new start, with all their attempts."""
 
-    async def deed(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
+    async def one(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
         return await service.replay(session, everything.actor, letter_id, STAGES)
 
-    return _do_to_each(deed, "replayed", ids or [], every=every, stage=stage)
+    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+        return await bulk.replay_letters(session, everything.actor, STAGES, asked)
+
+    given = _given(stage, error_class, text, older_than, newer_than)
+    if are_named(ids, given, every=every):
+        return _do_to_each(one, "replayed", ids or [])
+    asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why, per_minute=per_minute)
+    return do_to_many(many, asked, Way("replayed", "dead letter", yes=yes, dry_run=dry_run))
 
 
 @app.command()
 def discard(
-    ids: LetterIds = None, every: Every = False, stage: OfStage = None, why: Note = None
+    ids: LetterIds = None,
+    every: Every = False,
+    stage: OfStages = None,
+    error_class: OfErrorClass = None,
+    text: OfText = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    why: Why = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> int:
     """Close dead letters; their rows stay failed."""
 
-    async def deed(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
+    async def one(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
         return await service.discard(session, everything.actor, letter_id, note=why)
 
-    return _do_to_each(deed, "discarded", ids or [], every=every, stage=stage)
+    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+        return await bulk.discard_letters(session, everything.actor, asked)
+
+    given = _given(stage, error_class, text, older_than, newer_than)
+    if are_named(ids, given, every=every):
+        return _do_to_each(one, "discarded", ids or [])
+    asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why)
+    return do_to_many(many, asked, Way("discarded", "dead letter", yes=yes, dry_run=dry_run))
 
 
-def _do_to_each(
-    deed: Deed, done: str, ids: Sequence[UUID], *, every: bool, stage: str | None
-) -> int:
+def _do_to_each(deed: Deed, done: str, ids: Sequence[UUID]) -> int:
     """Each in its own transaction: one that cannot be does not keep the others from it."""
-    if bool(ids) == every:
-        raise InvalidInput("Name dead letters by their ids, or all open ones with --all.")
 
     async def command(everything: Opened) -> int:
-        wanted = ids or await _open_letters(everything, stage)
-        refused = [each for each in wanted if not await _did(deed, everything, each)]
-        out.print(f"{counted(len(wanted) - len(refused), 'dead letter')} {done}.", highlight=False)
+        refused = [each for each in ids if not await _did(deed, everything, each)]
+        out.print(f"{counted(len(ids) - len(refused), 'dead letter')} {done}.", highlight=False)
         return Exit.FAILED if refused else Exit.OK
 
     return run_opened(command)
-
-
-async def _open_letters(everything: Opened, stage: str | None) -> Sequence[UUID]:
-    wanted = service.letters_of(everything.actor).where(DeadLetter.state == DeadLetterState.OPEN)
-    if stage is not None:
-        wanted = wanted.where(DeadLetter.stage == service.find_stage(STAGES, stage).name)
-    ids = wanted.with_only_columns(DeadLetter.id).order_by(DeadLetter.died_at, DeadLetter.id)
-    async with everything.database.reading() as session:
-        return (await session.scalars(ids)).all()
 
 
 async def _did(deed: Deed, everything: Opened, letter_id: UUID) -> bool:

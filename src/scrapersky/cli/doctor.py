@@ -9,12 +9,14 @@ from rich.markup import escape
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import out
 from scrapersky.cli.session import run
+from scrapersky.cli.settings_in_force import load_checked_settings
 from scrapersky.cli.surroundings import check_python, check_settings, running_server
 from scrapersky.cli.vital_signs import check_database
 from scrapersky.db.embedded import Finding, diagnose
 from scrapersky.errors import SettingsError
 from scrapersky.logging import configure_logging
-from scrapersky.settings import Settings, load_settings
+from scrapersky.redaction import redact
+from scrapersky.settings import Settings
 
 
 def doctor() -> int:
@@ -27,7 +29,7 @@ async def _report() -> int:
     wrong = 0
     async for finding in examine():
         mark = "[green]✓[/green]" if finding.ok else "[red]✗[/red]"
-        line = f"{mark} [bold]{finding.name:13}[/bold] {escape(finding.sentence)}"
+        line = f"{mark} [bold]{finding.name:13}[/bold] {escape(redact(finding.sentence))}"
         out.print(line, highlight=False, soft_wrap=True)
         wrong += not finding.ok
     out.print()
@@ -39,7 +41,7 @@ async def examine() -> AsyncIterator[Finding]:
     """In the order things depend on each other."""
     yield check_python()
     try:
-        settings = load_settings()
+        settings = load_checked_settings()
         yield check_settings(settings)
     except SettingsError as error:
         yield Finding("settings", False, str(error))

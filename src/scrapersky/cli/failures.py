@@ -13,6 +13,7 @@ from rich.markup import escape
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import err
 from scrapersky.errors import InvalidInput, ScraperSkyError, SettingsError
+from scrapersky.redaction import redact
 
 
 def guarded(command: Callable[[], object]) -> int:
@@ -38,7 +39,8 @@ def guarded(command: Callable[[], object]) -> int:
 
 
 def complain(sentence: str, code: Exit) -> int:
-    err.print(f"[red]Error:[/red] {escape(sentence)}", soft_wrap=True, highlight=False)
+    said = escape(redact(sentence))
+    err.print(f"[red]Error:[/red] {said}", soft_wrap=True, highlight=False)
     return code
 
 
@@ -60,7 +62,7 @@ def _usage(error: typer.TyperException) -> int:
 
 def _unexpected(error: Exception) -> int:
     if os.environ.get("LOG_LEVEL", "").lower() == "debug":
-        traceback.print_exc()
+        sys.stderr.write(redact(traceback.format_exc()))
     cause = getattr(error, "orig", None) or error
     first_line = str(cause).strip().partition("\n")[0][:300]
     what = f"{type(cause).__name__}: {first_line}" if first_line else type(cause).__name__

@@ -2,55 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.cli.exits import Exit
+from scrapersky.cli.failures import complain
+from scrapersky.cli.many import (
+    DryRun,
+    Every,
+    NewerThan,
+    OlderThan,
+    PerMinute,
+    Way,
+    Why,
+    Yes,
+    are_named,
+    do_to_many,
+    narrowed,
+)
 from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import out, print_json, print_table, status, table, when
 from scrapersky.cli.scan_report import Ended, print_ended
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.cli.session import Opened, run_in_transaction, run_opened
+from scrapersky.errors import ScraperSkyError
+from scrapersky.http.lists import Asked, BulkAsked, BulkOut
+from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.listing import JOBS
 from scrapersky.jobs.schemas import job_out
-from scrapersky.models import Job, SitemapFile
+from scrapersky.models import JOB_WORDS, Job, SitemapFile
 from scrapersky.sitemaps.schemas import scan_status
-from scrapersky.sitemaps.service import files_of_job, site_of
+from scrapersky.sitemaps.service import files_of_job
 from scrapersky.stages import STAGES
 
 app = typer.Typer(help="See, cancel or retry jobs.", no_args_is_help=True)
 
 JobId = Annotated[UUID, typer.Argument(help="See `scrapersky job list`.")]
+JobIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
 OfStatus = Annotated[
-    str | None, typer.Option("--status", help="pending, processing, complete, failed, cancelled.")
+    list[str] | None,
+    typer.Option("--status", help=f"{', '.join(JOB_WORDS.all)}; several may be given."),
 ]
+OfType = Annotated[list[str] | None, typer.Option("--type", help="Only of this type.")]
+OfError = Annotated[str | None, typer.Option(help="Only with this in the error.")]
 OfDomain = Annotated[str | None, typer.Option("--domain", help="Only of this site.")]
 
 
 @app.command("list")
 def list_jobs(
-    of_status: OfStatus = None, domain: OfDomain = None, limit: Limit = 20, as_json: AsJson = False
+    of_status: OfStatus = None,
+    job_type: OfType = None,
+    domain: OfDomain = None,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
 ) -> int:
     """List jobs, newest first."""
+    given = _given(of_status, job_type, domain, error, older_than, newer_than)
+    asked = Asked(narrowed(JOBS, every=True, **given), limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> Sequence[Job]:
-        wanted = select(Job).where(Job.tenant_id == everything.actor.tenant_id)
-        if of_status is not None:
-            wanted = wanted.where(Job.status == of_status)
-        if domain is not None:
-            key = site_of(domain, everything.settings).key
-            wanted = wanted.where(Job.params["domain"].as_string() == key)
-        newest_first = wanted.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
-        return (await session.scalars(newest_first)).all()
+        return (await JOBS.show(session, everything.actor, asked)).rows
 
     def show(jobs: Sequence[Job]) -> None:
         print_json([job_out(each) for each in jobs]) if as_json else _print_jobs(jobs)
 
     return run_in_transaction(step, show)
+
+
+def _given(
+    status: list[str] | None,
+    job_type: list[str] | None,
+    domain: str | None,
+    error: str | None,
+    older_than: str | None,
+    newer_than: str | None,
+) -> dict[str, Any]:
+    """What was typed, as the list's filters are called."""
+    return {
+        "status": status,
+        "job_type": job_type,
+        "domain": domain,
+        "error": error,
+        "created_until": older_than,
+        "created_since": newer_than,
+    }
 
 
 def _print_jobs(jobs: Sequence[Job]) -> None:
@@ -89,24 +132,85 @@ def _print_job(job: Job, files: Sequence[SitemapFile]) -> None:
 
 
 @app.command()
-def cancel(job_id: JobId) -> int:
-    """End a job; what it has stored stays."""
+def cancel(
+    job_id: JobIds = None,
+    every: Every = False,
+    of_status: OfStatus = None,
+    job_type: OfType = None,
+    domain: OfDomain = None,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    why: Why = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
+    """End jobs; what they have stored stays."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Job:
+    async def one(session: AsyncSession, everything: Opened, named: UUID) -> Job:
         wait = everything.settings.rescan_interval
-        return await job_service.cancel(session, everything.actor, job_id, next_scan_in=wait)
+        return await job_service.cancel(session, everything.actor, named, next_scan_in=wait)
 
-    return run_in_transaction(step, _print_outcome)
+    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+        actor, settings = everything.actor, everything.settings
+        return await bulk.cancel_jobs(session, actor, STAGES, asked, settings)
+
+    given = _given(of_status, job_type, domain, error, older_than, newer_than)
+    if are_named(job_id, given, every=every):
+        return _do_to_each(one, job_id or [])
+    asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why)
+    return do_to_many(many, asked, Way("cancelled", "job", yes=yes, dry_run=dry_run))
 
 
 @app.command()
-def retry(job_id: JobId) -> int:
-    """Queue a failed or cancelled job again, from the start."""
+def retry(
+    job_id: JobIds = None,
+    every: Every = False,
+    of_status: OfStatus = None,
+    job_type: OfType = None,
+    domain: OfDomain = None,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    per_minute: PerMinute = None,
+    why: Why = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
+    """Queue failed or cancelled jobs again, from the start."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Job:
-        return await job_service.retry(session, everything.actor, job_id, STAGES)
+    async def one(session: AsyncSession, everything: Opened, named: UUID) -> Job:
+        return await job_service.retry(session, everything.actor, named, STAGES)
 
-    return run_in_transaction(step, _print_outcome)
+    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+        actor, settings = everything.actor, everything.settings
+        return await bulk.retry_jobs(session, actor, STAGES, asked, settings)
+
+    given = _given(of_status, job_type, domain, error, older_than, newer_than)
+    if are_named(job_id, given, every=every):
+        return _do_to_each(one, job_id or [])
+    asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why, per_minute=per_minute)
+    return do_to_many(many, asked, Way("queued again", "job", yes=yes, dry_run=dry_run))
+
+
+def _do_to_each(
+    deed: Callable[[AsyncSession, Opened, UUID], Awaitable[Job]], ids: Sequence[UUID]
+) -> int:
+    """Each in its own transaction: one that cannot be does not keep the others from it."""
+
+    async def command(everything: Opened) -> int:
+        refused = 0
+        for each in ids:
+            try:
+                async with everything.database.transaction() as session:
+                    job = await deed(session, everything, each)
+                _print_outcome(job)
+            except ScraperSkyError as error:
+                refused += 1
+                complain(str(error), Exit.FAILED)
+        return Exit.FAILED if refused else Exit.OK
+
+    return run_opened(command)
 
 
 def _print_outcome(job: Job) -> None:

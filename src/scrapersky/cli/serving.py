@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from fastapi import FastAPI
 
 from scrapersky.cli.listening import PortTaken, url_of
 from scrapersky.cli.output import out
+from scrapersky.cli.protocol import Connection
 from scrapersky.cli.signals import stopping_on_signals
 from scrapersky.errors import SettingsError
 from scrapersky.http.auth import OPEN, is_loopback
@@ -37,9 +39,10 @@ def refuse_open_to_others(settings: Settings, sockets: list[socket.socket]) -> N
 async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
     app = create_app(settings, say=log.info)
     server = Server(
+        app,
         uvicorn.Config(
             app,
-            http="httptools",
+            http=Connection.with_limit(settings.max_header_bytes),
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -56,14 +59,17 @@ async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
 class Server(uvicorn.Server):
     """Leaves signals to us, and tells people where it is."""
 
-    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+    def __init__(self, app: FastAPI, config: uvicorn.Config, settings: Settings) -> None:
         super().__init__(config)
+        self._app = app
         self._settings = settings
         self._task = asyncio.current_task()
 
     def stop(self) -> None:
         """Before it serves there is nothing to finish, so what is being opened is closed again."""
         self.should_exit = True
+        if self.started:
+            self._app.state.context.stopping.set()
         if not self.started and self._task is not None:
             self._task.cancel()
 

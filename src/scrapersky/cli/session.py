@@ -7,7 +7,7 @@ import logging
 from asyncio import CancelledError
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import uvloop
@@ -16,13 +16,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.accounts.service import system_actor
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import note
+from scrapersky.cli.settings_in_force import load_checked_settings
 from scrapersky.cli.signals import stopping_on_signals
 from scrapersky.db.opening import open_database
 from scrapersky.db.session import Database
 from scrapersky.logging import configure_logging
-from scrapersky.models import Actor
+from scrapersky.models import Actor, Via, record
+from scrapersky.models.audit import has_changed_silently
 from scrapersky.pipeline.wake import Wakeups
-from scrapersky.settings import Settings, load_settings
+from scrapersky.settings import Settings
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ Step = Callable[[AsyncSession, Opened], Awaitable[T]]
 
 def settings_for_people() -> Settings:
     """Somebody looks at the screen: logs stay quiet unless they were asked for."""
-    settings = load_settings()
+    settings = load_checked_settings()
     level = settings.log_level if _logs_were_asked_for(settings) else "warning"
     configure_logging(level=level, style=settings.log_format)
     quieten("asyncio", settings)
@@ -61,7 +63,7 @@ def _logs_were_asked_for(settings: Settings) -> bool:
 
 def settings_for_service() -> Settings:
     """Nobody looks, or looks at the logs."""
-    settings = load_settings()
+    settings = load_checked_settings()
     configure_logging(level=settings.log_level, style=settings.log_format)
     return settings
 
@@ -96,7 +98,7 @@ async def opened(settings: Settings) -> AsyncIterator[Opened]:
         try:
             async with database.reading() as session:
                 actor = await system_actor(session, settings)
-            yield Opened(settings, database, actor)
+            yield Opened(settings, database, replace(actor, via=Via.CLI))
         finally:
             await wakeups.close()
 
@@ -118,6 +120,16 @@ def run_in_transaction(step: Step[T], show: Callable[[T], int | None]) -> int:
     async def command(everything: Opened) -> int | None:
         async with everything.database.transaction() as session:
             result = await step(session, everything)
+            await _record_silent(session, everything.actor, step)
         return show(result)
 
     return run_opened(command)
+
+
+async def _record_silent(session: AsyncSession, actor: Actor, step: Step[Any]) -> None:
+    """A command whose service noted nothing is in the audit log all the same, in plainer words."""
+    await session.flush()
+    if has_changed_silently(session):
+        group = step.__module__.rpartition(".")[2]
+        command = step.__qualname__.partition(".")[0]
+        record(session, actor, f"{group}.{command}")

@@ -12,7 +12,9 @@ from scrapersky.cli.exits import Exit
 from scrapersky.cli.options import AsJson, StageName
 from scrapersky.cli.output import counted, note, out, print_json
 from scrapersky.cli.session import Opened, quieten, run_in_transaction, run_opened
+from scrapersky.cli.stage_pace import pace
 from scrapersky.cli.stage_report import print_stage, print_stages
+from scrapersky.cli.stage_rows import cancel, requeue, reset
 from scrapersky.operations import service
 from scrapersky.operations.schemas import StageOut
 from scrapersky.pipeline.engine import running_engine
@@ -23,6 +25,8 @@ from scrapersky.pipeline.tables import Worker
 from scrapersky.stages import STAGES
 
 app = typer.Typer(help="See, run, pause or resume the queues.", no_args_is_help=True)
+for each in (pace, requeue, cancel, reset):
+    app.command()(each)
 
 Here = Annotated[bool, typer.Option("--here", help="Work the queue in this process.")]
 Note = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]
@@ -82,7 +86,7 @@ async def _wake(everything: Opened, stage: AnyStage) -> int:
     """How many will look. A `scan` beside us is a worker too, but looks at no queue."""
     async with everything.database.transaction() as session:
         alive = await live_workers(session, everything.settings)
-        service.run_now(session, stage)
+        service.run_now(session, everything.actor, stage)
     return sum(bool(each.stages.get(stage.name, {}).get("last_tick")) for each in alive)
 
 

@@ -48,10 +48,14 @@ def print_stage(report: StageReport) -> None:
         "Stage": report.name,
         "Does": report.does,
         "State": _state(report),
+        "Held back": report.held_back or "",
         "Rows": _counts(report.counts),
         "Due": f"{report.due:,}",
         "Next due": when(report.next_due_at),
+        "In flight": _in_flight(report),
+        "Dead letters": f"{report.dead_letters:,}" if report.dead_letters else "",
         "Last hour": _counts(report.last_hour),
+        "Took": _durations(report),
         "Workers": str(report.consumers),
         "Last tick": when(report.last_tick),
         "Pace": ", ".join(f"{name} {value:g}" for name, value in asdict(report.pace).items()),
@@ -63,6 +67,17 @@ def print_stage(report: StageReport) -> None:
         if fact:
             made.add_row(f"[bold]{name}[/bold]", fact if name == "State" else escape(fact))
     print_table(made)
+
+
+def _in_flight(report: StageReport) -> str:
+    late = f", {report.overdue:,} past their timeout" if report.overdue else ""
+    return f"{report.in_flight:,}{late}" if report.in_flight else ""
+
+
+def _durations(report: StageReport) -> str:
+    if report.p50_ms is None or report.p95_ms is None:
+        return ""
+    return f"half of them up to {report.p50_ms:,.0f} ms, 95 % up to {report.p95_ms:,.0f} ms"
 
 
 def _state(report: StageReport) -> str:

@@ -16,8 +16,7 @@ from scrapersky.cli.output import note
 from scrapersky.cli.session import Opened, run_opened
 from scrapersky.sitemaps import service
 from scrapersky.sitemaps.schemas import url_out
-from scrapersky.sitemaps.service import StoredUrl
-from scrapersky.sitemaps.url_lists import ListFormat, all_urls, as_csv, as_text
+from scrapersky.sitemaps.url_lists import ListFormat, StoredUrl, all_urls, as_csv, as_text
 
 TO_A_FILE = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to this file, whole or not at all.")

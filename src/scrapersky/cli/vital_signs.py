@@ -15,7 +15,7 @@ from scrapersky.db.migrate import OLDEST_SERVER, current_revision, head_revision
 from scrapersky.db.opening import open_unchecked
 from scrapersky.db.session import Database
 from scrapersky.errors import ScraperSkyError
-from scrapersky.pipeline.dead_letters import is_open
+from scrapersky.pipeline.closing import is_open
 from scrapersky.pipeline.report import live_workers, report_stages
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.settings import Settings

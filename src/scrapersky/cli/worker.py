@@ -40,5 +40,5 @@ async def _work(settings: Settings, stages: Sequence[AnyStage]) -> None:
         async with open_database(settings, say=log.info) as database:
             async with database.reading() as session:
                 await system_actor(session, settings)
-            async with running_scheduler(database, settings, stages, CHORES):
+            async with running_scheduler(database, settings, stages, CHORES, known=STAGES):
                 await stopped.wait()

@@ -45,8 +45,14 @@ def written_out(word: str) -> ColumnElement[str]:
 class Direct:
     """Connections of the engine's pool for statements that are transactions by themselves."""
 
-    def __init__(self, engine: AsyncEngine, *, connections: int) -> None:
+    def __init__(
+        self, engine: AsyncEngine, *, connections: int, alone: Mapping[str, str] | None = None
+    ) -> None:
         self._engine = engine
+        self._alone = alone
+        """Behind a pooler: settings that each statement brings along in a transaction of its own,
+        for without one its parts could reach different servers. None: they came with the
+        connection, and the statement goes as it is."""
         self._idle: list[PoolProxiedConnection] = []
         self._turns = asyncio.Semaphore(connections)
         """Who waits, waits here and not at the pool, which knows nothing of what we keep idle."""
@@ -59,7 +65,7 @@ class Direct:
         connection = await self._take()
         driver: Any = connection.driver_connection
         try:
-            found = await driver.fetch(statement.sql, *statement.arguments(parameters))
+            found = await self._ask(driver, statement, parameters)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             lost = driver.is_closed()
             connection.invalidate()
@@ -69,6 +75,19 @@ class Direct:
             raise
         self._idle.append(connection)
         return list(found)
+
+    async def _ask(
+        self, driver: Any, statement: Fixed, parameters: Mapping[str, Any]
+    ) -> Sequence[Values]:
+        arguments = statement.arguments(parameters)
+        if self._alone is None:
+            found: Sequence[Values] = await driver.fetch(statement.sql, *arguments)
+            return found
+        async with driver.transaction():
+            for name, value in self._alone.items():
+                await driver.execute(f"SET LOCAL {name} = {value}")
+            found = await driver.fetch(statement.sql, *arguments)
+            return found
 
     async def close(self) -> None:
         while self._idle:

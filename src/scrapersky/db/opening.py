@@ -40,7 +40,11 @@ async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncI
 async def open_unchecked(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
     """A database that answers, whatever its revision."""
     async with server_url(settings, say=say) as url:
-        database = Database(url, pool_size=settings.database_pool_size)
+        database = Database(
+            url,
+            pool_size=settings.database_pool_size,
+            pooled=bool(settings.listen_database_url),
+        )
         try:
             await _knock(database)
             yield database

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import event, make_url
 from sqlalchemy.engine import URL, Dialect
@@ -16,7 +17,7 @@ from sqlalchemy.ext.asyncio import (
     async_sessionmaker,
     create_async_engine,
 )
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
 from scrapersky.db.direct import Direct
 from scrapersky.errors import SettingsError
@@ -76,15 +77,20 @@ def plain_url(url: URL) -> str:
 class Database:
     """The engine with its pool. Sessions come from here, and commits happen here."""
 
-    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+    def __init__(self, url: str, *, pool_size: int = 10, pooled: bool = False) -> None:
         self.url = async_url(url)
-        self.engine: AsyncEngine = _engine(self.url, pool_size=pool_size)
+        self.pooled = pooled
+        """The URL leads through a pooler that gives a server connection for one transaction."""
+        self.engine: AsyncEngine = _engine(self.url, pool_size=pool_size, pooled=pooled)
         _watch_pool(self.engine)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
         # Kept apart: these connections stay open between statements, as the listener's does.
-        self._apart = [_engine(self.url, pool_size=DIRECT_CONNECTIONS, **more) for more in APART]
+        self._apart = [
+            _engine(self.url, pool_size=DIRECT_CONNECTIONS, pooled=pooled, **more) for more in APART
+        ]
         self.direct, self.hasty = (
-            Direct(engine, connections=DIRECT_CONNECTIONS) for engine in self._apart
+            Direct(engine, connections=DIRECT_CONNECTIONS, alone=more if pooled else None)
+            for engine, more in zip(self._apart, APART, strict=True)
         )
         """`hasty` does not wait for the disk: for claims, which a crash may undo without harm,
         because the row is then queued as before and its token proves nothing."""
@@ -113,6 +119,11 @@ class Database:
         pool: Any = self.engine.pool
         return int(pool.checkedout())
 
+    def pool_waits(self) -> int:
+        """How often a connection was wanted while all were in use."""
+        pool: Any = self.engine.pool
+        return int(pool.waits)
+
     def on_checkout(self, listener: Callable[..., None]) -> None:
         """Have somebody told of every connection that is taken from the pool."""
         event.listen(self.engine.sync_engine, "checkout", listener)
@@ -124,14 +135,37 @@ class Database:
         await self.engine.dispose()
 
 
-def _engine(url: URL, *, pool_size: int, **more: str) -> AsyncEngine:
+class CountingPool(AsyncAdaptedQueuePool):
+    """Counts those who have to wait: the sign that a process does more at once than it may."""
+
+    waits = 0
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        self.waits += self.checkedout() >= self.size()
+        return super()._do_get()
+
+
+def _engine(url: URL, *, pool_size: int, pooled: bool, **more: str) -> AsyncEngine:
+    settings = {"server_settings": SESSION_SETTINGS | more}
     return create_async_engine(
         url,
+        poolclass=CountingPool,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=30,
-        connect_args={"server_settings": SESSION_SETTINGS | more, "timeout": 15},
+        connect_args={"timeout": 15, **(_through_a_pooler() if pooled else settings)},
     )
+
+
+def _through_a_pooler() -> dict[str, Any]:
+    """Nothing that outlives a transaction: no settings of a session, no statement kept prepared,
+    and no name that another client may have used on the same server connection."""
+    return {
+        "server_settings": {"application_name": SESSION_SETTINGS["application_name"]},
+        "statement_cache_size": 0,
+        "prepared_statement_cache_size": 0,
+        "prepared_statement_name_func": lambda: f"scrapersky_{uuid4().hex}",
+    }
 
 
 def _watch_pool(engine: AsyncEngine) -> None:

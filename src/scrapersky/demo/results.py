@@ -14,7 +14,7 @@ from scrapersky.db.session import Database
 from scrapersky.demo.display import counted
 from scrapersky.demo.site import Ending, TownSite
 from scrapersky.models import JOB_WORDS, Job, SitemapFile
-from scrapersky.pipeline.dead_letters import is_open
+from scrapersky.pipeline.closing import is_open
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.sitemaps import service
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends
 from sqlalchemy import select
 
+from scrapersky.domains.listing import DOMAINS
 from scrapersky.domains.schemas import DomainOut
 from scrapersky.errors import NotFound
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
+from scrapersky.http.lists import Asked, Listed
 from scrapersky.models import Domain
 
 router = APIRouter(prefix="/domains", tags=["domains"], responses=problem_responses(401, 403, 422))
@@ -21,24 +22,9 @@ router = APIRouter(prefix="/domains", tags=["domains"], responses=problem_respon
 
 @router.get("", summary="Domains, newest first")
 async def list_domains(
-    actor: Viewer,
-    session: Reading,
-    search: Annotated[
-        str | None, Query(max_length=253, description="Part of the name.", examples=["bakery"])
-    ] = None,
-    sitemap_analysis_status: Annotated[str | None, Query(examples=["submitted"])] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Page[DomainOut]:
-    statement = select(Domain).where(Domain.tenant_id == actor.tenant_id)
-    if search is not None:
-        statement = statement.where(Domain.domain.icontains(search, autoescape=True))
-    if sitemap_analysis_status is not None:
-        statement = statement.where(Domain.sitemap_analysis_status == sitemap_analysis_status)
-    rows, following = await newest_first(
-        session, statement, at=Domain.created_at, key=Domain.id, cursor=cursor, limit=limit
-    )
-    return Page(items=[DomainOut.model_validate(each) for each in rows], next_cursor=following)
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(DOMAINS.asked)]
+) -> Listed[DomainOut]:
+    return (await DOMAINS.show(session, actor, asked)).listed(DomainOut.model_validate)
 
 
 @router.get("/{domain_id}", summary="One domain", responses=problem_responses(404))

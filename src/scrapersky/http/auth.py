@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from sqlalchemy import func, select, update
 
 from scrapersky.errors import NotAllowed, NotSignedIn
-from scrapersky.http.context import AppContext, Context
-from scrapersky.models import Actor, ApiKey, Role, User
+from scrapersky.http.application import AppContext, Context
+from scrapersky.http.credentials import actor_with_key, actor_with_token
+from scrapersky.models import Actor, Role, Via
+from scrapersky.models.accounts import KEY_PREFIX
 
 OPEN = "open"
+
+
+async def identify(request: Request, context: Context) -> Actor:
+    """Once per request, however many of its parts need to know; kept as `state.identity`."""
+    found = (
+        context.system
+        if context.settings.auth_mode == OPEN
+        else await _signed_in(_credentials_in(request), context, request.state.request_id)
+    )
+    actor = replace(found, via=Via.API, request_id=request.state.request_id)
+    request.state.identity = actor
+    return actor
+
+
+Identity = Annotated[Actor, Depends(identify)]
 
 
 class RoleRequired:
     """A dependency that lets in those with this role or a higher one, and says who they are."""
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: Role, *, operator: bool = False) -> None:
         self.role = role
+        self.operator = operator
+        """Whether it concerns all tenants together, and so the default tenant's people only."""
 
-    async def __call__(self, request: Request, context: Context) -> Actor:
-        if context.settings.auth_mode == OPEN:
-            return await _open_actor(context)
-        actor = await _signed_in(request, context)
+    async def __call__(self, actor: Identity) -> Actor:
         if not actor.role.includes(self.role):
-            raise NotAllowed(f"This needs the role {self.role}; your key has {actor.role}.")
+            raise NotAllowed(f"This needs the role {self.role}; you have {actor.role}.")
+        if self.operator and not actor.is_operator:
+            raise NotAllowed("This concerns all tenants; it is for the default tenant's people.")
         return actor
 
 
@@ -42,36 +59,26 @@ class Public:
 Viewer = Annotated[Actor, Depends(RoleRequired(Role.VIEWER))]
 Curator = Annotated[Actor, Depends(RoleRequired(Role.CURATOR))]
 Admin = Annotated[Actor, Depends(RoleRequired(Role.ADMIN))]
+OperatorViewer = Annotated[Actor, Depends(RoleRequired(Role.VIEWER, operator=True))]
+OperatorCurator = Annotated[Actor, Depends(RoleRequired(Role.CURATOR, operator=True))]
+OperatorAdmin = Annotated[Actor, Depends(RoleRequired(Role.ADMIN, operator=True))]
 PUBLIC = Depends(Public())
 
 
-async def _open_actor(context: AppContext) -> Actor:
-    async with context.database.reading() as session:
-        user = await session.get_one(User, context.settings.scheduler_system_user_id)
-        return Actor(user_id=user.id, tenant_id=user.tenant_id, role=Role.ADMIN)
+async def _signed_in(credentials: str, context: AppContext, request_id: str) -> Actor:
+    if context.tokens is None or credentials.startswith(KEY_PREFIX):
+        return await actor_with_key(context.database, credentials)
+    claims = context.tokens.claims_of(credentials)
+    return await actor_with_token(context.database, claims, request_id=request_id)
 
 
-async def _signed_in(request: Request, context: AppContext) -> Actor:
-    digest = hashlib.sha256(_key_in(request).encode()).digest()
-    async with context.database.transaction() as session:
-        key = await session.scalar(
-            select(ApiKey).where(ApiKey.key_hash == digest, ApiKey.revoked_at.is_(None))
-        )
-        if key is None:
-            raise NotSignedIn("The API key is not known, or was revoked.")
-        await session.execute(
-            update(ApiKey).where(ApiKey.id == key.id).values(last_used_at=func.now())
-        )
-        return Actor(user_id=key.user_id, tenant_id=key.tenant_id, role=Role(key.role))
-
-
-def _key_in(request: Request) -> str:
+def _credentials_in(request: Request) -> str:
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and credentials.strip():
         return credentials.strip()
     if key := request.headers.get("x-api-key", "").strip():
         return key
-    raise NotSignedIn("Send an API key as `Authorization: Bearer KEY`.")
+    raise NotSignedIn("Send an API key or a token as `Authorization: Bearer …`.")
 
 
 def is_loopback(host: str) -> bool:

@@ -1,48 +1,50 @@
-"""What a request can reach: the application's parts, and a session of its own."""
+"""What a request can reach: the application's parts, and a session kept to its tenant."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.session import Database
-from scrapersky.pipeline.scheduler import Scheduler
-from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.wake import Wakeups
-from scrapersky.settings import Settings
+from scrapersky.http.application import AppContext, Context, get_context
+from scrapersky.http.auth import Identity
+from scrapersky.http.idempotency import transaction_of
+from scrapersky.models import Actor, keep_to_tenant, record
+from scrapersky.models.audit import has_recorded
+
+__all__ = ["AppContext", "Context", "Overview", "Reading", "Transaction", "get_context"]
 
 
-@dataclass(frozen=True)
-class AppContext:
-    """The parts of a running application."""
-
-    settings: Settings
-    database: Database
-    wakeups: Wakeups
-    stages: tuple[AnyStage, ...]
-    scheduler: Scheduler | None
-    """None when this process only takes requests."""
+async def get_transaction(
+    request: Request, context: Context, actor: Identity
+) -> AsyncIterator[AsyncSession]:
+    async with transaction_of(request, context.database, actor.tenant_id) as session:
+        keep_to_tenant(session, actor.tenant_id)
+        yield session
+        if not has_recorded(session):
+            _record_request(session, actor, request)
 
 
-def get_context(request: Request) -> AppContext:
-    context: AppContext = request.app.state.context
-    return context
+def _record_request(session: AsyncSession, actor: Actor, request: Request) -> None:
+    """A route whose service noted nothing is in the audit log all the same, in plainer words."""
+    route = request.scope["route"]
+    subject = next(iter(request.path_params.values()), None)
+    record(session, actor, f"{route.tags[0]}.{route.name}", subject)
 
 
-Context = Annotated[AppContext, Depends(get_context)]
-
-
-async def get_transaction(context: Context) -> AsyncIterator[AsyncSession]:
-    async with context.database.transaction() as session:
+async def get_reading(context: Context, actor: Identity) -> AsyncIterator[AsyncSession]:
+    async with context.database.reading() as session:
+        keep_to_tenant(session, actor.tenant_id)
         yield session
 
 
-async def get_reading(context: Context) -> AsyncIterator[AsyncSession]:
+async def get_overview(context: Context, actor: Identity) -> AsyncIterator[AsyncSession]:
+    """For figures over rows: the default tenant's people see those of all tenants together."""
     async with context.database.reading() as session:
+        if not actor.is_operator:
+            keep_to_tenant(session, actor.tenant_id)
         yield session
 
 
@@ -50,3 +52,4 @@ async def get_reading(context: Context) -> AsyncIterator[AsyncSession]:
 # would have been answered as a success.
 Transaction = Annotated[AsyncSession, Depends(get_transaction, scope="function")]
 Reading = Annotated[AsyncSession, Depends(get_reading, scope="function")]
+Overview = Annotated[AsyncSession, Depends(get_overview, scope="function")]

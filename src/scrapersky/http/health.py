@@ -11,7 +11,7 @@ from scrapersky import __version__
 from scrapersky.db.migrate import require_current
 from scrapersky.errors import DatabaseRefused
 from scrapersky.http.auth import PUBLIC, Viewer
-from scrapersky.http.context import AppContext, Context, Reading
+from scrapersky.http.context import AppContext, Context, Overview
 from scrapersky.http.errors import problem_responses
 from scrapersky.pipeline.report import StageReport, report_stages
 
@@ -77,7 +77,7 @@ async def ready(context: Context, response: Response) -> Ready:
     },
 )
 async def schedulers(
-    actor: Viewer, context: Context, session: Reading, response: Response
+    actor: Viewer, context: Context, session: Overview, response: Response
 ) -> SchedulersHealth:
     """503 when a queue's oldest due row is too old, rows wait without a consumer, a consumer has
     stopped ticking, or a stage could not be registered."""

@@ -1,17 +1,23 @@
-"""What happens around every request: an id, a line in the log, and open mode's rules."""
+"""What happens around every request: an id, a line in the log, limits, and open mode's rules."""
 
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request, Response
-from starlette.middleware.base import RequestResponseEndpoint
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrapersky.db.base import uuid7
 from scrapersky.errors import NotAllowed
 from scrapersky.http.auth import OPEN, body_is_undeclared, refuse_stranger
+from scrapersky.http.body_limits import BodyLimits
+from scrapersky.http.described_limits import describe_limits
 from scrapersky.http.errors import problem
+from scrapersky.http.idempotency import Idempotency
+from scrapersky.http.rate_limits import RateLimits
 from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
 
@@ -19,32 +25,79 @@ log = get_logger(__name__)
 
 
 def install_middleware(app: FastAPI, settings: Settings) -> None:
+    """The last that is added is the first to see a request."""
+    app.add_middleware(Idempotency, settings=settings)
+    app.add_middleware(BodyLimits, settings=settings)
+    app.add_middleware(RateLimits, settings=settings)
     if settings.auth_mode == OPEN:
-        app.middleware("http")(_keep_strangers_out)
-    app.middleware("http")(_identify)
+        app.add_middleware(StrangersKeptOut)
+    app.add_middleware(Identified)
+    describe_limits(app)
 
 
-async def _identify(request: Request, go_on: RequestResponseEndpoint) -> Response:
-    request.state.request_id = uuid7().hex
-    began = monotonic()
-    with structlog.contextvars.bound_contextvars(request_id=request.state.request_id):
-        response = await go_on(request)
-        response.headers["X-Request-ID"] = request.state.request_id
-        log.info(
-            "request",
-            method=request.method,
-            path=request.url.path,
-            status=response.status_code,
-            ms=round((monotonic() - began) * 1000),
-        )
-    return response
+class Identified:
+    """Gives each request an id, logs it when it was answered, and answers what nobody else did."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.request_id = request_id = uuid7().hex
+        began, status = monotonic(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, send_with_id)
+            except Exception as error:
+                if status:
+                    raise
+                answer = await _answer_to(request, error)
+                await answer(scope, receive, send_with_id)
+            finally:
+                log.info(
+                    "request",
+                    method=scope["method"],
+                    path=scope["path"],
+                    status=status,
+                    ms=round((monotonic() - began) * 1000),
+                )
 
 
-async def _keep_strangers_out(request: Request, go_on: RequestResponseEndpoint) -> Response:
+async def _answer_to(request: Request, error: Exception) -> Response:
+    """As for errors within a route: the handler of the nearest kind."""
+    handlers: dict[Any, Any] = request.app.exception_handlers
+    kind = next(each for each in type(error).__mro__ if each in handlers)
+    answer: Response = await handlers[kind](request, error)
+    return answer
+
+
+class StrangersKeptOut:
+    """Without sign-in any web page that a person looks at could ask us for something."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = _refusal(Request(scope)) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+
+def _refusal(request: Request) -> Response | None:
     try:
         refuse_stranger(request)
     except NotAllowed as refusal:
         return problem(request, 403, str(refusal))
     if body_is_undeclared(request):
         return problem(request, 415, "Send the body as `Content-Type: application/json`.")
-    return await go_on(request)
+    return None

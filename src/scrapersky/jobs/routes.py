@@ -5,39 +5,55 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
-from sqlalchemy import select
+from fastapi import APIRouter, Depends
 
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
+from scrapersky.http.lists import Asked, BulkAsked, BulkOut, Listed, Spread, bulk_asked
+from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.listing import JOBS
 from scrapersky.jobs.schemas import JobOut, job_out
-from scrapersky.models import Job
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_responses(401, 403, 422))
+
+CANCELLED = bulk_asked(JOBS, "Cancel")
+RETRIED = bulk_asked(JOBS, "Retry", more=[Spread])
 
 
 @router.get("", summary="Jobs, newest first")
 async def list_jobs(
-    actor: Viewer,
-    session: Reading,
-    status: Annotated[str | None, Query(examples=["failed"])] = None,
-    job_type: Annotated[str | None, Query(examples=["sitemap"])] = None,
-    domain_id: UUID | None = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Page[JobOut]:
-    statement = select(Job).where(Job.tenant_id == actor.tenant_id)
-    wanted = {Job.status: status, Job.job_type: job_type, Job.domain_id: domain_id}
-    for column, value in wanted.items():
-        if value is not None:
-            statement = statement.where(column == value)
-    rows, following = await newest_first(
-        session, statement, at=Job.created_at, key=Job.id, cursor=cursor, limit=limit
-    )
-    return Page(items=[job_out(job) for job in rows], next_cursor=following)
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(JOBS.asked)]
+) -> Listed[JobOut]:
+    return (await JOBS.show(session, actor, asked)).listed(job_out)
+
+
+@router.post("/cancel", summary="End many jobs", responses=problem_responses(400, 409, 415))
+async def cancel_jobs(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    asked: Annotated[BulkAsked, Depends(CANCELLED)],
+) -> BulkOut:
+    """By ids or by the filters of the list. What was stored stays."""
+    return await bulk.cancel_jobs(session, actor, context.stages, asked, context.settings)
+
+
+@router.post(
+    "/retry",
+    summary="Queue many failed or cancelled jobs again",
+    responses=problem_responses(400, 409, 415),
+)
+async def retry_jobs(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    asked: Annotated[BulkAsked, Depends(RETRIED)],
+) -> BulkOut:
+    """By ids or by the filters of the list. Of several jobs for the same subject the newest is
+    queued, and none where one is active."""
+    return await bulk.retry_jobs(session, actor, context.stages, asked, context.settings)
 
 
 @router.get("/{job_id}", summary="One job", responses=problem_responses(404))

@@ -14,11 +14,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, NotFound
-from scrapersky.models import JOB_WORDS, Actor, Domain, Job, JobType
+from scrapersky.models import JOB_WORDS, Actor, Domain, Job, JobType, record
 from scrapersky.models.jobs import ACTIVE, CANCELLED
-from scrapersky.pipeline import dead_letters
+from scrapersky.pipeline.bulk_acts import RETRY, Manner, is_one_of, start_over
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.settings import Settings
 
 ASKED_BY_PEOPLE = 1
 ASKED_BY_SCHEDULERS = 5
@@ -126,15 +127,25 @@ async def cancel(
     if cancelled is None:
         job = await get(session, actor, job_id)
         raise Conflict(f"Job {job_id} is {job.status}; only a pending or processing one can end.")
-    if cancelled.domain_id is not None:
-        await _postpone(session, cancelled.domain_id, next_scan_in)
+    await _postpone(session, [job_id], next_scan_in)
+    record(session, actor, "job.cancel", job_id, subject=cancelled.subject)
     return cancelled
 
 
-async def _postpone(session: AsyncSession, domain_id: UUID, wait: timedelta) -> None:
+async def postpone_domains(
+    session: AsyncSession, job_ids: Sequence[UUID], settings: Settings
+) -> None:
     """What a person cancelled must not come back by itself a minute later."""
+    await _postpone(session, job_ids, settings.rescan_interval)
+
+
+async def _postpone(session: AsyncSession, job_ids: Sequence[UUID], wait: timedelta) -> None:
+    of_jobs = select(Job.domain_id).where(is_one_of(Job.id, job_ids), Job.domain_id.is_not(None))
     await session.execute(
-        update(Domain).where(Domain.id == domain_id).values(next_scan_at=func.now() + wait)
+        update(Domain)
+        .where(Domain.id.in_(of_jobs))
+        .values(next_scan_at=func.now() + wait)
+        .execution_options(synchronize_session=False)
     )
 
 
@@ -146,12 +157,12 @@ async def retry(
     if job.status not in (JOB_WORDS.failed, CANCELLED):
         raise Conflict(f"Job {job_id} is {job.status}; only a failed or cancelled one is retried.")
     await _refuse_second_active(session, job)
-    stage = _stage_of(job, stages)
-    job.status = JOB_WORDS.failed
-    await session.flush()
-    await dead_letters.requeue(session, stage, [job.id], by=actor.user_id)
+    stage, manner = _stage_of(job, stages), Manner(by=actor.user_id)
+    taken = await start_over(session, stage, RETRY, [Job.id == job_id], manner=manner)
     await session.refresh(job)
-    job.progress, job.phase = 0, None
+    if not taken:
+        raise Conflict(f"Job {job_id} is {job.status} by now; somebody else was faster.")
+    record(session, actor, "job.retry", job_id, subject=job.subject)
     return job
 
 

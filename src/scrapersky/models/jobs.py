@@ -14,8 +14,14 @@ from scrapersky.db.base import Base, Timestamps, uuid7
 from scrapersky.models.ownership import Owned
 from scrapersky.pipeline.queue import Words, queued
 
-JOB_WORDS = Words(queued="pending", processing="processing", done="complete", failed="failed")
 CANCELLED = "cancelled"
+JOB_WORDS = Words(
+    queued="pending",
+    processing="processing",
+    done="complete",
+    failed="failed",
+    cancelled=CANCELLED,
+)
 ACTIVE = text("status IN ('pending', 'processing')")
 
 
@@ -23,7 +29,7 @@ class JobType(StrEnum):
     SITEMAP = "sitemap"
 
 
-@queued("status", words=JOB_WORDS, also=[CANCELLED], order=["job_type", "priority"])
+@queued("status", words=JOB_WORDS, order=["job_type", "priority"])
 class Job(Base, Timestamps, Owned):
     __tablename__ = "jobs"
     __table_args__ = (
@@ -39,6 +45,9 @@ class Job(Base, Timestamps, Owned):
         ),
         Index("ix_jobs_created_at", "tenant_id", "created_at", "id"),
         Index("ix_jobs_domain_id", "domain_id"),
+        Index(
+            "ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")
+        ),
         {"postgresql_with": {"fillfactor": 80}},
     )
 

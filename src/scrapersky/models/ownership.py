@@ -8,6 +8,11 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 
-class Owned:
+class OfTenant:
+    """A row that belongs to one tenant; the sessions of other tenants do not see it."""
+
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"))
+
+
+class Owned(OfTenant):
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))

@@ -27,6 +27,14 @@ class PageCuration(StrEnum):
 
 
 class Page(Base, Timestamps, Owned):
+    """As many as all sitemaps of a domain list, so every index has to earn its keep.
+
+    The unique one makes importing twice store once and keeps a domain's digests together, in the
+    order in which imports come with them. The other three are one for each list people ask for: a
+    tenant's, a domain's and a sitemap's, newest first; the last two are also what deleting a
+    domain or a sitemap goes by.
+    """
+
     __tablename__ = "pages"
     __table_args__ = (
         UniqueConstraint("domain_id", "url_digest"),

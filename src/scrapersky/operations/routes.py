@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends
 from sqlalchemy import select
 
-from scrapersky.http.auth import Admin, Curator, Viewer
-from scrapersky.http.context import Context, Reading, Transaction
+from scrapersky.http.auth import (
+    Curator,
+    OperatorAdmin,
+    OperatorCurator,
+    OperatorViewer,
+    Viewer,
+)
+from scrapersky.http.context import Context, Overview, Reading, Transaction
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
+from scrapersky.http.lists import Asked, Listed
 from scrapersky.operations import service
+from scrapersky.operations.listing import LETTERS
 from scrapersky.operations.schemas import (
     Accepted,
     DeadLetterDetail,
@@ -22,19 +29,19 @@ from scrapersky.operations.schemas import (
     WorkerOut,
 )
 from scrapersky.pipeline.report import live_workers, report_stage, report_stages
-from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, Worker
+from scrapersky.pipeline.tables import Worker
 
 router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
 
 
 @router.get("/stages", summary="Every stage, in the order rows travel")
-async def list_stages(actor: Viewer, context: Context, session: Reading) -> list[StageOut]:
+async def list_stages(actor: Viewer, context: Context, session: Overview) -> list[StageOut]:
     reports = await report_stages(session, context.stages, context.settings)
     return [StageOut.model_validate(each) for each in reports]
 
 
 @router.get("/stages/{name}", summary="One stage", responses=problem_responses(404))
-async def get_stage(actor: Viewer, context: Context, session: Reading, name: str) -> StageOut:
+async def get_stage(actor: Viewer, context: Context, session: Overview, name: str) -> StageOut:
     stage = service.find_stage(context.stages, name)
     workers = await live_workers(session, context.settings)
     return StageOut.model_validate(await report_stage(session, stage, context.settings, workers))
@@ -46,9 +53,11 @@ async def get_stage(actor: Viewer, context: Context, session: Reading, name: str
     summary="Look at the stage's queue now, everywhere",
     responses=problem_responses(404),
 )
-async def run_stage(actor: Curator, context: Context, session: Transaction, name: str) -> Accepted:
+async def run_stage(
+    actor: OperatorCurator, context: Context, session: Transaction, name: str
+) -> Accepted:
     stage = service.find_stage(context.stages, name)
-    service.run_now(session, stage)
+    service.run_now(session, actor, stage)
     return Accepted(stage=stage.name, status="woken")
 
 
@@ -58,7 +67,11 @@ async def run_stage(actor: Curator, context: Context, session: Transaction, name
     responses=problem_responses(404),
 )
 async def pause_stage(
-    actor: Admin, context: Context, session: Transaction, name: str, wanted: NoteIn | None = None
+    actor: OperatorAdmin,
+    context: Context,
+    session: Transaction,
+    name: str,
+    wanted: NoteIn | None = None,
 ) -> Accepted:
     stage = service.find_stage(context.stages, name)
     note = wanted.note if wanted else None
@@ -67,14 +80,18 @@ async def pause_stage(
 
 
 @router.post("/stages/{name}/resume", summary="Claim again", responses=problem_responses(404))
-async def resume_stage(actor: Admin, context: Context, session: Transaction, name: str) -> Accepted:
+async def resume_stage(
+    actor: OperatorAdmin, context: Context, session: Transaction, name: str
+) -> Accepted:
     stage = service.find_stage(context.stages, name)
     await service.set_paused(session, actor, stage, paused=False)
     return Accepted(stage=stage.name, status="resumed")
 
 
 @router.get("/workers", summary="Who works the queues, longest-running first")
-async def list_workers(actor: Viewer, context: Context, session: Reading) -> list[WorkerOut]:
+async def list_workers(
+    actor: OperatorViewer, context: Context, session: Reading
+) -> list[WorkerOut]:
     alive = {each.id for each in await live_workers(session, context.settings)}
     known = await session.scalars(select(Worker).order_by(Worker.started_at, Worker.id))
     return [WorkerOut.model_validate({**_plain(each), "alive": each.id in alive}) for each in known]
@@ -86,22 +103,9 @@ def _plain(worker: Worker) -> dict[str, object]:
 
 @router.get("/dead-letters", summary="Rows that were given up, newest first")
 async def list_dead_letters(
-    actor: Viewer,
-    session: Reading,
-    state: DeadLetterState | None = DeadLetterState.OPEN,
-    stage: Annotated[str | None, Query(examples=["process_pending_sitemaps"])] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Page[DeadLetterOut]:
-    statement = service.letters_of(actor)
-    if state is not None:
-        statement = statement.where(DeadLetter.state == state)
-    if stage is not None:
-        statement = statement.where(DeadLetter.stage == stage)
-    rows, following = await newest_first(
-        session, statement, at=DeadLetter.died_at, key=DeadLetter.id, cursor=cursor, limit=limit
-    )
-    return Page(items=[DeadLetterOut.model_validate(each) for each in rows], next_cursor=following)
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(LETTERS.asked)]
+) -> Listed[DeadLetterOut]:
+    return (await LETTERS.show(session, actor, asked)).listed(DeadLetterOut.model_validate)
 
 
 @router.get(

@@ -18,6 +18,7 @@ class PaceOut(BaseModel):
     concurrency: int
     timeout_seconds: float
     max_attempts: int
+    high_water: int
 
 
 class StageOut(BaseModel):
@@ -26,12 +27,23 @@ class StageOut(BaseModel):
     name: str = Field(examples=["process_pending_sitemaps"])
     does: str
     paused: bool
+    paused_seconds: float | None = Field(description="For how long, if it is.")
+    held_back: str | None = Field(
+        description="Why it claims less or nothing because of what waits behind it."
+    )
     pace: PaceOut
     counts: dict[str, int] = Field(description="Rows by status.", examples=[{"complete": 12}])
+    estimated: list[str] = Field(description="The statuses whose count is an estimate.")
+    queued: int
     due: int = Field(description="Queued rows whose time has come.")
     oldest_due_seconds: float | None
     next_due_at: datetime | None
+    in_flight: int = Field(description="Rows being worked.")
+    overdue: int = Field(description="Of those, rows past the stage's timeout.")
+    dead_letters: int = Field(description="Open ones.")
     last_hour: dict[str, int] = Field(description="Ended attempts of the last hour, by kind.")
+    p50_ms: float | None = Field(description="Half of the last hour's attempts took no longer.")
+    p95_ms: float | None
     consumers: int = Field(description="Live workers that run this stage.")
     last_tick: datetime | None
     problems: list[str]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import Conflict, NotFound
-from scrapersky.models import Actor
-from scrapersky.pipeline import dead_letters
+from scrapersky.http.lists import owned_by
+from scrapersky.models import Actor, record
+from scrapersky.pipeline import bulk_acts
+from scrapersky.pipeline.bulk_acts import Manner
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, StageControl
 from scrapersky.pipeline.wake import wake_after_commit
@@ -36,19 +38,20 @@ async def set_paused(
             index_elements=[StageControl.stage], set_={**values, "updated_at": func.now()}
         )
     )
+    record(session, actor, "stage.pause" if paused else "stage.resume", stage.name, note=note)
     if not paused:
         wake_after_commit(session, stage.name)
 
 
-def run_now(session: AsyncSession, stage: AnyStage) -> None:
+def run_now(session: AsyncSession, actor: Actor, stage: AnyStage) -> None:
     """Have every consumer of the stage look at its queue at once."""
+    record(session, actor, "stage.run", stage.name)
     wake_after_commit(session, stage.name)
 
 
 def letters_of(actor: Actor) -> Select[DeadLetter]:
-    """The tenant's, and those of rows that belong to nobody."""
-    mine = or_(DeadLetter.tenant_id == actor.tenant_id, DeadLetter.tenant_id.is_(None))
-    return select(DeadLetter).where(mine)
+    """The tenant's; those of rows that are nobody's are the default tenant's."""
+    return select(DeadLetter).where(owned_by(DeadLetter, actor))
 
 
 async def get_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
@@ -62,13 +65,18 @@ async def replay(
     session: AsyncSession, actor: Actor, letter_id: UUID, stages: tuple[AnyStage, ...]
 ) -> DeadLetter:
     """Give the row a new start, with all its attempts."""
-    letter = await _open_letter(session, actor, letter_id)
+    letter = await get_letter(session, actor, letter_id)
     stage = find_stage(stages, letter.stage)
-    if not await dead_letters.requeue(session, stage, [letter.row_id], by=actor.user_id):
-        raise Conflict(
-            f"The row of dead letter {letter_id} is not failed any more; discard the letter."
-        )
+    which, manner = [DeadLetter.id == letter_id], Manner(by=actor.user_id)
+    taken = await bulk_acts.replay(session, stage, which, manner=manner)
     await session.refresh(letter)
+    if not taken:
+        _refuse_closed(letter)
+        raise Conflict(
+            f"The row of dead letter {letter_id} is not failed any more, or another one is active "
+            "for the same; discard the letter."
+        )
+    record(session, actor, "dead_letter.replay", letter.id, row_id=str(letter.row_id))
     return letter
 
 
@@ -81,6 +89,7 @@ async def discard(
     letter.closed_at = func.now()
     letter.closed_by = actor.user_id
     letter.note = note
+    record(session, actor, "dead_letter.discard", letter.id, note=note)
     await session.flush()
     await session.refresh(letter)
     return letter
@@ -93,6 +102,10 @@ async def _open_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> 
     )
     if letter is None:
         raise NotFound(f"There is no dead letter {letter_id}.")
-    if letter.state != DeadLetterState.OPEN:
-        raise Conflict(f"Dead letter {letter_id} was {letter.state} already.")
+    _refuse_closed(letter)
     return letter
+
+
+def _refuse_closed(letter: DeadLetter) -> None:
+    if letter.state != DeadLetterState.OPEN:
+        raise Conflict(f"Dead letter {letter.id} was {letter.state} already.")

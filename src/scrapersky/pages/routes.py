@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.pagination import Cursor, Limit, Page
+from scrapersky.http.lists import Asked, Listed
 from scrapersky.pages import service
+from scrapersky.pages.listing import PAGES
 from scrapersky.pages.schemas import PageOut
 
 router = APIRouter(prefix="/pages", tags=["pages"], responses=problem_responses(401, 403, 422))
@@ -18,22 +20,9 @@ router = APIRouter(prefix="/pages", tags=["pages"], responses=problem_responses(
 
 @router.get("", summary="Pages, newest first")
 async def list_pages(
-    actor: Viewer,
-    session: Reading,
-    domain_id: UUID | None = None,
-    sitemap_file_id: UUID | None = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Page[PageOut]:
-    rows, following = await service.pages(
-        session,
-        actor,
-        domain_id=domain_id,
-        sitemap_file_id=sitemap_file_id,
-        cursor=cursor,
-        limit=limit,
-    )
-    return Page(items=[PageOut.model_validate(each) for each in rows], next_cursor=following)
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(PAGES.asked)]
+) -> Listed[PageOut]:
+    return (await PAGES.show(session, actor, asked)).listed(PageOut.model_validate)
 
 
 @router.get("/{page_id}", summary="One page", responses=problem_responses(404))

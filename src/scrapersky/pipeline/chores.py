@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func
+from sqlalchemy import func
 from sqlalchemy.dialects.postgresql import insert
 
 from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
 from scrapersky.pipeline.tables import ScheduleRun
-from scrapersky.pipeline.workers import forget_silent
 from scrapersky.settings import Settings
 
 SLOTS_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,18 +46,25 @@ async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) ->
         return taken is not None
 
 
-async def sweep(database: Database, settings: Settings) -> None:
-    """Delete the engine's own leftovers: old slots and long-dead workers."""
-    dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
-    async with database.transaction() as session:
-        yesterday = func.now() - timedelta(days=1)
-        await session.execute(delete(ScheduleRun).where(ScheduleRun.started_at < yesterday))
-        await forget_silent(session, dead_after=dead_after)
+@asynccontextmanager
+async def doing_chores(
+    database: Database, settings: Settings, chores: Sequence[Chore]
+) -> AsyncIterator[None]:
+    """For a process without a scheduler: these chores, for as long as the block lasts."""
+    tasks = [asyncio.create_task(_repeat(database, settings, each)) for each in chores]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-SWEEP = Chore(
-    name="sweep",
-    does="Delete the engine's own leftovers.",
-    every=timedelta(minutes=5),
-    run=sweep,
-)
+async def _repeat(database: Database, settings: Settings, chore: Chore) -> None:
+    while True:
+        try:
+            if await take_slot(database, chore, None):
+                await chore.run(database, settings)
+        except Exception as error:
+            log.error("chore failed", chore=chore.name, error=str(error), exc_info=error)
+        await asyncio.sleep(chore.every.total_seconds())

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, null, select, update
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.pipeline.bulk_acts import REQUEUE, Manner, is_one_of, start_over
 from scrapersky.pipeline.claims import Claim
 from scrapersky.pipeline.outcome import Outcome
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, EventKind, StageEvent
-from scrapersky.pipeline.wake import wake_after_commit
 
 
 async def bury(
@@ -76,54 +76,5 @@ async def requeue(
     session: AsyncSession, stage: AnyStage, ids: Sequence[UUID], *, by: UUID | None = None
 ) -> list[UUID]:
     """Give failed rows a new start and close their dead letters; returns the rows it took."""
-    queue, model = stage.queue, stage.model
-    taken = await session.scalars(
-        update(model)
-        .where(model.id == func.any(list(ids)), queue.status == stage.words.failed)
-        .values(
-            {
-                queue.status: stage.words.queued,
-                queue.due_at: func.now(),
-                queue.attempts: 0,
-                queue.error: null(),
-                **_unfinished(stage),
-            }
-        )
-        .returning(model.id)
-        .execution_options(synchronize_session=False)
-    )
-    rows = list(taken)
-    await close(session, stage, rows, state=DeadLetterState.REPLAYED, by=by)
-    wake_after_commit(session, stage.name)
-    return rows
-
-
-def _unfinished(stage: AnyStage) -> dict[Any, Any]:
-    return {getattr(stage.model, stage.finished): null()} if stage.finished else {}
-
-
-async def close(
-    session: AsyncSession,
-    stage: AnyStage,
-    rows: Sequence[UUID],
-    *,
-    state: DeadLetterState,
-    by: UUID | None = None,
-    note: str | None = None,
-) -> int:
-    """Close the open dead letters of these rows."""
-    closed = await session.execute(
-        update(DeadLetter)
-        .where(
-            DeadLetter.stage == stage.name,
-            DeadLetter.row_id == func.any(list(rows)),
-            is_open(),
-        )
-        .values(state=state, closed_at=func.now(), closed_by=by, note=note)
-        .execution_options(synchronize_session=False)
-    )
-    return int(closed.rowcount)  # type: ignore[attr-defined]
-
-
-def is_open() -> ColumnElement[bool]:
-    return DeadLetter.state == DeadLetterState.OPEN.value
+    which = [is_one_of(stage.model.id, ids)]
+    return await start_over(session, stage, REQUEUE, which, manner=Manner(by=by))

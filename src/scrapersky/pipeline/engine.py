@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from typing import Any
 
 from scrapersky.db.session import Database, async_url
 from scrapersky.errors import NotFound, SettingsError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
+from scrapersky.pipeline.figures import Figures, Vitals
+from scrapersky.pipeline.flow import changed_pace, pace_changes, valve_of
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.rescue import Rescuer
@@ -18,7 +21,7 @@ from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.fetch import Fetcher
-from scrapersky.settings import Settings
+from scrapersky.settings import Pace, Settings
 
 log = get_logger(__name__)
 
@@ -35,21 +38,31 @@ class Engine:
         wakeups: Wakeups,
         fetch: Fetcher,
         worker: WorkerIdentity,
+        known: Sequence[AnyStage] = (),
+        figures: Figures | None = None,
     ) -> None:
         self.database = database
         self.settings = settings
         self.wakeups = wakeups
         self.worker = worker
+        self.figures = figures or Figures()
+        self.vitals = Vitals(wakeups, settings.scrapersky_data_dir)
         self.tools = Tools(fetch=fetch, settings=settings)
         self.runners: dict[str, StageRunner] = {}
+        self.on_interval_change: Callable[[StageRunner], None] = lambda _: None
+        """Told when an operator changed how often a stage ticks."""
         self.failures: dict[str, str] = {}
         """Stages that could not be registered, and why."""
+        self.known = {each.name: each for each in (*known, *stages)}
+        """All stages there are: of those that others work, how much waits for them matters here."""
         for stage in stages:
             self._register(stage)
         registered = [each.stage for each in self.runners.values()]
         self.rescuer = Rescuer(database, settings, registered, self.worker)
         # The heartbeat has a connection of its own: it must not wait behind the work.
-        self._heart = Database(database.url.render_as_string(hide_password=False), pool_size=1)
+        self._heart = Database(
+            database.url.render_as_string(hide_password=False), pool_size=1, pooled=database.pooled
+        )
         self._beating: asyncio.Task[None] | None = None
 
     def _register(self, stage: AnyStage) -> None:
@@ -61,6 +74,7 @@ class Engine:
                 worker=self.worker,
                 tools=self.tools,
                 settings=self.settings,
+                valve=valve_of(stage, self.known, database=self.database, settings=self.settings),
             )
         except SettingsError:
             raise
@@ -75,6 +89,7 @@ class Engine:
 
     async def start(self) -> None:
         await self._beat_once()
+        await self._take_paces()
         self._beating = asyncio.create_task(self._beat(), name="heartbeat")
         await self.rescuer.rescue()
 
@@ -102,6 +117,7 @@ class Engine:
             await asyncio.sleep(self.settings.worker_beat_seconds)
             try:
                 await self._beat_once()
+                await self._take_paces()
                 for runner in self.runners.values():
                     await self._look_after(runner)
             except Exception as error:
@@ -113,9 +129,27 @@ class Engine:
             await runner.drop_disowned(session)
         await self.rescuer.rescue_strays(runner)
 
+    async def _take_paces(self) -> None:
+        """What operators have changed since the last beat, for this process's stages."""
+        async with self._heart.reading() as session:
+            changes = await pace_changes(session, list(self.known))
+        for name, stage in self.known.items():
+            pace = changed_pace(stage.paced(self.settings), changes.get(name))
+            for each in self.runners.values():
+                each.valve.set_mark(name, pace.high_water)
+            if name in self.runners and pace != self.runners[name].pace:
+                self._apply(self.runners[name], pace)
+
+    def _apply(self, runner: StageRunner, pace: Pace) -> None:
+        log.info("pace changed", stage=runner.stage.name, **asdict(pace))
+        retimed = pace.interval_minutes != runner.pace.interval_minutes
+        runner.change_pace(pace)
+        if retimed:
+            self.on_interval_change(runner)
+
     async def _beat_once(self) -> None:
         async with self._heart.transaction() as session:
-            await workers.beat(session, self.worker, self.state())
+            await workers.beat(session, self.worker, self.state(), self.vitals.read())
 
     def state(self) -> dict[str, Any]:
         """What the worker's row tells others about its stages."""
@@ -124,6 +158,7 @@ class Engine:
                 "last_tick": each.last_tick,
                 "in_flight": len(each.held),
                 "error": each.last_error,
+                "held_back": each.valve.held_back,
             }
             for name, each in self.runners.items()
         }
@@ -132,26 +167,45 @@ class Engine:
 
 @asynccontextmanager
 async def assembled_engine(
-    database: Database, settings: Settings, stages: Sequence[AnyStage]
+    database: Database,
+    settings: Settings,
+    stages: Sequence[AnyStage],
+    *,
+    known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Engine]:
     """An engine with its fetcher and its wake-ups, not started yet."""
     worker = WorkerIdentity()
     gate = HostGate(database, settings, worker_id=worker.id)
     listen = settings.listen_database_url
     wakeups = Wakeups(database, async_url(listen) if listen else None)
-    async with Fetcher.from_settings(settings, gate=gate) as fetch:
+    figures = Figures()
+    fetcher = Fetcher.from_settings(settings, gate=gate, tell_end=figures.count_fetch)
+    async with fetcher as fetch:
         try:
-            yield Engine(database, settings, stages, wakeups=wakeups, fetch=fetch, worker=worker)
+            yield Engine(
+                database,
+                settings,
+                stages,
+                wakeups=wakeups,
+                fetch=fetch,
+                worker=worker,
+                known=known,
+                figures=figures,
+            )
         finally:
             await wakeups.close()
 
 
 @asynccontextmanager
 async def running_engine(
-    database: Database, settings: Settings, stages: Sequence[AnyStage]
+    database: Database,
+    settings: Settings,
+    stages: Sequence[AnyStage],
+    *,
+    known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Engine]:
     """An engine that beats but does not tick: its user says which rows to work."""
-    async with assembled_engine(database, settings, stages) as engine:
+    async with assembled_engine(database, settings, stages, known=known) as engine:
         try:
             await engine.start()
             yield engine

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 from sqlalchemy import and_, delete, exists, func, or_, select, update
@@ -53,6 +54,7 @@ class HostGate:
         self._settings = settings
         self._worker_id = worker_id
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
+        self._still_ours = settings.worker_dead_after_seconds / 2
         self._known: set[str] = set()
         self._owed: set[UUID] = set()
         """Slots that could not be given back because the database was away; due with the next."""
@@ -67,12 +69,26 @@ class HostGate:
     async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[None]:
         self._stay_small()
         async with self._places[host]:
-            turn = await self._take_turn(host, exempt=exempt)
+            turn = await self._come_up(host, exempt=exempt)
             try:
-                await asyncio.sleep(turn.wait_seconds)
                 yield
             finally:
                 await asyncio.shield(self._give_back(turn))
+
+    async def _come_up(self, host: str, *, exempt: bool) -> Turn:
+        """Take a turn and wait for it. A process that stood still meanwhile for so long that it
+        may be taken for dead may have lost its slot to another, and takes a new one."""
+        while True:
+            asked = monotonic()
+            turn = await self._take_turn(host, exempt=exempt)
+            try:
+                await asyncio.sleep(turn.wait_seconds)
+            except BaseException:
+                await asyncio.shield(self._give_back(turn))
+                raise
+            if monotonic() - asked - turn.wait_seconds < self._still_ours:
+                return turn
+            await self._give_back(turn)
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         """A good answer needs a write only if there was trouble before."""

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.direct import Values
@@ -20,6 +21,7 @@ from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claim, Claims, lease_of
+from scrapersky.pipeline.flow import Valve
 from scrapersky.pipeline.outcome import (
     NOTHING,
     LostClaim,
@@ -119,6 +121,7 @@ class StageRunner:
         worker: WorkerIdentity,
         tools: Tools,
         settings: Settings,
+        valve: Valve | None = None,
     ) -> None:
         self.stage = stage
         self.database = database
@@ -130,6 +133,8 @@ class StageRunner:
         self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
         self.settler = Settler(database, self.claims, rule=self.rule, worker=worker)
         self.held: dict[UUID, Held] = {}
+        self.claimed = 0
+        """Rows, since the process began."""
         self.free_slots = self.pace.concurrency
         self.runs = 0
         self.stopping = False
@@ -139,6 +144,13 @@ class StageRunner:
         self.no_runs = asyncio.Event()
         self.no_runs.set()
         self._again = asyncio.Event()
+        self.valve = valve or Valve(stage, database)
+
+    def change_pace(self, pace: Pace) -> None:
+        """From now on; rows being worked go on, and a smaller number of slots fills up later."""
+        self.free_slots += pace.concurrency - self.pace.concurrency
+        self.pace = pace
+        self.poke()
 
     def poke(self) -> None:
         """Make a run that is under way look at the queue once more before it ends."""
@@ -150,11 +162,13 @@ class StageRunner:
         """Take up to so many due rows; the slots for them are reserved by the caller."""
         parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
         rows = await self.database.hasty.fetch(self.claims.claim, parameters)
+        self.claimed += len(rows)
         return [self._read(each) for each in rows]
 
     async def claim_by_id(self, row_id: UUID) -> Held | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
         rows = await self.database.hasty.fetch(self.claims.claim_by_id, parameters)
+        self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
     def _read(self, values: Values) -> Held:
@@ -186,6 +200,8 @@ class StageRunner:
         return tasks
 
     async def _work_and_settle(self, held: Held) -> EventKind:
+        # The task's own context: whatever is logged while the row is worked tells which row.
+        structlog.contextvars.bind_contextvars(worker=self.worker.readable, **self._ids(held))
         try:
             outcome = await self._attempt(held)
             held.ending = True
@@ -261,7 +277,9 @@ class StageRunner:
             await self.stage.store(session, row, result)
 
     def _ids(self, held: Held) -> dict[str, str]:
-        return {"stage": self.stage.name, "row_id": str(held.claim.row_id)}
+        row_id = str(held.claim.row_id)
+        job = {"job_id": row_id} if "job_type" in self.stage.only else {}
+        return {"stage": self.stage.name, "row_id": row_id, **job}
 
     # Looking after what is held
 
@@ -315,13 +333,13 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
     None when as many runs as allowed are under way already: one of them is poked instead, so that
     it looks once more before it ends.
     """
+    runner.last_tick = time.time()
     if runner.runs >= runner.pace.max_instances:
         log.debug("stage is full, tick skipped", stage=runner.stage.name, runs=runner.runs)
         runner.poke()
         return None
     runner.runs += 1
     runner.no_runs.clear()
-    runner.last_tick = time.time()
     report = RunReport(runner.stage.name)
     try:
         await _drain(runner, report)
@@ -357,7 +375,9 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
 
 async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
     """Reserve, claim, give back what was not needed: runs of one stage share its slots."""
-    wanted = min(runner.pace.batch_size, runner.free_slots)
+    wanted = await runner.valve.admit(min(runner.pace.batch_size, runner.free_slots))
+    # The slots may have been taken while the queues behind were being measured.
+    wanted = min(wanted, runner.free_slots)
     if wanted <= 0:
         return ()
     runner.free_slots -= wanted

@@ -12,6 +12,7 @@ from scrapersky.errors import Rejected, RetryLater, ScraperSkyError, Skipped
 from scrapersky.pipeline.claims import Change, Claim
 from scrapersky.pipeline.queue import Words
 from scrapersky.pipeline.tables import EventKind
+from scrapersky.redaction import redact
 from scrapersky.settings import Settings
 
 MAX_ERROR_CHARACTERS = 1024
@@ -127,7 +128,7 @@ def outcome_of_rescue(claim: Claim, error: WorkerDied, rule: RetryRule) -> Outco
 
 def sentence(error: BaseException) -> str:
     """The error as one text for a row: ours as written, others with their class; never long."""
-    text = str(error).strip().replace("\x00", "") or type(error).__name__
+    text = redact(str(error)).strip().replace("\x00", "") or type(error).__name__
     if not isinstance(error, ScraperSkyError):
         text = f"{type(error).__name__}: {text}" if text != type(error).__name__ else text
     return text if len(text) <= MAX_ERROR_CHARACTERS else text[: MAX_ERROR_CHARACTERS - 1] + "…"
@@ -137,4 +138,4 @@ def full_traceback(error: BaseException) -> str | None:
     if error.__traceback__ is None:
         return None
     text = "".join(traceback.format_exception(error)).replace("\x00", "")
-    return text[-MAX_TRACEBACK_CHARACTERS:]
+    return redact(text)[-MAX_TRACEBACK_CHARACTERS:]

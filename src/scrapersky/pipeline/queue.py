@@ -33,6 +33,12 @@ class Words:
     processing: str
     done: str
     failed: str
+    cancelled: str | None = None
+    """What a row is that people took out of the queue; without a word of its own it is failed."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(word for word in vars(self).values() if word is not None)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def queued(
         prefix = prefix_of(status)
         for name, mapped in _columns(initial or words.queued).items():
             setattr(model, status if name == "status" else prefix + name, mapped)
-        allowed = {words.queued, words.processing, words.done, words.failed, *also}
+        allowed = {*words.all, *also}
         _constrain(model, status, sorted({*allowed, initial or words.queued}))
         _index(model, status, words, order)
         return model
@@ -122,7 +128,7 @@ def _constrain(model: type[Base], status: str, allowed: Sequence[str]) -> None:
 
 
 def _index(model: type[Base], status: str, words: Words, order: Sequence[str]) -> None:
-    """One small index to find what is due, one to find what a dead worker held."""
+    """Small indexes to find what is due, what a dead worker held, and what was given up."""
     table: Any = model.__table__
     prefix = prefix_of(status)
     columns = [table.c[name] for name in (*order, f"{prefix}due_at", "id")]
@@ -130,3 +136,5 @@ def _index(model: type[Base], status: str, words: Words, order: Sequence[str]) -
     Index(f"ix_{table.name}_{prefix}due", *columns, postgresql_where=where)
     held = text(f"{status} = '{words.processing}'")
     Index(f"ix_{table.name}_{prefix}held", table.c[f"{prefix}worker_id"], postgresql_where=held)
+    failed = text(f"{status} = '{words.failed}'")
+    Index(f"ix_{table.name}_{prefix}failed", table.c.id, postgresql_where=failed)

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import extract, func, select
+from sqlalchemy import ColumnElement, extract, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.counting import count_open_letters, count_rows
+from scrapersky.pipeline.flow import changed_pace
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import StageControl, StageEvent, Worker
+from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
+from scrapersky.pipeline.troubles import Situation, Trouble, ticks, troubles_of
 from scrapersky.settings import Pace, Settings
 
 RATE_WINDOW = timedelta(hours=1)
-TICKS_MISSED = 3
-"""A consumer that has not ticked for so many intervals has stopped."""
-TICK_GRACE_SECONDS = 60.0
+EVENTS_LOOKED_AT = 5_000
+"""For durations: of a stage that does more in an hour, the newest tell enough."""
+WORKED = (EventKind.COMPLETED, EventKind.SKIPPED, EventKind.RETRIED, EventKind.FAILED)
 
 
 @dataclass(frozen=True)
@@ -28,22 +31,42 @@ class StageReport:
     name: str
     does: str
     paused: bool
+    paused_seconds: float | None
+    """Since when, if it is."""
     pace: Pace
     counts: Mapping[str, int]
     """Rows by status."""
+    estimated: tuple[str, ...]
+    """The statuses of large tables whose count is an estimate."""
+    queued: int
     due: int
     """Queued rows whose time has come."""
     oldest_due_seconds: float | None
     """How long the longest-waiting due row has been due."""
     next_due_at: datetime | None
     """When the next row that waits for its time is due."""
+    in_flight: int
+    """Rows being worked."""
+    overdue: int
+    """Of those, rows past the stage's timeout or without a lease, which should have ended."""
+    dead_letters: int
+    """Open ones."""
     last_hour: Mapping[str, int]
     """Ended attempts of the last hour, by kind."""
+    p50_ms: float | None
+    """Half of the attempts of the last hour took no longer than this."""
+    p95_ms: float | None
     consumers: int
     """Live workers that run this stage."""
     last_tick: datetime | None
-    problems: tuple[str, ...]
-    """What is wrong, in sentences; nothing is wrong when empty."""
+    held_back: str | None
+    """Why it claims less or nothing because of what waits behind it."""
+    troubles: tuple[Trouble, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in sentences; nothing is wrong when empty."""
+        return tuple(each.sentence for each in self.troubles)
 
 
 async def report_stages(
@@ -64,23 +87,41 @@ async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Wo
 async def report_stage(
     session: AsyncSession, stage: AnyStage, settings: Settings, workers: Sequence[Worker]
 ) -> StageReport:
-    pace = stage.paced(settings)
-    due, oldest = await _due(session, stage)
+    control = await session.get(StageControl, stage.name)
+    pace = changed_pace(stage.paced(settings), control.pace if control else None)
     now = await session.scalar(select(func.now()))
-    ticks = [each.stages[stage.name] for each in workers if stage.name in each.stages]
+    assert now is not None
+    queued, due, oldest, next_due_at = await _waiting(session, stage)
+    in_flight, overdue = await _held(session, stage, settings)
+    dead = await count_open_letters(session, stage)
+    counts = await count_rows(session, stage, queued=queued, in_flight=in_flight)
+    p50, p95 = await _durations(session, stage)
+    states = [each.stages[stage.name] for each in workers if stage.name in each.stages]
+    paused = control is not None and control.paused
+    last = _last_tick(states, now)
+    since = (now - control.updated_at).total_seconds() if control and paused else None
     return StageReport(
         name=stage.name,
         does=stage.does,
-        paused=await is_paused(session, stage),
+        paused=paused,
+        paused_seconds=since,
         pace=pace,
-        counts=await _counts(session, stage),
+        counts=counts.by_status,
+        estimated=counts.estimated,
+        queued=queued,
         due=due,
         oldest_due_seconds=oldest,
-        next_due_at=await _next_due_at(session, stage),
+        next_due_at=next_due_at,
+        in_flight=in_flight,
+        overdue=overdue,
+        dead_letters=dead,
         last_hour=await _last_hour(session, stage),
-        consumers=sum(_ticks(each) for each in ticks),
-        last_tick=_last_tick(ticks, now),
-        problems=tuple(_problems(ticks, due, oldest, pace, settings, now)),
+        p50_ms=p50,
+        p95_ms=p95,
+        consumers=sum(ticks(each) for each in states),
+        last_tick=last,
+        held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
+        troubles=troubles_of(Situation(states, due, oldest, last, now, since), pace, settings),
     )
 
 
@@ -89,26 +130,36 @@ async def is_paused(session: AsyncSession, stage: AnyStage) -> bool:
     return control is not None and control.paused
 
 
-async def _counts(session: AsyncSession, stage: AnyStage) -> dict[str, int]:
-    status = stage.queue.status
-    found = await session.execute(
-        select(status, func.count()).where(*Claims(stage).only()).group_by(status)
-    )
-    return {word: count for word, count in found}  # noqa: C416 (rows are not pairs to mypy)
-
-
-async def _due(session: AsyncSession, stage: AnyStage) -> tuple[int, float | None]:
-    claims = Claims(stage)
-    age = extract("epoch", func.now() - func.min(stage.queue.due_at))
-    found = await session.execute(select(func.count(), age).where(claims.is_due(), *claims.only()))
-    count, oldest = found.one()
-    return int(count), None if oldest is None else float(oldest)
-
-
-async def _next_due_at(session: AsyncSession, stage: AnyStage) -> datetime | None:
+async def _waiting(
+    session: AsyncSession, stage: AnyStage
+) -> tuple[int, int, float | None, datetime | None]:
+    """Queued, due, the age of the oldest due and the time of the next: one look at the queue's
+    own index, however large the table is."""
     claims, due_at = Claims(stage), stage.queue.due_at
-    waiting = (claims.is_queued(), due_at > func.now(), *claims.only())
-    return await session.scalar(select(func.min(due_at)).where(*waiting))
+    is_due: ColumnElement[bool] = due_at <= func.now()
+    age = extract("epoch", func.now() - func.min(due_at).filter(is_due))
+    found = await session.execute(
+        select(
+            func.count(), func.count().filter(is_due), age, func.min(due_at).filter(~is_due)
+        ).where(claims.is_queued(), *claims.only())
+    )
+    queued, due, oldest, next_due_at = found.one()
+    return int(queued), int(due), None if oldest is None else float(oldest), next_due_at
+
+
+async def _held(session: AsyncSession, stage: AnyStage, settings: Settings) -> tuple[int, int]:
+    """In flight, and of those past their timeout: the lease lasts for it and a grace."""
+    claims, queue = Claims(stage), stage.queue
+    grace = timedelta(seconds=settings.lease_grace_seconds)
+    overdue = or_(
+        queue.lease_token.is_(None),
+        queue.lease_expires_at.is_(None),
+        queue.lease_expires_at < func.now() + grace,
+    )
+    counted = select(func.count(), func.count().filter(overdue))
+    found = await session.execute(counted.where(claims.is_processing(), *claims.only()))
+    in_flight, late = found.one()
+    return int(in_flight), int(late)
 
 
 async def _last_hour(session: AsyncSession, stage: AnyStage) -> dict[str, int]:
@@ -117,39 +168,28 @@ async def _last_hour(session: AsyncSession, stage: AnyStage) -> dict[str, int]:
         .where(StageEvent.stage == stage.name, StageEvent.at > func.now() - RATE_WINDOW)
         .group_by(StageEvent.kind)
     )
-    return {word: count for word, count in found}  # noqa: C416 (rows are not pairs to mypy)
+    return {word: int(count) for word, count in found}
 
 
-def _last_tick(ticks: Sequence[Mapping[str, Any]], now: datetime | None) -> datetime | None:
-    known = [each["last_tick"] for each in ticks if each.get("last_tick")]
-    return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known and now else None
-
-
-def _ticks(state: Mapping[str, Any]) -> bool:
-    """A process that works one row for a person holds the stage too, but does not consume it."""
-    return state.get("last_tick") is not None
-
-
-def _problems(
-    ticks: Sequence[Mapping[str, Any]],
-    due: int,
-    oldest: float | None,
-    pace: Pace,
-    settings: Settings,
-    now: datetime | None,
-) -> list[str]:
-    """In the order an operator should look at them."""
-    found = [f"It could not be registered: {each['failed']}" for each in ticks if "failed" in each]
-    running = [each for each in ticks if _ticks(each)]
-    if due and not running:
-        found.append(f"Rows are due ({due}) and no consumer runs this stage.")
-    if oldest is not None and oldest > settings.queue_oldest_due_limit_seconds:
-        found.append(
-            f"The oldest due row has waited for {oldest:.0f} seconds, "
-            f"more than the limit of {settings.queue_oldest_due_limit_seconds:.0f}."
+async def _durations(session: AsyncSession, stage: AnyStage) -> tuple[float | None, float | None]:
+    """The median and the 95th percentile, in milliseconds."""
+    lately = (
+        select(StageEvent.durations_ms)
+        .where(
+            StageEvent.stage == stage.name,
+            StageEvent.at > func.now() - RATE_WINDOW,
+            StageEvent.kind.in_(WORKED),
         )
-    last = _last_tick(running, now)
-    limit = TICKS_MISSED * pace.interval_minutes * 60 + TICK_GRACE_SECONDS
-    if last is not None and now is not None and (now - last).total_seconds() > limit:
-        found.append(f"No consumer has ticked since {last:%Y-%m-%d %H:%M:%S} UTC.")
-    return found
+        .order_by(StageEvent.at.desc())
+        .limit(EVENTS_LOOKED_AT)
+        .subquery()
+    )
+    each = select(func.unnest(lately.c.durations_ms).label("ms")).subquery()
+    parts = [func.percentile_cont(part).within_group(each.c.ms) for part in (0.5, 0.95)]
+    p50, p95 = (await session.execute(select(*parts))).one()
+    return p50, p95
+
+
+def _last_tick(states: Sequence[Mapping[str, Any]], now: datetime) -> datetime | None:
+    known = [each["last_tick"] for each in states if each.get("last_tick")]
+    return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
 from scrapersky.pipeline.settle import bury_the_dead, record
 from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.pipeline.workers import WorkerIdentity, bury_dead_neighbours
 from scrapersky.settings import Settings
@@ -35,6 +37,8 @@ class Rescuer:
     ) -> None:
         self._database = database
         self._worker = worker
+        self.totals: defaultdict[str, Counter[EventKind]] = defaultdict(Counter)
+        """What became of rescued rows, by stage, since the process began."""
         self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
         self._queues = [
             (Claims(each), RetryRule.of(settings, each.paced(settings).max_attempts))
@@ -93,6 +97,7 @@ class Rescuer:
             )
             await bury_the_dead(session, stage, rows, outcomes, self._worker)
             await record(session, stage, outcomes, (), self._worker.id)
+            self.totals[stage.name].update(each.kind for each in outcomes)
             wake_after_commit(session, stage.name)
             return len(rows)
 

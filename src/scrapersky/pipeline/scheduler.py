@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,8 +23,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.chores import SWEEP, Chore, take_slot
+from scrapersky.pipeline.chores import Chore, take_slot
 from scrapersky.pipeline.engine import Engine, assembled_engine
+from scrapersky.pipeline.flow import HELD_BACK_LOOK_SECONDS
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
@@ -41,7 +43,7 @@ class Scheduler:
 
     def __init__(self, engine: Engine, chores: Sequence[Chore] = ()) -> None:
         self.engine = engine
-        self.chores = [SWEEP, self._rescue_chore(), *chores]
+        self.chores = [self._rescue_chore(), *chores]
         self.failures = engine.failures
         self._ticking = AsyncIOScheduler(
             timezone=UTC,
@@ -51,6 +53,7 @@ class Scheduler:
                 "replace_existing": True,
             },
         )
+        engine.on_interval_change = self._retime
         self._woken: set[asyncio.Task[Any]] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         self._doing_chores: set[asyncio.Task[Any]] = set()
@@ -118,6 +121,12 @@ class Scheduler:
             self.engine.runners.pop(name, None)
             log.exception("stage could not be registered", stage=name)
 
+    def _retime(self, runner: StageRunner) -> None:
+        if self.is_running and self._ticking.get_job(runner.stage.name):
+            seconds = runner.pace.interval_minutes * 60
+            trigger = IntervalTrigger(seconds=seconds, timezone=UTC)
+            self._ticking.reschedule_job(runner.stage.name, trigger=trigger)
+
     async def _tick(self, stage: str) -> None:
         runner = self.engine.runner(stage)
         report = await run_job_loop(runner)
@@ -148,6 +157,8 @@ class Scheduler:
     async def _set_alarm(self, runner: StageRunner) -> None:
         """A row that waits for its time is started then, not at the next tick after it."""
         seconds = await runner.seconds_to_next_due()
+        if runner.valve.is_closed:
+            seconds = HELD_BACK_LOOK_SECONDS
         if seconds is None or seconds > runner.pace.interval_minutes * 60 or self._stopping:
             return
         stage = runner.stage.name
@@ -203,18 +214,24 @@ class Scheduler:
             log.warning("tick missed", job=event.job_id, due=str(event.scheduled_run_time))
         elif event.code == EVENT_JOB_MAX_INSTANCES:
             log.debug("tick skipped, the stage is full", job=event.job_id)
-            if event.job_id in self.engine.runners:
-                self.engine.runners[event.job_id].poke()
+            if runner := self.engine.runners.get(event.job_id):
+                runner.last_tick = time.time()
+                runner.poke()
         else:
             log.debug("run executed", job=event.job_id)
 
 
 @asynccontextmanager
 async def running_scheduler(
-    database: Database, settings: Settings, stages: Sequence[AnyStage], chores: Sequence[Chore]
+    database: Database,
+    settings: Settings,
+    stages: Sequence[AnyStage],
+    chores: Sequence[Chore],
+    *,
+    known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Scheduler]:
-    """A scheduler over these stages, for as long as the block lasts."""
-    async with assembled_engine(database, settings, stages) as engine:
+    """A scheduler over these stages, for as long as the block lasts; `known` are all there are."""
+    async with assembled_engine(database, settings, stages, known=known) as engine:
         scheduler = Scheduler(engine, chores)
         await scheduler.start()
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -266,7 +267,10 @@ class Settler:
         self._waiting.append((outcome, settled))
         self._changed.set()
         if not self._tasks or (len(self._waiting) >= BATCH_ROWS and len(self._tasks) < SETTLERS):
-            task = asyncio.create_task(self._settle_all(), name="settler")
+            # In a context of its own: it settles other rows than the one that started it.
+            task = asyncio.create_task(
+                self._settle_all(), name="settler", context=contextvars.Context()
+            )
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return settled

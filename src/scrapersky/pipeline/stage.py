@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -40,7 +41,7 @@ class Stage(Generic[Row, Item, Result]):
     """The status column; its queue columns share its prefix."""
     words: Words
     prefix: str
-    """Of its settings: `<PREFIX>_INTERVAL_MINUTES` and five more."""
+    """Of its settings: `<PREFIX>_INTERVAL_MINUTES` and six more."""
     pace: Pace = field(default_factory=Pace)
 
     read: Callable[[Row], Item]
@@ -54,6 +55,8 @@ class Stage(Generic[Row, Item, Result]):
     """In a short transaction, only while the claim is ours. May happen twice; must store once."""
     gave_up: Callable[[AsyncSession, Row, str], Awaitable[None]] | None = None
     """Told, with the sentence, when the row fails for good; in the same transaction."""
+    cancelled: Callable[[AsyncSession, Sequence[UUID], Settings], Awaitable[None]] | None = None
+    """Told which rows people took out of the queue; in the same transaction."""
 
     only: Mapping[str, str] = field(default_factory=dict)
     """A fixed filter where several stages share a table, e.g. {"job_type": "sitemap"}."""
@@ -62,6 +65,8 @@ class Stage(Generic[Row, Item, Result]):
     started: str | None = None
     finished: str | None = None
     """Columns that note when a row's work began and ended, if the model has such."""
+    fresh: Mapping[str, Any] = field(default_factory=dict)
+    """Columns beside the queue's own that a row begins with when it starts over."""
     feeds: tuple[str, ...] = ()
     """The stages that go on with what this one stores."""
     aliases: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from sqlalchemy import (
     ARRAY,
     CheckConstraint,
     Float,
+    ForeignKey,
     Identity,
     Index,
     Integer,
@@ -38,6 +39,8 @@ class Worker(Base):
     version: Mapped[str]
     stages: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """Per stage: when it last ticked, how many rows it works, or why it could not register."""
+    vitals: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """How the process itself is doing: whether it hears wake-ups, how full its disk is."""
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
     beat_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -62,6 +65,13 @@ class DeadLetter(Base):
             postgresql_where=text("state = 'open'"),
         ),
         Index("ix_dead_letters_died_at", "died_at", "id"),
+        Index(
+            "ix_dead_letters_open_died_at",
+            "tenant_id",
+            "died_at",
+            "id",
+            postgresql_where=text("state = 'open'"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
@@ -125,6 +135,8 @@ class StageControl(Base, Timestamps):
 
     stage: Mapped[str] = mapped_column(primary_key=True)
     paused: Mapped[bool] = mapped_column(server_default="false")
+    pace: Mapped[dict[str, Any] | None]
+    """What of its pace was changed; nothing means as the settings say."""
     note: Mapped[str | None]
     changed_by: Mapped[UUID | None]
 
@@ -140,11 +152,64 @@ class ScheduleRun(Base):
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class Alert(Base):
+    """Something that is wrong, or was: one row from its beginning to its end."""
+
+    __tablename__ = "alerts"
+    __table_args__ = (
+        Index(
+            "ix_alerts_firing",
+            "rule",
+            "subject",
+            unique=True,
+            postgresql_where=text("cleared_at IS NULL"),
+        ),
+        Index("ix_alerts_began_at", "began_at", "id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    rule: Mapped[str]
+    subject: Mapped[str] = mapped_column(server_default="")
+    """The stage, worker or machine it is about; empty when it is about everything."""
+    sentence: Mapped[str]
+    began_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    cleared_at: Mapped[datetime | None]
+
+
+class AlertPost(Base):
+    """One message to the webhook, kept until it was taken or given up."""
+
+    __tablename__ = "alert_posts"
+    __table_args__ = (
+        CheckConstraint("event IN ('began', 'cleared')", name="event"),
+        Index("ix_alert_posts_due", "due_at", postgresql_where=text("ended_at IS NULL")),
+        Index("ix_alert_posts_alert_id", "alert_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    """Sent along, so that the receiver can tell a repetition."""
+    alert_id: Mapped[UUID] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"))
+    event: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    due_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    attempts: Mapped[int] = mapped_column(Integer, server_default="0")
+    ended_at: Mapped[datetime | None]
+    """When it was taken; or given up, if there is an error."""
+    error: Mapped[str | None]
+
+
 class Host(Base, Timestamps):
     """How a host wants to be treated, over all workers together."""
 
     __tablename__ = "hosts"
-    __table_args__ = ({"postgresql_with": {"fillfactor": 70}},)
+    __table_args__ = (
+        Index(
+            "ix_hosts_circuit_open_until",
+            "circuit_open_until",
+            postgresql_where=text("circuit_open_until IS NOT NULL"),
+        ),
+        {"postgresql_with": {"fillfactor": 70}},
+    )
 
     host: Mapped[str] = mapped_column(primary_key=True)
     next_slot_at: Mapped[datetime] = mapped_column(server_default=func.now())

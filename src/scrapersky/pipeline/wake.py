@@ -61,6 +61,11 @@ class Wakeups:
     def listen(self) -> None:
         self._listening = asyncio.create_task(self.listener.run(), name="listener")
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether this process means to hear; whether it can is `listener.up`."""
+        return self._listening is not None
+
     def announce(self, *stages: str) -> None:
         """Wake these stages here at once and elsewhere within a tenth of a second."""
         for stage in stages:

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -59,7 +58,10 @@ class WorkerIdentity:
 
 
 async def beat(
-    session: AsyncSession, worker: WorkerIdentity, stages: Mapping[str, Any] | None = None
+    session: AsyncSession,
+    worker: WorkerIdentity,
+    stages: Mapping[str, Any] | None = None,
+    vitals: Mapping[str, Any] | None = None,
 ) -> None:
     """Say that this worker lives; also brings back a row that others had buried."""
     values: dict[str, Any] = {
@@ -70,13 +72,13 @@ async def beat(
         "pid_start": worker.pid_start,
         "version": __version__,
         "stages": dict(stages or {}),
+        "vitals": dict(vitals or {}),
     }
+    told = {name: values[name] for name in ("stages", "vitals")}
     await session.execute(
         insert(Worker)
         .values(values)
-        .on_conflict_do_update(
-            index_elements=[Worker.id], set_={"beat_at": func.now(), "stages": values["stages"]}
-        )
+        .on_conflict_do_update(index_elements=[Worker.id], set_={"beat_at": func.now(), **told})
     )
 
 
@@ -91,9 +93,3 @@ async def bury_dead_neighbours(session: AsyncSession) -> list[UUID]:
     if dead:
         await session.execute(delete(Worker).where(Worker.id == func.any(dead)))
     return dead
-
-
-async def forget_silent(session: AsyncSession, *, dead_after: timedelta) -> None:
-    """Delete the rows of workers that have long been dead; until then people can see them."""
-    long_ago = func.now() - dead_after * 20
-    await session.execute(delete(Worker).where(Worker.beat_at < long_ago))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scrapersky.scraper.events import SitemapType
 
@@ -23,6 +23,8 @@ class KnownSitemap:
     """What its index said of it then."""
     is_lastmod_trusted: bool = False
     """So far an unchanged lastmod in the index meant unchanged content."""
+    unasked_for: timedelta | None = None
+    """How long it has not been asked for itself; nothing where that is not known."""
     children: tuple[tuple[str, datetime | None], ...] = ()
     """Of an index: the sitemaps it names, with the lastmod it gives them."""
 

@@ -79,6 +79,9 @@ class Scan:
         self._errors: list[str] = []
         self._truncated_why: str | None = None
         self._probes_conclusive = 0
+        self._failures_conclusive = 0
+        self.guesses = True
+        """Whether usual places are tried; otherwise what was announced decides alone."""
         self._is_blind = False
         self._longest_wait: float | None = None
 
@@ -154,6 +157,7 @@ class Scan:
 
     def settle(self, url: str, status: SitemapStatus, problem: str | None) -> None:
         self._sitemaps += 1
+        self._failures_conclusive += status is SitemapStatus.REFUSED
         if status in (SitemapStatus.OK, SitemapStatus.PARTIAL):
             self.usable += 1
         elif len(self._errors) < MAX_TOLD:
@@ -162,6 +166,7 @@ class Scan:
     def note_failure(self, *, conclusive: bool) -> None:
         """An announced sitemap could not be read; it may well be there."""
         self._is_blind = self._is_blind or not conclusive
+        self._failures_conclusive += conclusive
 
     def note_blindness(self, sentence: str) -> None:
         """We could not look where a sitemap may be named, so we cannot say that there is none."""
@@ -199,5 +204,6 @@ class Scan:
     def _outcome(self) -> Outcome:
         if self.usable:
             return Outcome.FOUND
-        could_look = self._probes_conclusive and not self._is_blind
+        looked = self._probes_conclusive if self.guesses else self._failures_conclusive
+        could_look = looked and not self._is_blind
         return Outcome.NONE if could_look and not self._truncated_why else Outcome.UNREACHABLE

@@ -60,7 +60,7 @@ class SitemapAnalyzer:
         if base.url is None:
             yield _unreachable(base)
             return
-        scan.base_url = base.url
+        scan.base_url, scan.guesses = base.url, not only_seeds
         yield BaseFound(base.url, base.tried, _validated(base))
         robots = await self._robots(base, scan)
         places = (

@@ -10,8 +10,10 @@ from datetime import timedelta
 from time import monotonic
 from uuid import UUID
 
+from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.bulk import do_not_wait_for_the_disk
 from scrapersky.errors import (
     Conflict,
     InvalidInput,
@@ -20,7 +22,8 @@ from scrapersky.errors import (
     RetryLater,
     ScraperSkyError,
 )
-from scrapersky.models import JOB_WORDS, Domain, Job, JobType
+from scrapersky.jobs import service as job_service
+from scrapersky.models import JOB_WORDS, Domain, Job, JobType, SitemapFile, SitemapUrl
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.loop import RunReport, run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
@@ -40,14 +43,15 @@ from scrapersky.scraper.events import (
 )
 from scrapersky.scraper.known import Known
 from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
-from scrapersky.scraper.urls import Site, url_digest
+from scrapersky.scraper.urls import Site
 from scrapersky.settings import Pace, Settings
 from scrapersky.sitemaps import outcome, service, storing
 from scrapersky.sitemaps.importing import queue_import
-from scrapersky.sitemaps.memory import remembered
-from scrapersky.sitemaps.names import IMPORT_STAGE, SITEMAP_STAGE
+from scrapersky.sitemaps.memory import remembered, with_doubts
+from scrapersky.sitemaps.names import IMPORT_STAGE, ONLY_SITEMAP, SITEMAP_STAGE
 from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.service import site_of
+from scrapersky.sitemaps.url_rows import Sightings, UrlRows, rows_of
 
 STORE_EVERY_SECONDS = 0.5
 """People watch: what was found is shown while the scan goes on."""
@@ -67,16 +71,24 @@ class ScanRequest:
     known: Known = field(default_factory=Known)
     read_before: frozenset[str] = frozenset()
     """Sitemaps that have stored URLs: of these we note what is still there."""
+    only_sitemap: str | None = None
+    """A sitemap that was handed in: it and its children are read, nothing else is looked for."""
+    job_id: UUID | None = None
+    is_first: bool = False
+    """No URL of the domain is stored, and nobody else is about to: what this scan comes across
+    only once, only one sitemap lists."""
 
 
 @dataclass(frozen=True)
 class Findings:
     """Some of what a scan found, to be stored together."""
 
-    events: tuple[Event, ...]
+    events: tuple[Event | UrlRows, ...]
     progress: float
     phase: str
     rhythm: Rhythm
+    ended: bool = False
+    """These are the last: they are stored with the completion of the job."""
     auto_import: bool = False
     """Whether files that were read are handed on to the import."""
     seen: Mapping[str, bytes] = field(default_factory=dict)
@@ -95,7 +107,13 @@ def read(job: Job) -> ScanRequest:
         raise Rejected(f"The job's max_pages is {max_pages!r}; a number from 1 up is needed.")
     scheme, path = job.params.get("scheme"), job.params.get("path") or ""
     text = f"{scheme}://{domain}{path}" if scheme else f"{domain}{path}"
-    return ScanRequest(text, max_pages, domain_id=job.domain_id)
+    return ScanRequest(
+        text,
+        max_pages,
+        domain_id=job.domain_id,
+        only_sitemap=job.params.get(ONLY_SITEMAP),
+        job_id=job.id,
+    )
 
 
 async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
@@ -103,11 +121,26 @@ async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
         return request
     files = await service.files_of_domain(session, request.domain_id)
     domain = await session.get_one(Domain, request.domain_id)
+    now = (await session.scalars(select(func.now()))).one()
     return replace(
         request,
-        known=remembered(domain, files),
+        known=remembered(domain, files, now=now),
         read_before=frozenset(file.url for file in files if file.url_count),
+        is_first=await _is_first(session, request),
     )
+
+
+async def _is_first(session: AsyncSession, request: ScanRequest) -> bool:
+    stored = exists().where(
+        SitemapFile.domain_id == request.domain_id, SitemapUrl.sitemap_id == SitemapFile.id
+    )
+    others = exists().where(
+        Job.domain_id == request.domain_id,
+        Job.job_type == JobType.SITEMAP,
+        Job.id != request.job_id,
+        job_service.is_active(),
+    )
+    return bool(await session.scalar(select(~(stored | others))))
 
 
 async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
@@ -117,7 +150,15 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         limits=_limits(tools.settings),
         user_agent=tools.settings.fetch_user_agent,
     )
-    found = analyzer.analyze_domain_sitemaps(site, max_urls=request.max_urls, known=request.known)
+    known = with_doubts(request.known, after=timedelta(days=tools.settings.sitemap_recheck_days))
+    only = request.only_sitemap
+    found = analyzer.analyze_domain_sitemaps(
+        site,
+        max_urls=request.max_urls,
+        seeds=[only] if only else (),
+        only_seeds=only is not None,
+        known=known,
+    )
     async with aclosing(found) as events:
         async for findings in _gathered(events, tools.settings, request):
             for event in findings.events:
@@ -147,7 +188,10 @@ async def _gathered(
     events: AsyncIterator[Event], settings: Settings, request: ScanRequest
 ) -> AsyncIterator[Findings]:
     """Events in handfuls: few transactions, and still something to see every half second."""
-    tally = Tally(settings, request.read_before)
+    sightings = Sightings(request.max_urls) if request.is_first else None
+    tally = Tally(
+        settings, request.read_before, sightings, import_asked=request.only_sitemap is not None
+    )
     async for event in with_pauses(events, STORE_EVERY_SECONDS):
         if event is None:
             # The engine stores a handful when the next one comes, so an empty one pushes it out.
@@ -166,10 +210,13 @@ class Tally:
 
     settings: Settings
     read_before: frozenset[str]
+    sightings: Sightings | None = None
+    import_asked: bool = False
+    """Who hands in a sitemap wants its pages."""
     reading: dict[str, bytearray] = field(default_factory=dict)
     """Digests of what the sitemaps being read list, as far as they were read before."""
     seen: dict[str, bytes] = field(default_factory=dict)
-    handful: list[Event] = field(default_factory=list)
+    handful: list[Event | UrlRows] = field(default_factory=list)
     urls: int = 0
     found: int = 0
     done: int = 0
@@ -178,11 +225,11 @@ class Tally:
     """The last handful had something in it and is not stored yet."""
 
     def add(self, event: Event) -> None:
-        self.handful.append(event)
         if isinstance(event, UrlsFound):
-            self.urls += len(event.entries)
-            self._remember(event)
-        elif isinstance(event, SitemapUnchanged):
+            self._add_urls(event)
+            return
+        self.handful.append(event)
+        if isinstance(event, SitemapUnchanged):
             self.found += 1
             self.done += 1
         elif isinstance(event, SitemapFound):
@@ -192,11 +239,13 @@ class Tally:
             self.done += 1
             self._conclude(event)
 
-    def _remember(self, event: UrlsFound) -> None:
-        if event.sitemap_url in self.read_before:
-            digests = self.reading.setdefault(event.sitemap_url, bytearray())
-            for entry in event.entries:
-                digests += url_digest(entry.loc)
+    def _add_urls(self, event: UrlsFound) -> None:
+        is_known = event.sitemap_url in self.read_before
+        found = UrlRows(event.sitemap_url, rows_of(event.entries, self.sightings), is_known)
+        self.handful.append(found)
+        self.urls += len(found.rows)
+        if is_known:
+            self.reading.setdefault(event.sitemap_url, bytearray()).extend(found.digests())
 
     def _conclude(self, event: SitemapDone) -> None:
         """Gone is only what a complete read did not find."""
@@ -217,7 +266,8 @@ class Tally:
             progress,
             phase,
             rhythm=Rhythm.of(self.settings),
-            auto_import=self.settings.auto_import_sitemaps,
+            ended=ended,
+            auto_import=self.settings.auto_import_sitemaps or self.import_asked,
             seen=self.seen,
         )
         self.unseen = bool(self.handful)
@@ -255,7 +305,7 @@ def _phase(found: int) -> str:
     return "reading sitemaps" if found else "looking for sitemaps"
 
 
-def _refuse_unreachable(event: Event) -> None:
+def _refuse_unreachable(event: Event | UrlRows) -> None:
     """A site that could not be looked at is no result."""
     if not isinstance(event, Analysis) or event.outcome is not Outcome.UNREACHABLE:
         return
@@ -269,18 +319,21 @@ def _refuse_unreachable(event: Event) -> None:
 
 async def store(session: AsyncSession, job: Job, findings: Findings) -> None:
     job.progress, job.phase = max(job.progress, findings.progress), findings.phase
+    if not findings.ended:
+        await do_not_wait_for_the_disk(session)
+    unchanged = [event for event in findings.events if isinstance(event, SitemapUnchanged)]
+    if unchanged:
+        await storing.store_unchanged(session, job, unchanged)
     for event in findings.events:
         match event:
             case BaseFound():
                 await storing.store_robots(session, job, event)
             case SitemapFound():
                 await storing.store_found(session, job, event)
-            case UrlsFound():
+            case UrlRows():
                 outcome.note_changes(job, await storing.store_urls(session, job, event))
             case SitemapDone():
                 await _store_done(session, job, event, findings)
-            case SitemapUnchanged():
-                await storing.store_unchanged(session, job, event)
             case Analysis():
                 await outcome.write_result(session, job, event, rhythm=findings.rhythm)
 
@@ -320,6 +373,8 @@ STAGE = Stage(
     work=work,
     store=store,
     gave_up=outcome.write_failure,
+    cancelled=job_service.postpone_domains,
+    fresh={"progress": 0, "phase": None},
 )
 
 

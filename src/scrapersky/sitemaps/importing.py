@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import refresh_statistics
 from scrapersky.errors import Rejected, Skipped
-from scrapersky.models import Actor, Page, SitemapFile, SitemapUrl
+from scrapersky.models import Actor, Page, SitemapFile, SitemapUrl, record
 from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
 from scrapersky.pipeline.queue import queue_columns
 from scrapersky.pipeline.stage import Stage, Tools
@@ -196,6 +196,7 @@ async def request_import(
 ) -> tuple[SitemapFile, bool]:
     """Queue a file's import unless it is active already; says which."""
     file = await sitemap_file(session, actor, file_id)
+    record(session, actor, "sitemap_file.import", file.id)
     if file.sitemap_import_status in (IMPORT_WORDS.queued, IMPORT_WORDS.processing):
         return file, False
     await queue_import(session, [file.id])

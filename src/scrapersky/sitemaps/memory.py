@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from scrapersky.models import Domain, SitemapFile
 from scrapersky.models.sitemaps import FileStatus
@@ -13,7 +14,7 @@ from scrapersky.scraper.known import Known, KnownRobots, KnownSitemap
 from scrapersky.sitemaps.storing import TRUSTED_FROM
 
 
-def remembered(domain: Domain, files: Sequence[SitemapFile]) -> Known:
+def remembered(domain: Domain, files: Sequence[SitemapFile], *, now: datetime) -> Known:
     """Only what was read to its end and is still named: the rest is read anew."""
     current = [file for file in files if file.gone_at is None]
     children: defaultdict[str, list[tuple[str, datetime | None]]] = defaultdict(list)
@@ -22,7 +23,7 @@ def remembered(domain: Domain, files: Sequence[SitemapFile]) -> Known:
             children[file.parent_url].append((file.url, file.index_lastmod))
     return Known(
         sitemaps={
-            file.url: _known(file, tuple(children[file.url]))
+            file.url: _known(file, tuple(children[file.url]), now)
             for file in current
             if _is_whole(file, len(children[file.url]))
         },
@@ -41,7 +42,25 @@ def _is_whole(file: SitemapFile, children: int) -> bool:
     return file.sitemap_type != SitemapType.INDEX or children == file.url_count
 
 
-def _known(file: SitemapFile, children: tuple[tuple[str, datetime | None], ...]) -> KnownSitemap:
+def with_doubts(known: Known, *, after: timedelta) -> Known:
+    """What was left out on its index's word for so long is asked for itself this time: only so is
+    an index found out that gives old dates to new content."""
+    return replace(
+        known,
+        sitemaps={
+            url: replace(each, is_lastmod_trusted=False) if _is_doubtful(each, after) else each
+            for url, each in known.sitemaps.items()
+        },
+    )
+
+
+def _is_doubtful(known: KnownSitemap, after: timedelta) -> bool:
+    return known.unasked_for is None or known.unasked_for >= after
+
+
+def _known(
+    file: SitemapFile, children: tuple[tuple[str, datetime | None], ...], now: datetime
+) -> KnownSitemap:
     return KnownSitemap(
         url=file.url,
         sitemap_type=SitemapType(file.sitemap_type) if file.sitemap_type else None,
@@ -51,6 +70,7 @@ def _known(file: SitemapFile, children: tuple[tuple[str, datetime | None], ...])
         content_hash=file.content_hash,
         index_lastmod=file.index_lastmod,
         is_lastmod_trusted=file.lastmod_kept >= TRUSTED_FROM,
+        unasked_for=now - file.last_asked_at if file.last_asked_at else None,
         children=children,
     )
 

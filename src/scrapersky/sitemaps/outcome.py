@@ -12,10 +12,11 @@ from scrapersky.db.bulk import refresh_statistics
 from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Analysis, Outcome
+from scrapersky.sitemaps.names import ONLY_SITEMAP
 from scrapersky.sitemaps.pacing import Changes, Rhythm, after_failure
 
 BIG_LOAD_URLS = 50_000
-"""After this many the planner's statistics are made anew."""
+"""After this many new ones the planner's statistics are made anew."""
 REFUSED_KEPT = 50
 CHANGES = "changes"
 
@@ -27,20 +28,27 @@ async def write_result(
     await _close_unfinished(session, job)
     if _looked_everywhere(job, analysis):
         note_changes(job, await _mark_files_gone(session, job))
-    if analysis.urls >= BIG_LOAD_URLS:
-        await refresh_statistics(session, SitemapUrl)
     changes = noted_changes(job)
+    if changes.added >= BIG_LOAD_URLS:
+        await refresh_statistics(session, SitemapUrl)
     job.result_data = {**_result(analysis), CHANGES: asdict(changes)}
     if job.domain_id is None:
         return
     domain = await session.get_one(Domain, job.domain_id, with_for_update=True)
+    if not job.params.get(ONLY_SITEMAP):  # otherwise the site itself was not looked at
+        _write_look(job, domain, analysis, rhythm)
+    domain.total_sitemaps, domain.sitemap_urls = await totals(session, job)
+
+
+def _write_look(job: Job, domain: Domain, analysis: Analysis, rhythm: Rhythm) -> None:
+    """What the look at the site came to, and when it is due again."""
+    changes = noted_changes(job)
+    domain.scan_warning = _warning(domain, analysis)
     wait, why = (
         rhythm.after_first_look()
         if domain.last_scan is None
         else rhythm.after_look(domain.scan_interval, changes)
     )
-    domain.scan_warning = _warning(domain, analysis)
-    domain.total_sitemaps, domain.sitemap_urls = await _totals(session, job)
     domain.scan_interval, domain.next_scan_why = wait, why
     domain.last_scan, domain.next_scan_at = func.now(), func.now() + wait
     domain.base_url = analysis.base_url
@@ -51,7 +59,7 @@ async def write_result(
 
 async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     """The scan was given up: the domain learns it, and waits twice as long each time."""
-    if job.domain_id is None:
+    if job.domain_id is None or job.params.get(ONLY_SITEMAP):
         return
     domain = await session.get(Domain, job.domain_id, with_for_update=True)
     if domain is None:
@@ -90,7 +98,20 @@ async def _mark_files_gone(session: AsyncSession, job: Job) -> Changes:
     )
     if trouble:
         return Changes()
-    gone = await session.scalars(
+    gone = (await session.scalars(_leave_behind(job))).all()
+    if not gone:
+        return Changes()
+    marked = await session.execute(
+        update(SitemapUrl)
+        .where(SitemapUrl.sitemap_id == func.any(gone), SitemapUrl.gone_at.is_(None))
+        .values(gone_at=func.now())
+        .execution_options(synchronize_session=False)
+    )
+    return Changes(gone=int(marked.rowcount))  # type: ignore[attr-defined]
+
+
+def _leave_behind(job: Job) -> Any:
+    return (
         update(SitemapFile)
         .where(
             SitemapFile.domain_id == job.domain_id,
@@ -101,13 +122,6 @@ async def _mark_files_gone(session: AsyncSession, job: Job) -> Changes:
         .returning(SitemapFile.id)
         .execution_options(synchronize_session=False)
     )
-    marked = await session.execute(
-        update(SitemapUrl)
-        .where(SitemapUrl.sitemap_id == func.any(list(gone)), SitemapUrl.gone_at.is_(None))
-        .values(gone_at=func.now())
-        .execution_options(synchronize_session=False)
-    )
-    return Changes(gone=int(marked.rowcount))  # type: ignore[attr-defined]
 
 
 def _warning(domain: Domain, analysis: Analysis) -> str | None:
@@ -153,7 +167,7 @@ async def _close_unfinished(session: AsyncSession, job: Job) -> None:
     )
 
 
-async def _totals(session: AsyncSession, job: Job) -> tuple[int, int]:
+async def totals(session: AsyncSession, job: Job) -> tuple[int, int]:
     """Usable sitemaps of the domain, and the URLs they list."""
     usable = SitemapFile.status.in_([FileStatus.OK, FileStatus.PARTIAL])
     found = await session.execute(

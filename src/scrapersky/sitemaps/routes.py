@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
-from sqlalchemy import select
 
-from scrapersky.errors import InvalidInput
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import AppContext, Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.pagination import Cursor, Limit, Page, newest_first
+from scrapersky.http.lists import Asked, Listed
+from scrapersky.http.pagination import Cursor, Limit, Page
 from scrapersky.jobs import service as job_service
-from scrapersky.models import SitemapFile
-from scrapersky.sitemaps import service
+from scrapersky.sitemaps import service, url_lists
 from scrapersky.sitemaps.changes import ChangeKind, Place, changes_of
+from scrapersky.sitemaps.listing import SITEMAP_FILES
 from scrapersky.sitemaps.schemas import (
     ChangeOut,
     ScanIn,
@@ -32,7 +32,15 @@ from scrapersky.sitemaps.schemas import (
     scan_status,
     url_out,
 )
-from scrapersky.sitemaps.url_lists import ListFormat, all_urls, as_csv, as_text
+from scrapersky.sitemaps.url_lists import (
+    START,
+    ListFormat,
+    StoredUrl,
+    UrlPlace,
+    all_urls,
+    as_csv,
+    as_text,
+)
 
 router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
 
@@ -75,32 +83,9 @@ async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
 
 @router.get("/sitemap-files", summary="Sitemap files, newest first")
 async def list_files(
-    actor: Viewer,
-    session: Reading,
-    domain_id: UUID | None = None,
-    job_id: UUID | None = None,
-    status: Annotated[str | None, Query(examples=["ok"])] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Page[SitemapFileOut]:
-    statement = select(SitemapFile).where(SitemapFile.tenant_id == actor.tenant_id)
-    wanted: dict[Any, Any] = {
-        SitemapFile.domain_id: domain_id,
-        SitemapFile.job_id: job_id,
-        SitemapFile.status: status,
-    }
-    for column, value in wanted.items():
-        if value is not None:
-            statement = statement.where(column == value)
-    rows, following = await newest_first(
-        session,
-        statement,
-        at=SitemapFile.created_at,
-        key=SitemapFile.id,
-        cursor=cursor,
-        limit=limit,
-    )
-    return Page(items=[file_out(each) for each in rows], next_cursor=following)
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(SITEMAP_FILES.asked)]
+) -> Listed[SitemapFileOut]:
+    return (await SITEMAP_FILES.show(session, actor, asked)).listed(file_out)
 
 
 @router.get(
@@ -128,7 +113,7 @@ async def urls_of_file(
     file = await service.sitemap_file(session, actor, file_id)
     if format is not ListFormat.JSON:
         return _streamed(context, format, sitemap_id=file.id)
-    rows = await service.urls_of(session, sitemap_id=file.id, after=_after(cursor), limit=limit + 1)
+    rows = await url_lists.urls_of_file(session, file.id, after=_after(cursor), limit=limit + 1)
     return _page(rows, limit)
 
 
@@ -147,12 +132,12 @@ async def urls_of_domain(
     cursor: Cursor = None,
     limit: Limit = 1000,
 ) -> Any:
+    """Each URL once, however many of the domain's sitemaps list it: the first of them stands for
+    it."""
     domain = await service.domain(session, actor, domain_id)
     if format is not ListFormat.JSON:
         return _streamed(context, format, domain_id=domain.id)
-    rows = await service.urls_of(
-        session, domain_id=domain.id, after=_after(cursor), limit=limit + 1
-    )
+    rows = await url_lists.urls_of_domain(session, domain.id, after=_after(cursor), limit=limit + 1)
     return _page(rows, limit)
 
 
@@ -184,17 +169,13 @@ async def changes_of_domain(
     return Page(items=[change_out(each) for each in shown], next_cursor=more)
 
 
-def _after(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput("The cursor is not one of ours; start without one.")
-    return int(cursor)
+def _after(cursor: str | None) -> UrlPlace:
+    return START if cursor is None else UrlPlace.decode(cursor)
 
 
-def _page(rows: Any, limit: int) -> Page[UrlOut]:
+def _page(rows: Sequence[StoredUrl], limit: int) -> Page[UrlOut]:
     shown = rows[:limit]
-    following = str(shown[-1].id) if len(rows) > limit else None
+    following = shown[-1].place.encode() if len(rows) > limit else None
     return Page(items=[url_out(each) for each in shown], next_cursor=following)
 
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields, status_url
 from scrapersky.models import Job, SitemapFile
 from scrapersky.sitemaps.changes import Change, ChangeKind
-from scrapersky.sitemaps.service import MAX_PAGES_LIMIT, StoredUrl
+from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
+from scrapersky.sitemaps.url_lists import StoredUrl
 
 
 class ScanIn(BaseModel):
@@ -70,6 +71,8 @@ class SitemapFileOut(SitemapBrief):
     last_modified: str | None
     content_hash: str | None
     dropped: dict[str, Any]
+    sitemap_import_status: str = Field(examples=["Complete"])
+    sitemap_import_error: str | None
     last_processed_at: datetime | None
     created_by: UUID
     created_at: datetime

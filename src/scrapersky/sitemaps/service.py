@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import func, select, update
@@ -14,23 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, NotFound
 from scrapersky.jobs import service as job_service
-from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl
+from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl, record
 from scrapersky.models.domains import SUBMISSION_WORDS
 from scrapersky.scraper.urls import Site, normalise_site
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.names import SITEMAP_STAGE
 
 MAX_PAGES_LIMIT = 50_000_000
-
-
-class StoredUrl(NamedTuple):
-    id: int
-    url: str
-    lastmod: datetime | None
-    changefreq: str | None
-    priority: float | None
-    sitemap_id: UUID
-    first_seen: datetime
 
 
 def site_of(text: str, settings: Settings) -> Site:
@@ -57,6 +46,7 @@ async def request_scan(
     )
     if created:
         await _link(session, domain_id, job.id)
+    record(session, actor, "sitemap.scan", job.id, domain=site.key, already_active=not created)
     return job, created
 
 
@@ -162,39 +152,6 @@ async def sitemap_file(session: AsyncSession, actor: Actor, file_id: UUID) -> Si
     if found is None:
         raise NotFound(f"There is no sitemap file {file_id}.")
     return found
-
-
-async def urls_of(
-    session: AsyncSession,
-    *,
-    domain_id: UUID | None = None,
-    sitemap_id: UUID | None = None,
-    after: int = 0,
-    limit: int = 1000,
-) -> Sequence[StoredUrl]:
-    """The next stored URLs after a cursor, in the order they were stored."""
-    wanted = (
-        SitemapUrl.sitemap_id == sitemap_id
-        if sitemap_id is not None
-        else SitemapUrl.sitemap_id.in_(
-            select(SitemapFile.id).where(SitemapFile.domain_id == domain_id)
-        )
-    )
-    found = await session.execute(
-        select(
-            SitemapUrl.id,
-            SitemapUrl.url,
-            SitemapUrl.lastmod,
-            SitemapUrl.changefreq,
-            SitemapUrl.priority,
-            SitemapUrl.sitemap_id,
-            SitemapUrl.first_seen,
-        )
-        .where(wanted, SitemapUrl.id > after, SitemapUrl.gone_at.is_(None))
-        .order_by(SitemapUrl.id)
-        .limit(limit)
-    )
-    return [StoredUrl(*row) for row in found]
 
 
 async def count_urls(session: AsyncSession, domain_id: UUID) -> int:

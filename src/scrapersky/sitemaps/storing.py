@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, func, null, select, update
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    ColumnElement,
+    DateTime,
+    LargeBinary,
+    and_,
+    case,
+    func,
+    literal,
+    null,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.db.bulk import copy_upsert, mark_missing
+from scrapersky.db.bulk import copy_new, copy_upsert, mark_missing
 from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import (
@@ -23,27 +35,17 @@ from scrapersky.scraper.events import (
     SitemapStatus,
     SitemapUnchanged,
     Unchanged,
-    UrlsFound,
 )
-from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import url_digest
 from scrapersky.sitemaps.pacing import Changes
+from scrapersky.sitemaps.url_rows import ROW_COLUMNS, UrlRows
 
 TRUSTED_FROM = 2
 """So often an index's lastmod must have been right before its word is taken."""
 LIED = -3
 MAX_ROBOTS_KEPT = 64 * 1024
 BAD = (SitemapStatus.REFUSED, SitemapStatus.ERROR)
-URL_COLUMNS = (
-    "sitemap_id",
-    "url",
-    "url_digest",
-    "lastmod",
-    "changefreq",
-    "priority",
-    "extras",
-    "first_seen",
-)
+URL_COLUMNS = (*ROW_COLUMNS, "sitemap_id", "first_seen")
 
 
 async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> None:
@@ -96,46 +98,30 @@ async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> N
     )
 
 
-async def store_urls(session: AsyncSession, job: Job, found: UrlsFound) -> Changes:
+async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> Changes:
     """New URLs are added, changed ones changed, the rest not written at all."""
-    sitemap_id = await file_id(session, job, found.sitemap_url)
+    sitemap_id, now = await _file_and_moment(session, job, found.sitemap_url)
+    file = (sitemap_id, now)
+    records = [row + file for row in found.rows]
+    if not found.is_known:
+        added = await copy_new(session, SitemapUrl, URL_COLUMNS, records)
+        if added is not None:
+            return Changes(added=added)
     written = await copy_upsert(
         session,
         SitemapUrl,
         URL_COLUMNS,
-        _records(sitemap_id, found.entries),
+        records,
         key=("sitemap_id", "url_digest"),
         changing=("lastmod", "changefreq", "priority", "extras"),
     )
     return Changes(added=written.added, changed=written.changed)
 
 
-def _records(sitemap_id: UUID, entries: tuple[Entry, ...]) -> Iterator[tuple[Any, ...]]:
-    now = datetime.now(UTC)
-    for entry in entries:
-        yield (
-            sitemap_id,
-            entry.loc,
-            url_digest(entry.loc),
-            entry.lastmod,
-            entry.changefreq,
-            entry.priority,
-            _extras(entry),
-            now,
-        )
-
-
-def _extras(entry: Entry) -> str | None:
-    """What the extensions say, as JSON, or nothing for the many that have none."""
-    said = {
-        "images": entry.images,
-        "videos": entry.videos,
-        "news": entry.news,
-        "alternates": entry.alternates,
-        "mobile": entry.mobile,
-    }
-    given = {name: value for name, value in said.items() if value}
-    return json.dumps(given, default=str) if given else None
+async def _file_and_moment(session: AsyncSession, job: Job, url: str) -> tuple[UUID, datetime]:
+    found = await session.execute(select(SitemapFile.id, func.now()).where(_is(job, url)))
+    sitemap_id, now = found.one()
+    return sitemap_id, now
 
 
 async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> Changes:
@@ -163,6 +149,7 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
         "has_changefreq": done.has_changefreq,
         "dropped": dict(done.dropped),
         "last_processed_at": func.now(),
+        "last_asked_at": func.now(),
         "changed_at": _changed_at(done),
         "error_streak": SitemapFile.error_streak + 1 if done.status in BAD else 0,
         "gone_at": None,
@@ -171,35 +158,66 @@ async def store_done(session: AsyncSession, job: Job, done: SitemapDone) -> None
     }
     if done.sitemap_type is not None:
         facts["sitemap_type"] = done.sitemap_type
+    stored = await session.execute(
+        update(SitemapFile)
+        .where(_is(job, done.url))
+        .values(facts)
+        .returning(SitemapFile.lastmod_kept, SitemapFile.parent_url)
+        .execution_options(synchronize_session=False)
+    )
+    for lastmod_kept, index_url in stored:
+        if lastmod_kept == LIED:
+            await _doubt_all_of(session, job, index_url)
+
+
+async def _doubt_all_of(session: AsyncSession, job: Job, index_url: str | None) -> None:
+    """An index that was wrong about one of its sitemaps may be about the others."""
     await session.execute(
         update(SitemapFile)
         .where(
-            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(done.url)
+            SitemapFile.domain_id == job.domain_id,
+            SitemapFile.parent_url == index_url,
+            SitemapFile.lastmod_kept > 0,
         )
-        .values(facts)
+        .values(lastmod_kept=0)
+        .execution_options(synchronize_session=False)
     )
 
 
-async def store_unchanged(session: AsyncSession, job: Job, event: SitemapUnchanged) -> None:
-    """We looked, and it is what it was; if we asked the sitemap itself, its index was right."""
-    kept: Any = SitemapFile.lastmod_kept
-    if event.how is not Unchanged.INDEX_LASTMOD and event.index_lastmod is not None:
-        is_same = SitemapFile.index_lastmod == event.index_lastmod
-        kept = case((is_same, SitemapFile.lastmod_kept + 1), else_=SitemapFile.lastmod_kept)
+async def store_unchanged(
+    session: AsyncSession, job: Job, events: Sequence[SitemapUnchanged]
+) -> None:
+    """We looked, and they are what they were; where we asked the sitemap itself, its index was
+    right. All in one statement: a look in vain at a large site should cost next to nothing."""
+    said = _said(events)
+    was_right = and_(said.c.was_asked, SitemapFile.index_lastmod == said.c.index_lastmod)
     await session.execute(
         update(SitemapFile)
-        .where(
-            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(event.url)
-        )
+        .where(SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == said.c.url_digest)
         .values(
             job_id=job.id,
             last_processed_at=func.now(),
+            last_asked_at=case((said.c.was_asked, func.now()), else_=SitemapFile.last_asked_at),
             error_streak=0,
             gone_at=None,
-            index_lastmod=event.index_lastmod,
-            lastmod_kept=kept,
+            index_lastmod=said.c.index_lastmod,
+            lastmod_kept=SitemapFile.lastmod_kept + case((was_right, 1), else_=0),
         )
+        .execution_options(synchronize_session=False)
     )
+
+
+def _said(events: Sequence[SitemapUnchanged]) -> Any:
+    columns: dict[str, tuple[Any, list[Any]]] = {
+        "url_digest": (LargeBinary, [url_digest(each.url) for each in events]),
+        "index_lastmod": (DateTime(timezone=True), [each.index_lastmod for each in events]),
+        "was_asked": (Boolean, [each.how is not Unchanged.INDEX_LASTMOD for each in events]),
+    }
+    listed = [
+        func.unnest(literal(values, ARRAY(kind))).label(name)
+        for name, (kind, values) in columns.items()
+    ]
+    return select(*listed).subquery("said")
 
 
 def _lastmod_kept(done: SitemapDone) -> Any:
@@ -228,9 +246,10 @@ def _changed_at(done: SitemapDone) -> Any:
 
 
 async def file_id(session: AsyncSession, job: Job, url: str) -> UUID:
-    found = await session.execute(
-        select(SitemapFile.id).where(
-            SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(url)
-        )
-    )
+    found = await session.execute(select(SitemapFile.id).where(_is(job, url)))
     return found.scalar_one()
+
+
+def _is(job: Job, url: str) -> ColumnElement[bool]:
+    """The sitemap of the job's domain with this address."""
+    return and_(SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(url))

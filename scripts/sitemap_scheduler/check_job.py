@@ -1,0 +1,39 @@
+"""Show one job."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+from uuid import UUID
+
+import in_venv  # noqa: F401 (first: what follows is installed in .venv)
+import typer
+from by_hand import run_script, say
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.jobs import service as job_service
+from scrapersky.models import Job
+
+
+def check_job(
+    job_id: Annotated[UUID, typer.Option("--id", help="As it was answered when it was asked for.")],
+) -> int:
+    """Show a job's type, status and result."""
+
+    async def step(session: AsyncSession, everything: Opened) -> Job:
+        return await job_service.get(session, everything.actor, job_id)
+
+    def show(job: Job) -> None:
+        say(f"Job ID: {job.id}")
+        say(f"Type: {job.job_type}")
+        say(f"Status: {job.status}")
+        say(f"Result Data: {json.dumps(job.result_data, ensure_ascii=False)}")
+        if job.error:
+            say(f"Error: {job.error}")
+
+    return run_in_transaction(step, show)
+
+
+if __name__ == "__main__":
+    run_script(check_job)

@@ -1,0 +1,64 @@
+"""Read the audit log, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import InvalidInput
+from scrapersky.models import Actor, AuditEntry
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which entries; nothing means any."""
+
+    actor_id: UUID | None = None
+    action: str | None = None
+    since: datetime | None = None
+
+
+async def entries(
+    session: AsyncSession,
+    actor: Actor,
+    wanted: Wanted,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> tuple[Sequence[AuditEntry], str | None]:
+    """One page, and the cursor of the next if there is one."""
+    statement = select(AuditEntry).where(AuditEntry.tenant_id == actor.tenant_id)
+    if wanted.actor_id is not None:
+        statement = statement.where(AuditEntry.actor_id == wanted.actor_id)
+    if wanted.action is not None:
+        statement = statement.where(AuditEntry.action == wanted.action)
+    if wanted.since is not None:
+        statement = statement.where(AuditEntry.at >= _with_zone(wanted.since))
+    if cursor is not None:
+        statement = statement.where(tuple_(AuditEntry.at, AuditEntry.id) < _decoded(cursor))
+    newest_first = statement.order_by(AuditEntry.at.desc(), AuditEntry.id.desc())
+    found = (await session.scalars(newest_first.limit(limit + 1))).all()
+    return found[:limit], _encoded(found[limit - 1]) if len(found) > limit else None
+
+
+def _encoded(last: AuditEntry) -> str:
+    return f"{last.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}~{last.id}"
+
+
+def _decoded(cursor: str) -> tuple[datetime, int]:
+    at, _, number = cursor.partition("~")
+    if not number.isdigit() or len(number) > 18:
+        raise InvalidInput("The cursor is not one of ours; start without one.")
+    try:
+        return _with_zone(datetime.fromisoformat(at)), int(number)
+    except ValueError:
+        raise InvalidInput("The cursor is not one of ours; start without one.") from None
+
+
+def _with_zone(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

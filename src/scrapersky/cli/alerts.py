@@ -1,0 +1,57 @@
+"""`scrapersky alerts`: what is wrong right now, and what was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.cli.options import AsJson
+from scrapersky.cli.output import out, print_json, print_table, table, when
+from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.operations.alert_routes import (
+    AlertsOut,
+    FiringOut,
+    PastAlertOut,
+    alerts_out,
+)
+from scrapersky.operations.alerts import firing_now, recent
+from scrapersky.stages import STAGES
+
+
+def alerts(as_json: AsJson = False) -> int:
+    """Show what is wrong right now, and what was lately."""
+
+    async def step(session: AsyncSession, everything: Opened) -> AlertsOut:
+        firing = await firing_now(session, STAGES, everything.settings)
+        return alerts_out(firing, await recent(session, limit=20))
+
+    def show(found: AlertsOut) -> None:
+        if as_json:
+            print_json(found)
+            return
+        _print_firing(found.firing)
+        if found.recent:
+            out.print()
+            _print_recent(found.recent)
+
+    return run_in_transaction(step, show)
+
+
+def _print_firing(firing: Sequence[FiringOut]) -> None:
+    if not firing:
+        out.print("Nothing is wrong.")
+    for each in firing:
+        about = f" {escape(each.subject)}" if each.subject else ""
+        since = f" (since {when(each.since)})" if each.since else ""
+        line = f"[red]{each.rule}[/red]{about}: {escape(each.sentence)}{since}"
+        out.print(line, soft_wrap=True, highlight=False)
+
+
+def _print_recent(past: Sequence[PastAlertOut]) -> None:
+    made = table("Over", "Began", "Alert", "About", "Said")
+    for each in past:
+        said = (when(each.cleared_at), when(each.began_at), each.rule, each.subject, each.sentence)
+        made.add_row(*map(escape, said))
+    print_table(made)

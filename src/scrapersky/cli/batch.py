@@ -1,0 +1,120 @@
+"""`scrapersky batch`: ask for many scans at once, and see how they are doing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.cli.exits import Exit
+from scrapersky.cli.options import AsJson, Limit
+from scrapersky.cli.output import counted, note, out, print_json, print_table, status, table, when
+from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.errors import InvalidInput
+from scrapersky.sitemaps.batch_progress import Member, Progress, batch_members, batch_progress
+from scrapersky.sitemaps.batch_schemas import batch_out, batch_status
+from scrapersky.sitemaps.batches import Requested, request_batch
+from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
+
+app = typer.Typer(help="Scan many sites at once.", no_args_is_help=True)
+
+STANDARD_INPUT = "-"
+COMMENT = "#"
+
+ListFile = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="One domain or URL per line; - reads standard input."),
+]
+MaxPages = Annotated[
+    int | None,
+    typer.Option(min=1, max=MAX_PAGES_LIMIT, help="Store at most so many URLs of each."),
+]
+BatchId = Annotated[UUID, typer.Argument(help="As `scrapersky batch create` printed it.")]
+
+
+@app.command()
+def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) -> int:
+    """Queue a scan of every site in a list; workers or `scrapersky serve` do the work."""
+    lines = _lines_of(file)
+
+    async def step(session: AsyncSession, everything: Opened) -> Requested:
+        return await request_batch(session, everything.actor, everything.settings, lines, max_pages)
+
+    def show(requested: Requested) -> int:
+        print_json(batch_out(requested)) if as_json else _print_requested(requested)
+        return _exit_code(requested)
+
+    return run_in_transaction(step, show)
+
+
+def _lines_of(file: str) -> list[str]:
+    """Empty lines and those that begin with # are none."""
+    try:
+        text = sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file} is no text in UTF-8.") from error
+    lines = (each.strip() for each in text.splitlines())
+    return [each for each in lines if each and not each.startswith(COMMENT)]
+
+
+def _print_requested(requested: Requested) -> None:
+    batch = requested.batch
+    for line in requested.lines:
+        if line.error is not None:
+            note(f"{line.text}: {line.error}")
+    active = sum(each.already_active for each in requested.lines)
+    facts = [f"{counted(batch.accepted, 'domain')} accepted"]
+    facts += [f"{active:,} of them being scanned already"] if active else []
+    facts += [f"{batch.rejected:,} rejected"] if batch.rejected else []
+    facts += [f"{counted(requested.duplicates, 'repeated line')}"] if requested.duplicates else []
+    out.print(f"Batch {batch.id}: {', '.join(facts)}.", highlight=False)
+
+
+def _exit_code(requested: Requested) -> Exit:
+    if not requested.batch.accepted:
+        return Exit.FAILED
+    return Exit.PARTIAL if requested.batch.rejected else Exit.OK
+
+
+@app.command("status")
+def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) -> int:
+    """Show how a batch is doing, over all and each of its domains."""
+
+    async def step(session: AsyncSession, everything: Opened) -> tuple[Progress, list[Member]]:
+        progress = await batch_progress(session, everything.actor, batch_id)
+        return progress, await batch_members(session, batch_id, after=0, limit=limit + 1)
+
+    def show(found: tuple[Progress, list[Member]]) -> None:
+        progress, members = found
+        if as_json:
+            print_json(batch_status(progress, members, limit=limit))
+        else:
+            _print_progress(progress, members[:limit], more=len(members) > limit)
+
+    return run_in_transaction(step, show)
+
+
+def _print_progress(progress: Progress, members: Iterable[Member], *, more: bool) -> None:
+    counts = ", ".join(f"{count:,} {word}" for word, count in sorted(progress.counts.items()))
+    state = "finished" if progress.finished else f"{progress.progress:.0%} done"
+    asked = when(progress.batch.created_at)
+    out.print(f"Batch {progress.batch.id}, asked {asked}: {state}.", highlight=False)
+    out.print(f"{counts or 'no domains'}.", highlight=False)
+    made = table(
+        "Domain", "Status", "Progress", "Sitemaps", "URLs", "Job", "Error", right=["Progress"]
+    )
+    for each in members:
+        found = (f"{each.progress:.0%}", f"{each.sitemaps:,}", f"{each.urls:,}")
+        last = (str(each.job_id or ""), escape(each.error or ""))
+        made.add_row(escape(each.domain), status(each.status), *found, *last)
+    print_table(made)
+    if more:
+        note("There are more; see --limit.")

@@ -1,0 +1,66 @@
+"""`scrapersky host`: which hosts are left alone and why; ask one again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.cli.options import AsJson
+from scrapersky.cli.output import note, out, print_json, print_table, table
+from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.operations import flow
+from scrapersky.operations.flow_routes import HostOut, host_out
+from scrapersky.pipeline.tables import Host
+
+app = typer.Typer(help="See how hosts are treated; ask one again.", no_args_is_help=True)
+
+LeftAlone = Annotated[bool, typer.Option("--left-alone", help="Only those not asked at present.")]
+Count = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
+
+
+@app.command("list")
+def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJson = False) -> int:
+    """Show hosts by name: requests under way, failures, and until when one is left alone."""
+
+    async def step(session: AsyncSession, everything: Opened) -> list[HostOut]:
+        found = await flow.list_hosts(session, left_alone=left_alone, limit=limit)
+        return [host_out(host, in_flight) for host, in_flight in found]
+
+    def show(hosts: Sequence[HostOut]) -> None:
+        if as_json:
+            print_json(hosts)
+        elif hosts:
+            _print(hosts)
+        else:
+            out.print("No host is left alone." if left_alone else "No hosts yet.")
+
+    return run_in_transaction(step, show)
+
+
+def _print(hosts: Sequence[HostOut]) -> None:
+    shown = table(
+        "host", "under way", "failures", "left alone until", "because", right=["failures"]
+    )
+    for each in hosts:
+        until = each.circuit_open_until
+        shown.add_row(
+            each.host,
+            str(each.in_flight),
+            str(each.failures),
+            f"{until:%Y-%m-%d %H:%M:%S}" if until else "",
+            each.circuit_reason or "",
+        )
+    print_table(shown)
+
+
+@app.command("ask-again")
+def ask_again(host: Annotated[str, typer.Argument(help="Its name, as listed.")]) -> int:
+    """Forget the host's failures, so that the next request goes out at once."""
+
+    async def step(session: AsyncSession, everything: Opened) -> tuple[Host, int]:
+        return await flow.ask_again(session, everything.actor, host.lower())
+
+    return run_in_transaction(step, lambda found: note(f"{found[0].host} is asked again."))

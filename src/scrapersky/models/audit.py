@@ -1,0 +1,83 @@
+"""Who changed what and when: one row per act, written in the act's own transaction."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Identity, Index, event, func
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, ORMExecuteState, Session, mapped_column
+
+from scrapersky.db.base import Base
+from scrapersky.models.accounts import Actor
+from scrapersky.models.ownership import OfTenant
+
+RECORDED, CHANGED = "scrapersky.recorded", "scrapersky.changed"
+
+
+class AuditEntry(Base, OfTenant):
+    """Append-only. An act that was rolled back left no entry, for it did not happen."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (Index("ix_audit_log_at", "tenant_id", "at", "id"),)
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    actor_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_keys.id"))
+    request_id: Mapped[str | None]
+    via: Mapped[str]
+    action: Mapped[str]
+    """What was done to what: `job.cancel`."""
+    subject_kind: Mapped[str]
+    subject_id: Mapped[str | None]
+    details: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """What else a reader wants to know; never a secret."""
+
+
+def record(
+    session: AsyncSession,
+    actor: Actor,
+    action: str,
+    subject_id: UUID | str | None = None,
+    **details: object,
+) -> None:
+    """Note an act, `subject.verb`, to be stored by the transaction that does it."""
+    kind, _, _ = action.partition(".")
+    session.add(
+        AuditEntry(
+            tenant_id=actor.tenant_id,
+            actor_id=actor.user_id,
+            api_key_id=actor.key_id,
+            request_id=actor.request_id,
+            via=actor.via,
+            action=action,
+            subject_kind=kind,
+            subject_id=None if subject_id is None else str(subject_id),
+            details={name: value for name, value in details.items() if value is not None},
+        )
+    )
+    session.info[RECORDED] = True
+
+
+def has_recorded(session: AsyncSession) -> bool:
+    """Whether an act was noted in this transaction."""
+    return RECORDED in session.info
+
+
+def has_changed_silently(session: AsyncSession) -> bool:
+    """Whether rows were changed and no act was noted."""
+    return CHANGED in session.info and not has_recorded(session)
+
+
+@event.listens_for(Session, "do_orm_execute")
+def _see_statement(state: ORMExecuteState) -> None:
+    if state.is_insert or state.is_update or state.is_delete:
+        state.session.info[CHANGED] = True
+
+
+@event.listens_for(Session, "after_flush")
+def _see_flush(session: Session, _: object) -> None:
+    session.info[CHANGED] = True

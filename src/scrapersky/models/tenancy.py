@@ -1,0 +1,65 @@
+"""Keeps a session to one tenant's rows: whatever is asked in it, the condition is added here.
+
+The sessions of requests are kept so, and a service that forgets to ask for the tenant still finds
+nothing of anybody else. The engine's sessions are not kept: it works everybody's rows.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, event, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute, ORMExecuteState, Session, with_loader_criteria
+from sqlalchemy.orm.util import LoaderCriteriaOption
+
+from scrapersky.models.accounts import DEFAULT_TENANT_ID, Tenant
+from scrapersky.models.ownership import OfTenant
+from scrapersky.models.requests import Batch, BatchJob
+from scrapersky.models.sitemaps import SitemapFile, SitemapUrl
+from scrapersky.pipeline.tables import DeadLetter
+
+KEPT_TO = "scrapersky.tenant"
+
+
+def keep_to_tenant(session: AsyncSession, tenant_id: UUID) -> None:
+    """From now on the session reads and changes rows of this tenant only."""
+    session.info[KEPT_TO] = tenant_id
+
+
+@event.listens_for(Session, "do_orm_execute")
+def _add_conditions(state: ORMExecuteState) -> None:
+    tenant_id = state.session.info.get(KEPT_TO)
+    if tenant_id is not None and not state.is_insert:
+        state.statement = state.statement.options(*_conditions(tenant_id))
+
+
+def _conditions(tenant_id: UUID) -> tuple[LoaderCriteriaOption, ...]:
+    return (
+        with_loader_criteria(
+            OfTenant, lambda model: model.tenant_id == tenant_id, include_aliases=True
+        ),
+        with_loader_criteria(Tenant, Tenant.id == tenant_id, include_aliases=True),
+        with_loader_criteria(DeadLetter, _letters_of(tenant_id), include_aliases=True),
+        with_loader_criteria(
+            SitemapUrl,
+            _through(SitemapUrl.sitemap_id, SitemapFile, tenant_id),
+            include_aliases=True,
+        ),
+        with_loader_criteria(
+            BatchJob, _through(BatchJob.batch_id, Batch, tenant_id), include_aliases=True
+        ),
+    )
+
+
+def _letters_of(tenant_id: UUID) -> ColumnElement[bool]:
+    """A letter about a row that is nobody's goes to those who run the installation."""
+    mine = DeadLetter.tenant_id == tenant_id
+    return or_(mine, DeadLetter.tenant_id.is_(None)) if tenant_id == DEFAULT_TENANT_ID else mine
+
+
+def _through(
+    key: InstrumentedAttribute[UUID], owner: type[SitemapFile | Batch], tenant_id: UUID
+) -> ColumnElement[bool]:
+    """Rows that come by the million have no tenant of their own, but that of what they are in."""
+    return key.in_(select(owner.id).where(owner.tenant_id == tenant_id))

@@ -1,0 +1,59 @@
+"""What a process knows of itself and no table tells: what it has counted, and how it is doing."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrapersky.pipeline.wake import Wakeups
+from scrapersky.scraper.fetch_ends import FetchEnd
+
+
+@dataclass
+class Figures:
+    """Counted since the process began."""
+
+    fetches: Counter[FetchEnd] = field(default_factory=Counter)
+
+    def count_fetch(self, end: FetchEnd) -> None:
+        self.fetches[end] += 1
+
+
+class Vitals:
+    """How the process is doing; told with every heartbeat, so that others can judge it."""
+
+    def __init__(self, wakeups: Wakeups, data_dir: Path) -> None:
+        self._wakeups = wakeups
+        self._data_dir = data_dir
+        self._deaf_since: float | None = None
+
+    def read(self) -> dict[str, Any]:
+        return {
+            "listener": self._listener(),
+            "deaf_since": self._deaf_since,
+            "disk_free_bytes": free_bytes(self._data_dir),
+        }
+
+    def _listener(self) -> str:
+        """`off` where nobody listens, because the process works single rows for a person."""
+        if not self._wakeups.is_listening:
+            return "off"
+        up = self._wakeups.listener.up
+        self._deaf_since = None if up else self._deaf_since or time.time()
+        return "up" if up else "down"
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Where the folder lies or would lie; None when that cannot be told."""
+    for place in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+    return None

@@ -1,0 +1,105 @@
+"""Secrets are taken out of text here, and nowhere else.
+
+Whatever leaves the program as text passes `redact`: log lines, the sentences of our errors, the
+errors and tracebacks kept with rows, what the command line prints of a failure. Two things are
+taken out: the values of the settings that are secret, wherever they turn up, and what looks like a
+secret wherever one usually stands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+HIDDEN = "***"
+SHORTEST_VALUE = 4
+"""A shorter one would be found inside half of all words, and hides nothing from anybody."""
+
+SHORTEST_PATH = 16
+
+_END = r"[^\s\"'&;,<>)\]}\\]"
+_USER_INFO = re.compile(r"(?<=://)[^\s/?#\"'<>\\]*@")
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            rf"\b((?:proxy-)?authorization|x-api-key|cookie|set-cookie)"
+            rf"([\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?)(?:(?:bearer|basic|digest|token)\s+)?{_END}+",
+            re.IGNORECASE,
+        ),
+        rf"\1\2{HIDDEN}",
+    ),
+    (re.compile(r"\b(bearer)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (re.compile(r"\bsky_[\w-]{8,}"), f"sky_{HIDDEN}"),
+    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"), HIDDEN),
+    (
+        re.compile(
+            rf"\b((?:api[_-]?|access[_-]?|auth[_-]?|refresh[_-]?|client[_-]?)?"
+            rf"(?:key|token|secret|password|passwd|pwd|signature))=(?!\s){_END}+",
+            re.IGNORECASE,
+        ),
+        rf"\1={HIDDEN}",
+    ),
+)
+"""Each begins with a fixed word and ends at the next space or quote: none is slow on any text."""
+
+_known: dict[str, None] = {}
+_values: re.Pattern[str] | None = None
+
+
+def know(secrets: Iterable[str]) -> None:
+    """From now on these values are taken out of every text of this process."""
+    global _values
+    spellings = {each for secret in secrets for each in _spellings(secret)}
+    _known.update(dict.fromkeys(spellings))
+    longest_first = sorted(_known, key=len, reverse=True)
+    _values = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def redact(text: str) -> str:
+    """The text without secrets; all else stays as it is."""
+    if _values is not None:
+        text = _values.sub(HIDDEN, text)
+    if "://" in text:
+        text = _USER_INFO.sub(_without_password, text)
+    for pattern, put_in in _PATTERNS:
+        text = pattern.sub(put_in, text)
+    return text
+
+
+def secrets_in(value: str, *, whole: bool = True) -> list[str]:
+    """What of a secret setting must not be seen: of an address with a password, the password; of
+    one without, nothing, unless the `whole` of it opens something, as a webhook's does."""
+    if "://" not in value:
+        return [value]
+    try:
+        parts = urlsplit(value)
+        password, host = parts.password, parts.hostname
+    except ValueError:
+        return [value]
+    if password is None:
+        return _telling_parts(parts) if whole and parts.scheme in ("http", "https") else []
+    # A password that is also the user's name or the host cannot be told from them.
+    shown = {unquote(each or "") for each in (parts.username, host, parts.path.strip("/"))}
+    return [] if unquote(password) in shown else [password]
+
+
+def _telling_parts(parts: SplitResult) -> list[str]:
+    """The address, and its path and query alone where they are no plain word."""
+    alone = (parts.path.strip("/"), parts.query)
+    return [parts.geturl(), *(each for each in alone if len(each) >= SHORTEST_PATH)]
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    """As it is, as it stands in URLs, and as it stands inside JSON and Python strings."""
+    secret = secret.strip()
+    plain = unquote(secret)
+    spelled = {secret, plain, quote(plain, safe=""), quote(plain)}
+    escaped = {json.dumps(each)[1:-1] for each in spelled} | {repr(each)[1:-1] for each in spelled}
+    return (each for each in spelled | escaped if len(each) >= SHORTEST_VALUE)
+
+
+def _without_password(match: re.Match[str]) -> str:
+    user, colon, _ = match[0].rpartition("@")[0].partition(":")
+    return f"{user}:{HIDDEN}@" if colon else f"{HIDDEN}@"

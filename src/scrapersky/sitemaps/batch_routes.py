@@ -1,0 +1,72 @@
+"""Scans of many domains at once."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from scrapersky.errors import InvalidInput
+from scrapersky.http.auth import Curator, Viewer
+from scrapersky.http.context import Context, Reading, Transaction
+from scrapersky.http.errors import problem_responses
+from scrapersky.http.pagination import Cursor, Limit
+from scrapersky.sitemaps.batch_progress import batch_members, batch_progress
+from scrapersky.sitemaps.batch_schemas import (
+    BatchIn,
+    BatchOut,
+    BatchStatus,
+    batch_out,
+    batch_status,
+)
+from scrapersky.sitemaps.batches import request_batch
+
+MAX_POSITION = 2**31 - 1
+
+router = APIRouter(
+    prefix="/sitemap/batch", tags=["sitemaps"], responses=problem_responses(401, 403, 422)
+)
+
+
+@router.post(
+    "/create",
+    status_code=202,
+    summary="Scan the sitemaps of many domains",
+    responses=problem_responses(400, 415),
+    response_model_exclude_none=True,
+)
+async def create(
+    actor: Curator, context: Context, session: Transaction, wanted: BatchIn, response: Response
+) -> BatchOut:
+    """Answers at once; the jobs are stored by then. Lines that name nothing that can be scanned
+    are reported and the others are kept; a domain that is being scanned already keeps its job,
+    which counts for this batch too."""
+    requested = await request_batch(
+        session, actor, context.settings, wanted.domains, wanted.max_pages
+    )
+    answer = batch_out(requested)
+    response.headers["Location"] = answer.status_url
+    return answer
+
+
+@router.get(
+    "/status/{batch_id}",
+    summary="How a batch is doing, over all and each domain",
+    responses=problem_responses(404),
+)
+async def status(
+    actor: Viewer, session: Reading, batch_id: UUID, cursor: Cursor = None, limit: Limit = 100
+) -> BatchStatus:
+    """The domains come in the order they were given."""
+    progress = await batch_progress(session, actor, batch_id)
+    after = _position(cursor)
+    members = await batch_members(session, batch_id, after=after, limit=limit + 1)
+    return batch_status(progress, members, limit=limit)
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 10:
+        raise InvalidInput("The cursor is not one of ours; start without one.")
+    return min(int(cursor), MAX_POSITION)

@@ -1,0 +1,131 @@
+"""One row of everything a tenant can have, each with a mark in it that nobody else may see."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import func
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.accounts.service import create_api_key
+from scrapersky.db.base import Base, uuid7
+from scrapersky.models import (
+    Actor,
+    AuditEntry,
+    Batch,
+    BatchJob,
+    Domain,
+    IdempotencyKey,
+    Job,
+    Page,
+    Role,
+    SitemapFile,
+    SitemapUrl,
+    User,
+)
+from scrapersky.pipeline.tables import DeadLetter, Host
+from scrapersky.scraper.urls import url_digest
+from scrapersky.sitemaps.names import SITEMAP_STAGE
+
+MARK = "first-owner"
+SITE = f"{MARK}.example"
+URL = f"https://{SITE}/sitemap.xml"
+
+
+async def add_belongings(
+    session: AsyncSession, actor: Actor, *, job_status: str = "failed"
+) -> dict[str, str]:
+    """Makes them; answers what stands for each in a path, a query or a body."""
+    key, _ = await create_api_key(session, actor, name=MARK, role=Role.VIEWER)
+    ids = {name: uuid7() for name in ("user", "domain", "job", "batch", "file", "page", "letter")}
+    for row in _rows(actor, ids, job_status):
+        session.add(row)
+        await session.flush()
+    return {
+        "key_id": str(key.id),
+        **{f"{name}_id": str(row_id) for name, row_id in ids.items()},
+        "sitemap_file_id": str(ids["file"]),
+        "sitemap_id": str(ids["file"]),
+        "actor": str(ids["user"]),
+        "name": SITEMAP_STAGE,
+        "stage": SITEMAP_STAGE,
+        "host": f"{ids['domain']}.{SITE}",
+        "since": "2020-01-01T00:00:00Z",
+    }
+
+
+def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
+    """In the order in which one may point at another."""
+    tenant = {"tenant_id": actor.tenant_id}
+    owned = {**tenant, "created_by": actor.user_id}
+    of_url = {"url": URL, "url_digest": url_digest(URL)}
+    in_domain = {"domain_id": ids["domain"], **of_url, **owned}
+    return [
+        User(id=ids["user"], name=f"{MARK} {ids['user']}", role=Role.CURATOR, **tenant),
+        Host(host=f"{ids['domain']}.{SITE}"),
+        Domain(id=ids["domain"], domain=f"{ids['domain']}.{SITE}", **owned),
+        Batch(id=ids["batch"], max_pages=1, accepted=1, rejected=0, **owned),
+        _job(ids, job_status, owned),
+        BatchJob(
+            batch_id=ids["batch"],
+            position=1,
+            domain=SITE,
+            job_id=ids["job"],
+            already_active=False,
+        ),
+        SitemapFile(
+            id=ids["file"],
+            discovery_method="manual",
+            status="ok",
+            job_id=ids["job"],
+            last_processed_at=func.now(),
+            **in_domain,
+        ),
+        SitemapUrl(sitemap_id=ids["file"], first_seen=func.now(), **of_url),
+        Page(id=ids["page"], sitemap_file_id=ids["file"], path_depth=1, **in_domain),
+        _letter(ids, tenant),
+        IdempotencyKey(
+            key=f"{MARK} {ids['job']}",
+            fingerprint=b"",
+            status=200,
+            headers={},
+            body=MARK.encode(),
+            created_at=func.now(),
+            expires_at=func.now(),
+            **tenant,
+        ),
+        AuditEntry(
+            actor_id=actor.user_id,
+            via="api",
+            action=f"{MARK}.do",
+            subject_kind=MARK,
+            details={},
+            **tenant,
+        ),
+    ]
+
+
+def _job(ids: dict[str, UUID], status: str, owned: dict[str, UUID]) -> Job:
+    return Job(
+        id=ids["job"],
+        job_type="sitemap",
+        subject=f"{ids['job']}.{SITE}",
+        params={"domain": SITE},
+        status=status,
+        domain_id=ids["domain"],
+        **owned,
+    )
+
+
+def _letter(ids: dict[str, UUID], tenant: dict[str, UUID]) -> DeadLetter:
+    return DeadLetter(
+        id=ids["letter"],
+        stage=SITEMAP_STAGE,
+        row_id=ids["job"],
+        attempts=1,
+        error_class="Rejected",
+        error=MARK,
+        traceback=MARK,
+        worker="here 1",
+        **tenant,
+    )

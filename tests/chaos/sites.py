@@ -1,0 +1,91 @@
+"""Sites that take their time and sometimes fail, and count who asks at once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from aiohttp import web as aiohttp_web
+from tests.fake_web import FakeHost, FakeWeb, index, urlset
+
+CHILDREN, PAGES = 4, 50
+URLS = CHILDREN * PAGES
+"""That each site lists."""
+HOST_LIMIT = 2
+"""Requests to one host at once that the workers are allowed, all together."""
+FAULTS = 0.08
+"""The share of requests that go wrong while there is mischief."""
+
+Answer = Callable[[aiohttp_web.BaseRequest], Awaitable[aiohttp_web.StreamResponse]]
+
+
+@dataclass
+class Site:
+    """One site, and the most requests it has had under way from clients that were still there."""
+
+    host: FakeHost
+    rng: random.Random
+    faulty: Callable[[], bool]
+    most_at_once: int = 0
+    asked: int = 0
+    _open: list[aiohttp_web.BaseRequest] = field(default_factory=list)
+
+    def build(self) -> None:
+        base = self.host.base
+        self.route("/robots.txt", f"Sitemap: {base}/index.xml\n", "text/plain")
+        self.route("/index.xml", index(*(f"{base}/{child}.xml" for child in range(CHILDREN))))
+        for child in range(CHILDREN):
+            pages = urlset(*(f"{base}/{child}/{page}" for page in range(PAGES)))
+            self.route(f"/{child}.xml", pages)
+
+    def route(self, path: str, body: str, kind: str = "application/xml") -> None:
+        async def answer(request: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
+            with self._under_way(request):
+                await asyncio.sleep(self.rng.uniform(0.05, 0.8))
+            if self.faulty() and self.rng.random() < FAULTS:
+                return self._fault(request, body)
+            return aiohttp_web.Response(text=body, content_type=kind)
+
+        self.host.route(path, answer)
+
+    def _under_way(self, request: aiohttp_web.BaseRequest) -> _UnderWay:
+        return _UnderWay(self, request)
+
+    def count(self) -> None:
+        """A client that was killed waits for nothing any more, though the answer is still made."""
+        there = [each for each in self._open if each.transport is not None]
+        self.most_at_once = max(self.most_at_once, len(there))
+
+    def _fault(self, request: aiohttp_web.BaseRequest, body: str) -> aiohttp_web.StreamResponse:
+        kind = self.rng.randrange(3)
+        if kind == 0:
+            return aiohttp_web.Response(status=500, text="oops")
+        if kind == 1:
+            return aiohttp_web.Response(status=503, headers={"Retry-After": "1"})
+        if request.transport is not None:
+            request.transport.close()
+        return aiohttp_web.Response()
+
+
+class _UnderWay:
+    def __init__(self, site: Site, request: aiohttp_web.BaseRequest) -> None:
+        self._site, self._request = site, request
+
+    def __enter__(self) -> None:
+        self._site.asked += 1
+        self._site._open.append(self._request)
+        self._site.count()
+
+    def __exit__(self, *_: object) -> None:
+        self._site._open.remove(self._request)
+
+
+def build_sites(
+    web: FakeWeb, count: int, rng: random.Random, *, faulty: Callable[[], bool]
+) -> list[Site]:
+    sites = [Site(web.host(f"site{number}.example"), rng, faulty) for number in range(count)]
+    for each in sites:
+        each.build()
+    return sites

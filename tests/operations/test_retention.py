@@ -1,0 +1,221 @@
+"""What is old goes, in small transactions; what is at work stays, however old it is."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import event, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from tests.conftest import make_settings
+from tests.stage_cases import OWNED
+
+from scrapersky.db.base import Base, uuid7
+from scrapersky.db.session import Database
+from scrapersky.models import AuditEntry, Domain, Job, SitemapFile
+from scrapersky.operations import retention
+from scrapersky.operations.retention import KEPT, delete_old
+from scrapersky.pipeline.tables import (
+    Alert,
+    AlertPost,
+    DeadLetter,
+    Host,
+    HostSlot,
+    ScheduleRun,
+    StageEvent,
+    Worker,
+)
+from scrapersky.scraper.urls import url_digest
+from scrapersky.settings import Settings
+
+AGES_AGO = func.now() - timedelta(days=1000)
+YESTERDAY_OR_SO = func.now() - timedelta(hours=20)
+
+
+def job(status: str = "complete", finished_at: Any = AGES_AGO, **more: Any) -> Job:
+    values: dict[str, Any] = {"job_type": "sitemap", "subject": uuid7().hex, **OWNED, **more}
+    return Job(id=uuid7(), status=status, finished_at=finished_at, **values)
+
+
+def letter(state: str, closed_at: Any, row_id: UUID | None = None) -> DeadLetter:
+    return DeadLetter(
+        id=uuid7(),
+        stage="noop",
+        row_id=row_id or uuid7(),
+        attempts=1,
+        error_class="E",
+        error="e",
+        worker="w",
+        died_at=AGES_AGO,
+        state=state,
+        closed_at=closed_at,
+    )
+
+
+def worker(beat_at: Any) -> Worker:
+    return Worker(
+        id=uuid7(), hostname="h", boot_id="b", pid=1, pid_start=1, version="0", beat_at=beat_at
+    )
+
+
+def audited(at: Any) -> AuditEntry:
+    return AuditEntry(
+        tenant_id=OWNED["tenant_id"],
+        actor_id=OWNED["created_by"],
+        via="cli",
+        action="job.cancel",
+        subject_kind="job",
+        at=at,
+    )
+
+
+OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
+    Job: (job, lambda: job(finished_at=YESTERDAY_OR_SO)),
+    StageEvent: (
+        lambda: StageEvent(stage="noop", kind="completed", at=AGES_AGO),
+        lambda: StageEvent(stage="noop", kind="completed"),
+    ),
+    DeadLetter: (
+        lambda: letter("replayed", AGES_AGO),
+        lambda: letter("discarded", YESTERDAY_OR_SO),
+    ),
+    ScheduleRun: (
+        lambda: ScheduleRun(name="tidy", slot=AGES_AGO, started_at=AGES_AGO),
+        lambda: ScheduleRun(name="tidy", slot=func.now()),
+    ),
+    AuditEntry: (lambda: audited(AGES_AGO), lambda: audited(YESTERDAY_OR_SO)),
+    Worker: (lambda: worker(AGES_AGO), lambda: worker(YESTERDAY_OR_SO)),
+    Host: (
+        lambda: Host(host="old.example", next_slot_at=AGES_AGO),
+        lambda: Host(host="young.example"),
+    ),
+    Alert: (
+        lambda: Alert(rule="r", sentence="s", began_at=AGES_AGO, cleared_at=AGES_AGO),
+        lambda: Alert(rule="r", sentence="s", began_at=AGES_AGO),
+    ),
+}
+
+
+async def count(database: Database, model: type[Base]) -> int:
+    async with database.reading() as session:
+        return int(await session.scalar(select(func.count()).select_from(model)) or 0)
+
+
+def test_every_table_with_a_retention_is_tested() -> None:
+    assert {kept.model for kept in KEPT} == set(OLD_AND_YOUNG)
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+async def test_the_old_goes_and_the_young_stays(
+    kept: Any, url: str, settings: Settings, database: Database
+) -> None:
+    old, young = OLD_AND_YOUNG[kept.model]
+    async with database.transaction() as session:
+        session.add_all([old(), young()])
+    for_ever = make_settings(url, **{kept.setting: 0})
+
+    assert kept.name not in await delete_old(database, for_ever)
+    assert await delete_old(database, settings) == {kept.name: 1}
+    assert await count(database, kept.model) == 1
+
+
+async def test_nothing_that_is_at_work_is_deleted_however_old_it_is(
+    settings: Settings, database: Database
+) -> None:
+    domain = Domain(id=uuid7(), domain="bakery.example", **OWNED)
+    last, failed = job(domain_id=domain.id), job("failed")
+    async with database.transaction() as session:
+        session.add(domain)
+        await session.flush()
+        session.add_all([job("pending"), job("processing"), last, failed])
+        session.add_all([letter("open", None), letter("open", None, row_id=failed.id)])
+        session.add_all([Host(host=name, next_slot_at=AGES_AGO) for name in ("a", "b")])
+        session.add(HostSlot(host="a", expires_at=func.now() + timedelta(minutes=1)))
+        await session.flush()
+        domain.last_sitemap_job_id = last.id
+        left_alone = await session.get_one(Host, "b")
+        left_alone.circuit_open_until = func.now() + timedelta(hours=1)
+
+    assert await delete_old(database, settings) == {}
+
+
+async def test_what_refers_to_a_deleted_row_stays_whole(
+    settings: Settings, database: Database
+) -> None:
+    domain = Domain(id=uuid7(), domain="bakery.example", **OWNED)
+    first = job()
+    alert = Alert(id=uuid7(), rule="r", sentence="s", cleared_at=AGES_AGO)
+    address = "http://bakery.example/sitemap.xml"
+    async with database.transaction() as session:
+        session.add_all([domain, alert])
+        await session.flush()
+        first.domain_id = domain.id
+        session.add_all([first, AlertPost(alert_id=alert.id, event="began")])
+        await session.flush()
+        session.add(
+            SitemapFile(
+                domain_id=domain.id,
+                url=address,
+                url_digest=url_digest(address),
+                discovery_method="manual",
+                status="ok",
+                job_id=first.id,
+                **OWNED,
+            )
+        )
+
+    assert await delete_old(database, settings) == {"jobs": 1, "alerts": 1}
+    async with database.reading() as session:
+        assert (await session.scalars(select(SitemapFile.job_id))).all() == [None]
+    assert await count(database, AlertPost) == 0
+
+
+async def test_several_processes_delete_together_in_small_transactions(
+    url: str, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH_ROWS", 7)
+    async with database.transaction() as session:
+        session.add_all([job() for _ in range(60)])
+        session.add_all([StageEvent(stage="s", kind="completed", at=AGES_AGO) for _ in range(60)])
+        session.add_all([job("pending", None) for _ in range(5)])
+    others = [Database(url, pool_size=2) for _ in range(4)]
+    largest = [_largest_delete(each) for each in others]
+
+    deleted = await asyncio.gather(*(delete_old(each, settings) for each in others))
+    for each in others:
+        await each.close()
+
+    assert sum(each.get("jobs", 0) for each in deleted) == 60
+    assert sum(each.get("stage_events", 0) for each in deleted) == 60
+    assert await count(database, Job) == 5
+    assert max(each[0] for each in largest) == 7
+
+
+def _largest_delete(database: Database) -> list[int]:
+    """How many rows the largest single statement deleted."""
+    largest = [0]
+
+    def note(_c: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("DELETE"):
+            largest[0] = max(largest[0], cursor.rowcount)
+
+    event.listen(database.engine.sync_engine, "after_cursor_execute", note)
+    return largest
+
+
+async def test_a_row_somebody_holds_is_left_for_next_time(
+    settings: Settings, database: Database
+) -> None:
+    async with database.transaction() as session:
+        session.add_all([job(), job()])
+    async with database.transaction() as holder:
+        await _lock_one(holder)
+        assert await delete_old(database, settings) == {"jobs": 1}
+    assert await delete_old(database, settings) == {"jobs": 1}
+
+
+async def _lock_one(session: AsyncSession) -> None:
+    await session.execute(select(Job.id).limit(1).with_for_update())
