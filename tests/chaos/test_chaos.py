@@ -31,6 +31,7 @@ from scrapersky.pipeline.tables import HostSlot, StageEvent
 from scrapersky.stages import STAGES
 
 SITES = 24
+CLIENTS = 3
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "25"))
 SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(10**6))
 PATIENCE_SECONDS = 150
@@ -72,7 +73,8 @@ async def test_every_accepted_request_ends_and_every_effect_happens_once_whateve
             clients = Clients(crew.client, [each.host.name for each in sites], random.Random(SEED))
             mischief = Mischief(crew, postgres, database, rng)
             async with asyncio.TaskGroup() as group:
-                group.create_task(clients.keep_asking())
+                for _ in range(CLIENTS):
+                    group.create_task(clients.keep_asking())
                 await mischief.go_on_for(SECONDS)
                 clients.stop.set()
             trouble.clear()

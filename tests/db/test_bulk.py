@@ -16,7 +16,6 @@ from scrapersky.db.bulk import (
     Written,
     copy_new,
     copy_upsert,
-    do_not_wait_for_the_disk,
     mark_missing,
 )
 from scrapersky.db.session import Database
@@ -120,13 +119,3 @@ async def test_what_is_missing_is_gone_and_what_comes_back_is_not(
         back = await upsert(session, records(sitemap_id, "bread", "cake"))
     assert back == Written(added=0, changed=1)
     assert sorted(await stored(database)) == ["bread", "cake"]
-
-
-async def test_only_the_transaction_that_says_so_does_not_wait_for_the_disk(url: str) -> None:
-    database = Database(url, pool_size=1)
-    async with database.transaction() as session:
-        await do_not_wait_for_the_disk(session)
-        assert await session.scalar(text("SHOW synchronous_commit")) == "off"
-    async with database.transaction() as session:
-        assert await session.scalar(text("SHOW synchronous_commit")) == "on"
-    await database.close()

@@ -15,7 +15,7 @@ from tests.stage_cases import OWNED
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import AuditEntry, Domain, Job, SitemapFile
+from scrapersky.models import AuditEntry, Batch, BatchJob, Domain, Job, SitemapFile
 from scrapersky.operations import retention
 from scrapersky.operations.retention import KEPT, delete_old
 from scrapersky.pipeline.tables import (
@@ -55,6 +55,10 @@ def letter(state: str, closed_at: Any, row_id: UUID | None = None) -> DeadLetter
     )
 
 
+def batch(created_at: Any) -> Batch:
+    return Batch(id=uuid7(), max_pages=1, accepted=1, rejected=0, created_at=created_at, **OWNED)
+
+
 def worker(beat_at: Any) -> Worker:
     return Worker(
         id=uuid7(), hostname="h", boot_id="b", pid=1, pid_start=1, version="0", beat_at=beat_at
@@ -74,6 +78,7 @@ def audited(at: Any) -> AuditEntry:
 
 OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     Job: (job, lambda: job(finished_at=YESTERDAY_OR_SO)),
+    Batch: (lambda: batch(AGES_AGO), lambda: batch(YESTERDAY_OR_SO)),
     StageEvent: (
         lambda: StageEvent(stage="noop", kind="completed", at=AGES_AGO),
         lambda: StageEvent(stage="noop", kind="completed"),
@@ -130,7 +135,14 @@ async def test_nothing_that_is_at_work_is_deleted_however_old_it_is(
     async with database.transaction() as session:
         session.add(domain)
         await session.flush()
-        session.add_all([job("pending"), job("processing"), last, failed])
+        waiting, of_it = job("pending"), batch(AGES_AGO)
+        session.add_all([waiting, job("processing"), last, failed, of_it])
+        await session.flush()
+        session.add(
+            BatchJob(
+                batch_id=of_it.id, position=0, domain="a", job_id=waiting.id, already_active=False
+            )
+        )
         session.add_all([letter("open", None), letter("open", None, row_id=failed.id)])
         session.add_all([Host(host=name, next_slot_at=AGES_AGO) for name in ("a", "b")])
         session.add(HostSlot(host="a", expires_at=func.now() + timedelta(minutes=1)))

@@ -119,17 +119,6 @@ async def _copy_in(
     await driver.copy_records_to_table(name, records=records, columns=list(columns))
 
 
-async def do_not_wait_for_the_disk(session: AsyncSession) -> None:
-    """Let this transaction's commit return before it is on the disk.
-
-    For a part of a result only: the transaction that completes the row waits, and what was
-    committed before it is on the disk by then, because the log is written in order. A server that
-    crashes in between has lost the last parts and never the completion alone; the row is then
-    worked again.
-    """
-    await session.execute(text("SET LOCAL synchronous_commit TO off"))
-
-
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:
     """After a bulk load: without statistics the next claims and lists plan badly."""
     await session.execute(text(f"ANALYZE {_name_of(model)}"))

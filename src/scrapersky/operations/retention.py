@@ -1,7 +1,7 @@
 """What is deleted when it is old: one line for each table, a little at a time.
 
-Nothing that is still at work is ever touched: not a job that waits or runs, not a domain's last
-job, not a job whose dead letter is open, not a host with a request under way.
+Nothing that is still at work is ever touched: not a job that waits or runs nor its batch, not a
+domain's last job, not a job whose dead letter is open, not a host with a request under way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.models import AuditEntry, Domain, Job
+from scrapersky.models import AuditEntry, Batch, BatchJob, Domain, Job
 from scrapersky.models.jobs import CANCELLED, JOB_WORDS
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.tables import (
@@ -66,6 +66,7 @@ _last_of_its_domain = exists().where(
     Domain.id == Job.domain_id, Domain.last_sitemap_job_id == Job.id
 )
 _ended = Job.status.in_([JOB_WORDS.done, JOB_WORDS.failed, CANCELLED])
+_goes_on = exists().where(BatchJob.batch_id == Batch.id, BatchJob.job_id == Job.id, ~_ended)
 _letter_is_open = DeadLetter.state == DeadLetterState.OPEN.value
 _in_an_open_letter = exists().where(DeadLetter.row_id == Job.id, _letter_is_open)
 _asked_right_now = exists().where(HostSlot.host == Host.host)
@@ -78,6 +79,7 @@ KEPT: tuple[Kept, ...] = (
         "retention_jobs_days",
         only=(_ended, ~_last_of_its_domain, ~_in_an_open_letter),
     ),
+    Kept(Batch, Batch.created_at, "retention_jobs_days", only=(~_goes_on,), in_order=True),
     Kept(StageEvent, StageEvent.at, "retention_stage_events_days", in_order=True),
     Kept(DeadLetter, DeadLetter.closed_at, "retention_dead_letters_days", only=(~_letter_is_open,)),
     Kept(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),

@@ -13,7 +13,6 @@ from uuid import UUID
 from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.bulk import do_not_wait_for_the_disk
 from scrapersky.errors import (
     Conflict,
     InvalidInput,
@@ -87,8 +86,6 @@ class Findings:
     progress: float
     phase: str
     rhythm: Rhythm
-    ended: bool = False
-    """These are the last: they are stored with the completion of the job."""
     auto_import: bool = False
     """Whether files that were read are handed on to the import."""
     seen: Mapping[str, bytes] = field(default_factory=dict)
@@ -266,7 +263,6 @@ class Tally:
             progress,
             phase,
             rhythm=Rhythm.of(self.settings),
-            ended=ended,
             auto_import=self.settings.auto_import_sitemaps or self.import_asked,
             seen=self.seen,
         )
@@ -319,8 +315,6 @@ def _refuse_unreachable(event: Event | UrlRows) -> None:
 
 async def store(session: AsyncSession, job: Job, findings: Findings) -> None:
     job.progress, job.phase = max(job.progress, findings.progress), findings.phase
-    if not findings.ended:
-        await do_not_wait_for_the_disk(session)
     unchanged = [event for event in findings.events if isinstance(event, SitemapUnchanged)]
     if unchanged:
         await storing.store_unchanged(session, job, unchanged)

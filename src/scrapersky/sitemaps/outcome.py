@@ -34,7 +34,7 @@ async def write_result(
     job.result_data = {**_result(analysis), CHANGES: asdict(changes)}
     if job.domain_id is None:
         return
-    domain = await session.get_one(Domain, job.domain_id, with_for_update=True)
+    domain = await session.get_one(Domain, job.domain_id, with_for_update={"key_share": True})
     if not job.params.get(ONLY_SITEMAP):  # otherwise the site itself was not looked at
         _write_look(job, domain, analysis, rhythm)
     domain.total_sitemaps, domain.sitemap_urls = await totals(session, job)
@@ -61,7 +61,7 @@ async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     """The scan was given up: the domain learns it, and waits twice as long each time."""
     if job.domain_id is None or job.params.get(ONLY_SITEMAP):
         return
-    domain = await session.get(Domain, job.domain_id, with_for_update=True)
+    domain = await session.get(Domain, job.domain_id, with_for_update={"key_share": True})
     if domain is None:
         return
     domain.scan_failures += 1

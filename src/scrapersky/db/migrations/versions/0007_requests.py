@@ -9,7 +9,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0007"
-down_revision = "0010"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0010"
+revision = "0006"
 down_revision = "0005"
 branch_labels = None
 depends_on = None

@@ -4,8 +4,8 @@ indexes that hold nothing else, so they are made quickly and cost other rows not
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0009"
+revision = "0009"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 

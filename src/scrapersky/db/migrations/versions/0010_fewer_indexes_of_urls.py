@@ -7,8 +7,8 @@ primary one builds its index anew, about ten seconds for ten million rows, in wh
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
