@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import typer
 from rich.markup import escape
+from sqlalchemy.exc import DBAPIError
 
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import err
@@ -34,6 +35,8 @@ def guarded(command: Callable[[], object]) -> int:
         return complain(str(error), Exit.USAGE)
     except ScraperSkyError as error:
         return complain(str(error), Exit.FAILED)
+    except DBAPIError as error:
+        return _database_away() if error.connection_invalidated else _unexpected(error)
     except Exception as error:
         return _unexpected(error)
 
@@ -58,6 +61,10 @@ def _usage(error: typer.TyperException) -> int:
     if context is not None:
         err.print(f"Try `{context.command_path} --help`.", soft_wrap=True, highlight=False)
     return error.exit_code
+
+
+def _database_away() -> int:
+    return complain("The database closed the connection; start again once it is back.", Exit.FAILED)
 
 
 def _unexpected(error: Exception) -> int:
