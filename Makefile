@@ -51,7 +51,7 @@ $(VENV)/packages: $(VENV)/made
 	@touch $@
 
 test: check $(VENV)/packages ## everything: lint, types, import rules, all tests
-	$(BIN)/pytest -n $${TEST_WORKERS:-2} --dist loadscope
+	$(BIN)/pytest -n $${TEST_WORKERS:-2} --dist worksteal --durations=15
 
 check: dev ## lint, types and import rules only
 	$(BIN)/ruff check .

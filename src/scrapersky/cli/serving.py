@@ -93,7 +93,7 @@ def introduction(settings: Settings, sockets: list[socket.socket]) -> list[str]:
     access = (
         "Open: whoever can reach this machine's loopback may do anything."
         if settings.auth_mode == OPEN
-        else "Requests need an API key."
+        else "Requests need an API key or a token."
     )
     work = "" if settings.scheduler_enabled else " The queues are left to `scrapersky worker`."
     return [f"ScraperSky listens on {url}, described at {url}/openapi.json.", access + work]
