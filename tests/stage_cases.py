@@ -27,7 +27,7 @@ from scrapersky.scraper.events import (
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.sitemaps import discovery, importing, submission
-from scrapersky.sitemaps.discovery import Findings
+from scrapersky.sitemaps.gathering import Findings
 from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.url_rows import UrlRows, rows_of
 from tests.noop import NOOP, NoopRow

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from time import monotonic
 from uuid import UUID
 
 from sqlalchemy import exists, func, select
@@ -38,24 +36,19 @@ from scrapersky.scraper.events import (
     SitemapStatus,
     SitemapType,
     SitemapUnchanged,
-    UrlsFound,
 )
 from scrapersky.scraper.known import Known
 from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
 from scrapersky.scraper.urls import Site
 from scrapersky.settings import Pace, Settings
 from scrapersky.sitemaps import outcome, service, storing
+from scrapersky.sitemaps.gathering import Findings, Tally, gathered
 from scrapersky.sitemaps.importing import queue_import
 from scrapersky.sitemaps.memory import remembered, with_doubts
 from scrapersky.sitemaps.names import IMPORT_STAGE, ONLY_SITEMAP, SITEMAP_STAGE
-from scrapersky.sitemaps.pacing import Rhythm
 from scrapersky.sitemaps.service import site_of
-from scrapersky.sitemaps.url_rows import Sightings, UrlRows, rows_of
+from scrapersky.sitemaps.url_rows import Sightings, UrlRows
 
-STORE_EVERY_SECONDS = 0.5
-"""People watch: what was found is shown while the scan goes on."""
-STORE_EVERY_EVENTS = 100
-STORE_EVERY_URLS = 5_000
 TIME_BUDGET = 0.9
 """Of the stage's timeout: a scan that runs out of it ends as truncated, not as failed."""
 
@@ -76,20 +69,6 @@ class ScanRequest:
     is_first: bool = False
     """No URL of the domain is stored, and nobody else is about to: what this scan comes across
     only once, only one sitemap lists."""
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Some of what a scan found, to be stored together."""
-
-    events: tuple[Event | UrlRows, ...]
-    progress: float
-    phase: str
-    rhythm: Rhythm
-    auto_import: bool = False
-    """Whether files that were read are handed on to the import."""
-    seen: Mapping[str, bytes] = field(default_factory=dict)
-    """For sitemaps read to their end that were read before: the digests of all they list now."""
 
 
 class ScanFailed(ScraperSkyError):
@@ -157,7 +136,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         known=known,
     )
     async with aclosing(found) as events:
-        async for findings in _gathered(events, tools.settings, request):
+        async for findings in gathered(events, _tally(request, tools.settings)):
             for event in findings.events:
                 _refuse_unreachable(event)
             yield findings
@@ -181,124 +160,13 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-async def _gathered(
-    events: AsyncIterator[Event], settings: Settings, request: ScanRequest
-) -> AsyncIterator[Findings]:
-    """Events in handfuls: few transactions, and still something to see every half second."""
-    sightings = Sightings(request.max_urls) if request.is_first else None
-    tally = Tally(
-        settings, request.read_before, sightings, import_asked=request.only_sitemap is not None
+def _tally(request: ScanRequest, settings: Settings) -> Tally:
+    return Tally(
+        settings,
+        request.read_before,
+        Sightings(request.max_urls) if request.is_first else None,
+        import_asked=request.only_sitemap is not None,
     )
-    async for event in with_pauses(events, STORE_EVERY_SECONDS):
-        if event is None:
-            # The engine stores a handful when the next one comes, so an empty one pushes it out.
-            if tally.handful or tally.unseen:
-                yield tally.findings()
-            continue
-        tally.add(event)
-        if tally.is_full():
-            yield tally.findings()
-    yield tally.findings(ended=True)
-
-
-@dataclass
-class Tally:
-    """The handful being gathered, and how far the scan has come."""
-
-    settings: Settings
-    read_before: frozenset[str]
-    sightings: Sightings | None = None
-    import_asked: bool = False
-    """Who hands in a sitemap wants its pages."""
-    reading: dict[str, bytearray] = field(default_factory=dict)
-    """Digests of what the sitemaps being read list, as far as they were read before."""
-    seen: dict[str, bytes] = field(default_factory=dict)
-    handful: list[Event | UrlRows] = field(default_factory=list)
-    urls: int = 0
-    found: int = 0
-    done: int = 0
-    since: float = field(default_factory=monotonic)
-    unseen: bool = False
-    """The last handful had something in it and is not stored yet."""
-
-    def add(self, event: Event) -> None:
-        if isinstance(event, UrlsFound):
-            self._add_urls(event)
-            return
-        self.handful.append(event)
-        if isinstance(event, SitemapUnchanged):
-            self.found += 1
-            self.done += 1
-        elif isinstance(event, SitemapFound):
-            self.found += 1
-            self.reading.pop(event.url, None)
-        elif isinstance(event, SitemapDone):
-            self.done += 1
-            self._conclude(event)
-
-    def _add_urls(self, event: UrlsFound) -> None:
-        is_known = event.sitemap_url in self.read_before
-        found = UrlRows(event.sitemap_url, rows_of(event.entries, self.sightings), is_known)
-        self.handful.append(found)
-        self.urls += len(found.rows)
-        if is_known:
-            self.reading.setdefault(event.sitemap_url, bytearray()).extend(found.digests())
-
-    def _conclude(self, event: SitemapDone) -> None:
-        """Gone is only what a complete read did not find."""
-        digests = self.reading.pop(event.url, bytearray())
-        if event.url in self.read_before and event.status is SitemapStatus.OK:
-            self.seen[event.url] = bytes(digests)
-
-    def is_full(self) -> bool:
-        late = monotonic() - self.since > STORE_EVERY_SECONDS
-        many = len(self.handful) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
-        return late or many
-
-    def findings(self, *, ended: bool = False) -> Findings:
-        progress = 1.0 if ended else _progress(self.found, self.done)
-        phase = "done" if ended else _phase(self.found)
-        findings = Findings(
-            tuple(self.handful),
-            progress,
-            phase,
-            rhythm=Rhythm.of(self.settings),
-            auto_import=self.settings.auto_import_sitemaps or self.import_asked,
-            seen=self.seen,
-        )
-        self.unseen = bool(self.handful)
-        self.handful, self.seen, self.urls, self.since = [], {}, 0, monotonic()
-        return findings
-
-
-async def with_pauses(events: AsyncIterator[Event], seconds: float) -> AsyncIterator[Event | None]:
-    """The events, and None whenever nothing has come for so long."""
-    upcoming = asyncio.ensure_future(anext(events))
-    try:
-        while True:
-            await asyncio.wait([upcoming], timeout=seconds)
-            if not upcoming.done():
-                yield None
-                continue
-            try:
-                event = upcoming.result()
-            except StopAsyncIteration:
-                return
-            yield event
-            upcoming = asyncio.ensure_future(anext(events))
-    finally:
-        upcoming.cancel()
-        with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
-            await upcoming
-
-
-def _progress(found: int, done: int) -> float:
-    """A guess that never reaches the end before the end: how much more there is, nobody knows."""
-    return 0.02 if not found else min(0.95, 0.05 + 0.9 * done / (found + 1))
-
-
-def _phase(found: int) -> str:
-    return "reading sitemaps" if found else "looking for sitemaps"
 
 
 def _refuse_unreachable(event: Event | UrlRows) -> None:
