@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts import make_reference
 
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
+from scripts import make_reference
 
 ROOT = make_reference.ROOT
 PAGES = [
