@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
+import asyncpg
 import pytest
 import typer
+from sqlalchemy.exc import DBAPIError
 
 from scrapersky.cli.failures import guarded
 from scrapersky.errors import Conflict, InvalidInput, SettingsError
@@ -71,3 +76,19 @@ def test_a_typing_error_is_met_with_a_suggestion(bare_invoke: Invoke) -> None:
 
     assert said.code == 2
     assert "Did you mean 'scan'?" in said.err
+
+
+def test_a_database_that_went_away_is_called_that(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    async def connect() -> None:
+        await asyncpg.connect(host=str(tmp_path), user="nobody", database="none")
+
+    lost = DBAPIError("SELECT 1", None, OSError("reset"), connection_invalidated=True)
+
+    def lose() -> None:
+        raise lost
+
+    for command in (lose, lambda: asyncio.run(connect())):
+        assert guarded(command) == 1
+        assert "The database is away" in capsys.readouterr().err

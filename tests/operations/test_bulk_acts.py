@@ -437,3 +437,13 @@ async def test_rivals_are_looked_up_whatever_the_statistics_say(database: Databa
 
     assert "ix_jobs_active" in plan
     assert "Anti" not in plan
+
+
+async def test_a_single_value_needs_no_list_around_it(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_dead(database, 2)
+    await add_dead(database, 1, error_class="OSError")
+    body = {"filter": {"error_class": "OSError"}, "dry_run": True}
+    answer = await client.post(f"{API}/dead-letters/replay", json=body)
+    assert answer.json()["matched_count"] == 1, answer.text

@@ -35,10 +35,8 @@ def guarded(command: Callable[[], object]) -> int:
         return complain(str(error), Exit.USAGE)
     except ScraperSkyError as error:
         return complain(str(error), Exit.FAILED)
-    except DBAPIError as error:
-        return _database_away() if error.connection_invalidated else _unexpected(error)
     except Exception as error:
-        return _unexpected(error)
+        return _database_away() if _is_database_away(error) else _unexpected(error)
 
 
 def complain(sentence: str, code: Exit) -> int:
@@ -63,8 +61,18 @@ def _usage(error: typer.TyperException) -> int:
     return error.exit_code
 
 
+def _is_database_away(error: Exception) -> bool:
+    """A connection that was lost, or that could not be made: the driver tells the second by
+    whatever the system said."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated
+    frames = traceback.walk_tb(error.__traceback__)
+    through = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
+    return isinstance(error, OSError) and "asyncpg" in through
+
+
 def _database_away() -> int:
-    return complain("The database closed the connection; start again once it is back.", Exit.FAILED)
+    return complain("The database is away; start again once it is back.", Exit.FAILED)
 
 
 def _unexpected(error: Exception) -> int:

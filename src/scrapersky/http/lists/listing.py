@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from fastapi import Query
 from pydantic import BaseModel, Field, create_model, model_validator
@@ -54,6 +54,25 @@ class Narrowed(BaseModel):
                 "unknown", "there is no {unknown} here; known are {known}", said
             )
         return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_one_for_a_list(cls, given: Any) -> Any:
+        """Who means one value need not write a list."""
+        if not isinstance(given, dict):
+            return given
+        return {
+            name: [value] if isinstance(value, str) and name in cls._lists() else value
+            for name, value in given.items()
+        }
+
+    @classmethod
+    def _lists(cls) -> set[str]:
+        return {
+            name
+            for name, each in cls.model_fields.items()
+            if any(get_origin(kind) is list for kind in get_args(each.annotation))
+        }
 
     def given(self) -> Given:
         """Only what narrows something."""
