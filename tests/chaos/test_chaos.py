@@ -58,7 +58,7 @@ async def opened(address: ServerAddress) -> AsyncIterator[Database]:
     await database.close()
 
 
-@pytest.mark.timeout(SECONDS + PATIENCE_SECONDS + 120)
+@pytest.mark.timeout(SECONDS + PATIENCE_SECONDS + 300)
 async def test_every_accepted_request_ends_and_every_effect_happens_once_whatever_crashes(
     own_server: tuple[EmbeddedPostgres, ServerAddress], tmp_path: Path
 ) -> None:
@@ -138,8 +138,10 @@ async def _check_effects(database: Database, said: str) -> None:
 
 
 async def _nothing_left(database: Database) -> None:
-    """No stage has anything queued or in work, and no host a request that nobody waits for."""
-    async with asyncio.timeout(60):
+    """No stage has anything queued or in work, and no host a request that nobody waits for.
+
+    A slot that could not be given back while the database was away lasts until it expires."""
+    async with asyncio.timeout(150):
         while await _unfinished(database):
             await asyncio.sleep(0.2)
 

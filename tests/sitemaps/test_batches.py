@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -169,6 +170,11 @@ async def test_a_list_that_is_too_long_is_refused_with_the_limit(
     assert "BATCH_MAX_DOMAINS" in answer.json()["detail"]
 
 
+def _belongs_to_it(statement: str) -> bool:
+    """The process looks for alerts meanwhile, which is not the request's doing."""
+    return statement.startswith(VERBS) and not re.search("schedule_runs|alert|workers", statement)
+
+
 async def test_a_thousand_domains_take_as_many_statements_as_three(
     client: httpx.AsyncClient,
 ) -> None:
@@ -179,7 +185,7 @@ async def test_a_thousand_domains_take_as_many_statements_as_three(
     for prefix, count in (("a", 3), ("b", 1000)):
         executed.clear()
         made = await create(client, [f"{prefix}{number}.example" for number in range(count)])
-        counts.append(len([each for each in executed if each.startswith(VERBS)]))
+        counts.append(sum(_belongs_to_it(each) for each in executed))
         assert made["accepted"] == count
 
     assert 4 <= counts[0] == counts[1] < 15
