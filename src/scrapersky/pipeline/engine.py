@@ -23,6 +23,10 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.fetch import Fetcher
 from scrapersky.settings import Pace, Settings
 
+GOODBYE_SECONDS = 5.0
+"""A farewell that the database does not answer keeps no process from ending; its worker would be
+found dead anyhow."""
+
 log = get_logger(__name__)
 
 
@@ -105,12 +109,16 @@ class Engine:
             )
         if self._beating is not None:
             self._beating.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._beating
+            await asyncio.wait([self._beating], timeout=GOODBYE_SECONDS)
+        await self._sign_off()
+
+    async def _sign_off(self) -> None:
         with suppress(Exception):
-            async with self._heart.transaction() as session:
+            async with asyncio.timeout(GOODBYE_SECONDS), self._heart.transaction() as session:
                 await workers.sign_off(session, self.worker)
-        await self._heart.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._heart.close()
 
     async def _beat(self) -> None:
         while True:
