@@ -101,7 +101,8 @@ def test_a_name_that_begins_as_only_ours_do_is_refused(variable: str) -> None:
 
 def test_every_setting_is_known_under_its_own_name() -> None:
     """Whatever is added to the settings or the stages must not be taken for a slip."""
-    load(dict.fromkeys(all_variables(), ""))
+    loaded = load(dict.fromkeys(all_variables(), ""))
+    assert loaded.model_dump(exclude={"environ"}) == load({}).model_dump(exclude={"environ"})
 
 
 def test_a_name_with_a_letter_missing_is_noticed_for_every_setting() -> None:
@@ -119,7 +120,8 @@ def test_a_name_with_a_letter_missing_is_noticed_for_every_setting() -> None:
 def test_what_is_declared_foreign_is_left_alone() -> None:
     declared = {"SCRAPERSKY_FOREIGN_VARIABLES": "SITEMAP_COLOUR, DATABASE_URI"}
 
-    load({**declared, "SITEMAP_COLOUR": "blue", "DATABASE_URI": "x"})
+    loaded = load({**declared, "SITEMAP_COLOUR": "blue", "DATABASE_URI": "x"})
+    assert loaded.environ["SITEMAP_COLOUR"] == "blue"
 
 
 def test_the_file_is_read_more_strictly_for_it_is_written_for_us(tmp_path: Path) -> None:

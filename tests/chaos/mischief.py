@@ -7,7 +7,7 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
@@ -73,10 +73,12 @@ class Crew:
     def _somebody(self) -> Program:
         return self.at_work.pop(self._rng.randrange(len(self.at_work)))
 
-    async def kill(self, pids: Sequence[int]) -> None:
-        """One of these, or anyone if none of them is ours."""
-        busy = [each for each in self.at_work if each.pid in pids]
-        victim = self._rng.choice(busy or self.at_work)
+    def one_of(self, pids: Collection[int]) -> Program | None:
+        """A worker of ours among these."""
+        ours = [each for each in self.at_work if each.pid in pids]
+        return self._rng.choice(ours) if ours else None
+
+    async def kill(self, victim: Program) -> None:
         victim.send(signal.SIGKILL)
         self.at_work.remove(victim)
         await self._hire()
@@ -138,10 +140,23 @@ class Mischief:
             await asyncio.sleep(pause)
 
     async def kill_a_busy_worker(self) -> None:
+        """It is held still first: what it holds then, it holds when it dies."""
+        async with asyncio.timeout(120):
+            while True:
+                await self._crew.replace_the_gone()
+                victim = self._crew.one_of(await self._busy())
+                if victim is not None:
+                    victim.send(signal.SIGSTOP)
+                    await asyncio.sleep(0.1)
+                    if victim.pid in await self._busy():
+                        return await self._crew.kill(victim)
+                    victim.send(signal.SIGCONT)
+                await asyncio.sleep(0.05)
+
+    async def _busy(self) -> set[int]:
         busy = select(Worker.pid).join(Job, Job.worker_id == Worker.id)
         async with self._database.reading() as session:
-            pids = list(await session.scalars(busy.where(Job.status == "processing")))
-        await self._crew.kill(pids)
+            return set(await session.scalars(busy.where(Job.status == "processing")))
 
     async def crash_database(self) -> None:
         """What `pg_ctl restart -m immediate` does: no farewell, and recovery at the next start."""

@@ -37,12 +37,18 @@ async def test_a_pace_is_changed_kept_and_taken_back(
         assert await session.scalar(select(StageControl.pace)) == {"batch_size": 3}
 
 
-async def test_pausing_keeps_a_changed_pace(client: httpx.AsyncClient, database: Database) -> None:
+async def test_pausing_keeps_a_changed_pace_and_a_change_keeps_the_pause(
+    client: httpx.AsyncClient, database: Database
+) -> None:
     await client.patch(PACE, json={"concurrency": 2})
     await client.post(f"/api/v3/stages/{SITEMAPS}/pause")
     async with database.reading() as session:
+        since = await session.scalar(select(StageControl.updated_at))
+    await client.patch(PACE, json={"batch_size": 3})
+    async with database.reading() as session:
         control = await session.get_one(StageControl, SITEMAPS)
-        assert (control.paused, control.pace) == (True, {"concurrency": 2})
+    assert (control.paused, control.pace) == (True, {"concurrency": 2, "batch_size": 3})
+    assert control.updated_at == since
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ async def test_a_held_back_stage_looks_again_by_itself(
         await until(lambda: _is(lambda: runner.valve.is_closed and not runner.runs))
         await take_away(database, MARK)
         await until(lambda: _all_done(database))
+        assert not runner.valve.is_closed
 
 
 async def _is(condition: Callable[[], bool]) -> bool:
@@ -208,6 +209,7 @@ async def test_a_changed_interval_moves_the_next_tick(
         await change(database, settings, interval_minutes=0.001)
         await add_rows(database, 1)
         await until(lambda: _all_done(database))
+        assert runner.pace.interval_minutes == 0.001
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.conftest import make_settings
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
+from scrapersky.pipeline.engine import running_engine
 from scrapersky.pipeline.hosts import FAILURES_TO_OPEN, HostGate, free_lost_slots
 from scrapersky.pipeline.tables import Host, HostSlot
 from scrapersky.pipeline.workers import WorkerIdentity
@@ -105,8 +106,32 @@ async def test_a_slot_that_could_not_be_given_back_is_given_back_with_the_next_r
     monkeypatch.setattr(database, "transaction", really)
     async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
         pass
+    assert await _slots(database) == 0
+
+
+async def test_a_slot_that_could_not_be_given_back_is_given_back_with_a_heartbeat(
+    database: Database, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = database.transaction
+
+    def away() -> Any:
+        raise ConnectionRefusedError
+
+    settings = make_settings(url, worker_beat_seconds=0.05)
+    async with running_engine(database, settings, []) as engine:
+        assert engine.gate is not None
+        async with engine.gate.slot(HOST, exempt=True):
+            monkeypatch.setattr(database, "transaction", away)
+        monkeypatch.setattr(database, "transaction", really)
+        async with asyncio.timeout(10):
+            while await _slots(database):
+                await asyncio.sleep(0.02)
+        assert await _slots(database) == 0
+
+
+async def _slots(database: Database) -> int:
     async with database.reading() as session:
-        assert await session.scalar(select(func.count()).select_from(HostSlot)) == 0
+        return int(await session.scalar(select(func.count()).select_from(HostSlot)) or 0)
 
 
 async def test_retry_after_moves_the_whole_host(database: Database, url: str) -> None:

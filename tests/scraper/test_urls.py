@@ -183,6 +183,11 @@ def test_digest_of_a_url_has_sixteen_bytes_and_takes_any_text() -> None:
     assert url_digest("https://a.example/") != url_digest("https://b.example/")
 
 
+def test_joining_leaves_no_space_at_the_end_of_a_url() -> None:
+    # urljoin drops an empty query, and what stood before it comes last.
+    assert clean_url("a\xa0?", "https://example.com/") == "https://example.com/a"
+
+
 SOUP = st.text(
     alphabet=st.one_of(st.characters(), st.sampled_from("htps:/\\@[]%.0127fx#?&= \t\n")),
     max_size=40,

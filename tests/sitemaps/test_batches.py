@@ -318,9 +318,8 @@ async def test_a_batch_that_meets_its_rows_locked_crosswise_is_stored_all_the_sa
     settings = client.app.state.context.settings  # type: ignore[attr-defined]
     async with database.transaction() as session:
         actor = await system_actor(session, settings)
-        rest = settings.rescan_interval
         ids = [
-            await upsert_domain(session, actor, site_of(name, settings), rescan_interval=rest)
+            await upsert_domain(session, actor, settings, site_of(name, settings).key)
             for name in ("a.example", "b.example")
         ]
 

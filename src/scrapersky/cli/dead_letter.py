@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -10,8 +10,6 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.failures import complain
 from scrapersky.cli.many import (
     DryRun,
     Every,
@@ -22,13 +20,13 @@ from scrapersky.cli.many import (
     Why,
     Yes,
     are_named,
+    do_to_each,
     do_to_many,
     narrowed,
 )
 from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import counted, out, print_json, print_table, status, table, when
-from scrapersky.cli.session import Opened, run_in_transaction, run_opened
-from scrapersky.errors import ScraperSkyError
+from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.http.lists import Asked, BulkAsked, BulkOut
 from scrapersky.operations import bulk, service
 from scrapersky.operations.listing import LETTERS
@@ -52,7 +50,6 @@ OfText = Annotated[
 OfState = Annotated[
     DeadLetterState | None, typer.Option("--state", help="Only letters in this state.")
 ]
-Deed = Callable[[AsyncSession, Opened, UUID], Awaitable[DeadLetter]]
 
 
 @app.command("list")
@@ -155,7 +152,7 @@ def replay(
 
     given = _given(stage, error_class, text, older_than, newer_than)
     if are_named(ids, given, every=every):
-        return _do_to_each(one, "replayed", ids or [])
+        return do_to_each(one, ids or [], tell_all=_print_count("replayed"))
     asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why, per_minute=per_minute)
     return do_to_many(many, asked, Way("replayed", "dead letter", yes=yes, dry_run=dry_run))
 
@@ -183,27 +180,10 @@ def discard(
 
     given = _given(stage, error_class, text, older_than, newer_than)
     if are_named(ids, given, every=every):
-        return _do_to_each(one, "discarded", ids or [])
+        return do_to_each(one, ids or [], tell_all=_print_count("discarded"))
     asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why)
     return do_to_many(many, asked, Way("discarded", "dead letter", yes=yes, dry_run=dry_run))
 
 
-def _do_to_each(deed: Deed, done: str, ids: Sequence[UUID]) -> int:
-    """Each in its own transaction: one that cannot be does not keep the others from it."""
-
-    async def command(everything: Opened) -> int:
-        refused = [each for each in ids if not await _did(deed, everything, each)]
-        out.print(f"{counted(len(ids) - len(refused), 'dead letter')} {done}.", highlight=False)
-        return Exit.FAILED if refused else Exit.OK
-
-    return run_opened(command)
-
-
-async def _did(deed: Deed, everything: Opened, letter_id: UUID) -> bool:
-    try:
-        async with everything.database.transaction() as session:
-            await deed(session, everything, letter_id)
-    except ScraperSkyError as error:
-        complain(str(error), Exit.FAILED)
-        return False
-    return True
+def _print_count(done: str) -> Callable[[int], None]:
+    return lambda count: out.print(f"{counted(count, 'dead letter')} {done}.", highlight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -10,8 +10,6 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.failures import complain
 from scrapersky.cli.many import (
     DryRun,
     Every,
@@ -22,14 +20,14 @@ from scrapersky.cli.many import (
     Why,
     Yes,
     are_named,
+    do_to_each,
     do_to_many,
     narrowed,
 )
 from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import out, print_json, print_table, status, table, when
 from scrapersky.cli.scan_report import Ended, print_ended
-from scrapersky.cli.session import Opened, run_in_transaction, run_opened
-from scrapersky.errors import ScraperSkyError
+from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.http.lists import Asked, BulkAsked, BulkOut
 from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
@@ -157,7 +155,7 @@ def cancel(
 
     given = _given(of_status, job_type, domain, error, older_than, newer_than)
     if are_named(job_id, given, every=every):
-        return _do_to_each(one, job_id or [])
+        return do_to_each(one, job_id or [], tell=_print_outcome)
     asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why)
     return do_to_many(many, asked, Way("cancelled", "job", yes=yes, dry_run=dry_run))
 
@@ -188,29 +186,9 @@ def retry(
 
     given = _given(of_status, job_type, domain, error, older_than, newer_than)
     if are_named(job_id, given, every=every):
-        return _do_to_each(one, job_id or [])
+        return do_to_each(one, job_id or [], tell=_print_outcome)
     asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why, per_minute=per_minute)
     return do_to_many(many, asked, Way("queued again", "job", yes=yes, dry_run=dry_run))
-
-
-def _do_to_each(
-    deed: Callable[[AsyncSession, Opened, UUID], Awaitable[Job]], ids: Sequence[UUID]
-) -> int:
-    """Each in its own transaction: one that cannot be does not keep the others from it."""
-
-    async def command(everything: Opened) -> int:
-        refused = 0
-        for each in ids:
-            try:
-                async with everything.database.transaction() as session:
-                    job = await deed(session, everything, each)
-                _print_outcome(job)
-            except ScraperSkyError as error:
-                refused += 1
-                complain(str(error), Exit.FAILED)
-        return Exit.FAILED if refused else Exit.OK
-
-    return run_opened(command)
 
 
 def _print_outcome(job: Job) -> None:

@@ -1,11 +1,11 @@
-"""Acts on many rows: say how many, ask, then do it a hundred thousand at a time."""
+"""Acts on rows that were named, one by one; on many: say how many, ask, then do it in parts."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import typer
@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.exits import Exit
+from scrapersky.cli.failures import complain
 from scrapersky.cli.output import counted, note, out, print_table, table
 from scrapersky.cli.session import Opened, run_in_transaction, run_opened
-from scrapersky.errors import InvalidInput
+from scrapersky.errors import InvalidInput, ScraperSkyError
 from scrapersky.http.lists import BulkAsked, BulkOut, Listing
 from scrapersky.http.lists.bulk import MAX_PER_MINUTE
 from scrapersky.pipeline.bulk_acts import AT_ONCE
@@ -33,7 +34,9 @@ PerMinute = Annotated[
     typer.Option(min=0.01, max=MAX_PER_MINUTE, help="Spread them: so many become due in a minute."),
 ]
 
+T = TypeVar("T")
 Deed = Callable[[AsyncSession, Opened, BulkAsked], Awaitable[BulkOut]]
+OneDeed = Callable[[AsyncSession, Opened, UUID], Awaitable[T]]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,32 @@ def narrowed(listing: Listing, *, every: bool, **given: Any) -> dict[str, Any]:
         first = error.errors()[0]
         option = str(first["loc"][0]) if first["loc"] else "It"
         raise InvalidInput(f"{option} does not fit: {first['msg']}.") from None
+
+
+def do_to_each(
+    deed: OneDeed[T],
+    ids: Sequence[UUID],
+    *,
+    tell: Callable[[T], None] = lambda _: None,
+    tell_all: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Each in its own transaction: one that cannot be does not keep the others from it."""
+
+    async def command(everything: Opened) -> int:
+        done = 0
+        for each in ids:
+            try:
+                async with everything.database.transaction() as session:
+                    result = await deed(session, everything, each)
+            except ScraperSkyError as error:
+                complain(str(error), Exit.FAILED)
+            else:
+                done += 1
+                tell(result)
+        tell_all(done)
+        return Exit.OK if done == len(ids) else Exit.FAILED
+
+    return run_opened(command)
 
 
 def do_to_many(deed: Deed, asked: BulkAsked, way: Way) -> int:

@@ -36,13 +36,12 @@ async def change_pace(
     control = await session.get(StageControl, stage.name, with_for_update=True)
     kept = {**((control.pace if control else None) or {}), **changes}
     pace = {name: value for name, value in kept.items() if value is not None}
-    values = {"pace": pace or None, "changed_by": actor.user_id}
+    values = {"pace": pace or None}
+    # Without `updated_at`, which tells since when the stage is paused.
     await session.execute(
         insert(StageControl)
-        .values(stage=stage.name, **values)
-        .on_conflict_do_update(
-            index_elements=[StageControl.stage], set_={**values, "updated_at": func.now()}
-        )
+        .values(stage=stage.name, changed_by=actor.user_id, **values)
+        .on_conflict_do_update(index_elements=[StageControl.stage], set_=values)
     )
     record(session, actor, "stage.pace", stage.name, changes=dict(changes))
     return pace

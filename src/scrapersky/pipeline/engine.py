@@ -44,11 +44,13 @@ class Engine:
         worker: WorkerIdentity,
         known: Sequence[AnyStage] = (),
         figures: Figures | None = None,
+        gate: HostGate | None = None,
     ) -> None:
         self.database = database
         self.settings = settings
         self.wakeups = wakeups
         self.worker = worker
+        self.gate = gate
         self.figures = figures or Figures()
         self.vitals = Vitals(wakeups, settings.scrapersky_data_dir)
         self.tools = Tools(fetch=fetch, settings=settings)
@@ -126,6 +128,8 @@ class Engine:
             try:
                 await self._beat_once()
                 await self._take_paces()
+                if self.gate is not None:
+                    await self.gate.repay()
                 for runner in self.runners.values():
                     await self._look_after(runner)
             except Exception as error:
@@ -199,6 +203,7 @@ async def assembled_engine(
                 worker=worker,
                 known=known,
                 figures=figures,
+                gate=gate,
             )
         finally:
             await wakeups.close()

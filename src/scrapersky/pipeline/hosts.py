@@ -57,7 +57,8 @@ class HostGate:
         self._still_ours = settings.worker_dead_after_seconds / 2
         self._known: set[str] = set()
         self._owed: set[UUID] = set()
-        """Slots that could not be given back because the database was away; due with the next."""
+        """Slots that could not be given back because the database was away; due with the next
+        request or heartbeat."""
         self._in_trouble: set[str] = set()
         """Hosts that had failures when we last looked: a good answer clears them."""
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
@@ -116,6 +117,13 @@ class HostGate:
                 )
             )
 
+    async def repay(self) -> None:
+        """Give back the slots that could not be given back while the database was away."""
+        if owed := frozenset(self._owed):
+            async with self._database.transaction() as session:
+                await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
+            self._owed -= owed
+
     def _stay_small(self) -> None:
         """What is remembered here only saves round trips; the table is the truth."""
         if len(self._places) > HOSTS_REMEMBERED:
@@ -125,13 +133,10 @@ class HostGate:
     async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
-            owed = frozenset(self._owed)
+            await self.repay()
             async with self._database.transaction() as session:
                 await self._introduce(session, host)
-                if owed:
-                    await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
                 turn = await self._try(session, host, exempt=exempt)
-            self._owed -= owed
             if turn is not None:
                 return turn
             await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))

@@ -200,16 +200,21 @@ def _start_path(parts: SplitResult) -> str:
 
 def clean_url(text: str, base: str | None = None) -> str | None:
     """An absolute http(s) URL free of odd characters, otherwise as it was written; or None."""
-    text = _UNPRINTABLE.sub("", text).strip(_SPACE_AROUND)
+    url = _scrubbed(text)
     try:
         # An absolute URL is not joined: that would rewrite it, if only a little.
-        url = text if _ABSOLUTE.match(text) or base is None else urljoin(base, text)
+        if base is not None and not _ABSOLUTE.match(url):
+            url = _scrubbed(urljoin(base, url))
         parts = urlsplit(url)
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.port == 0:
             return None
     except ValueError:
         return None
     return f"{parts.scheme}{url[len(parts.scheme) :]}"
+
+
+def _scrubbed(text: str) -> str:
+    return _UNPRINTABLE.sub("", text).strip(_SPACE_AROUND)
 
 
 def host_of(url: str) -> str:

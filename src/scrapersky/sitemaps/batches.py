@@ -13,7 +13,6 @@ from sqlalchemy import (
     ARRAY,
     Boolean,
     Integer,
-    Interval,
     Text,
     Uuid,
     case,
@@ -34,7 +33,7 @@ from scrapersky.models import Actor, Batch, BatchJob, Domain, JobType, record
 from scrapersky.models.domains import SUBMISSION_WORDS
 from scrapersky.scraper.urls import Site
 from scrapersky.settings import Settings
-from scrapersky.sitemaps.service import scan_job, site_of
+from scrapersky.sitemaps.service import scan_job, site_of, upsert_domains
 
 AT_ONCE = 250
 """Names read before others get a turn."""
@@ -156,7 +155,7 @@ async def _store(
 ) -> None:
     if not lines:
         return
-    domains = await _upsert_domains(session, actor, settings, sorted({each.name for each in lines}))
+    domains = await upsert_domains(session, actor, settings, {each.name for each in lines})
     wanted = [
         scan_job(each.site, domain_id=domains[each.name], max_pages=batch.max_pages)
         for each in lines
@@ -169,33 +168,6 @@ async def _store(
     made_for = {domains[each.name]: each.job_id for each in lines if not each.already_active}
     await _link(session, made_for)
     await _note_members(session, batch, lines)
-
-
-async def _upsert_domains(
-    session: AsyncSession, actor: Actor, settings: Settings, names: Sequence[str]
-) -> dict[str, UUID]:
-    """In one order for everybody, so that two batches wait for each other and not in a circle."""
-    given = table_of(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
-    values: dict[str, Any] = {
-        "id": given.c.id,
-        "domain": given.c.domain,
-        "tenant_id": literal(actor.tenant_id, Uuid),
-        "created_by": literal(actor.user_id, Uuid),
-        "scan_interval": literal(settings.rescan_interval, Interval),
-        "sitemap_analysis_status": literal(SUBMISSION_WORDS.done, Text),
-    }
-    await session.execute(
-        insert(Domain)
-        .from_select(list(values), select(*values.values()), include_defaults=False)
-        .on_conflict_do_nothing(index_elements=[Domain.tenant_id, Domain.domain])
-    )
-    found = await session.execute(
-        select(Domain.domain, Domain.id).where(
-            Domain.tenant_id == actor.tenant_id,
-            Domain.domain == func.any(cast(list(names), ARRAY(Text))),
-        )
-    )
-    return dict(found.all())
 
 
 async def _link(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> None:

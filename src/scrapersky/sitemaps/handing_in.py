@@ -10,11 +10,13 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import InvalidInput
-from scrapersky.jobs import service as job_service
-from scrapersky.models import Actor, record
+from scrapersky.jobs.many import create_many
+from scrapersky.jobs.service import NewJob
+from scrapersky.models import Actor, JobType, record
+from scrapersky.scraper.urls import Site
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.names import ONLY_SITEMAP
-from scrapersky.sitemaps.service import scan_job, site_of, upsert_domain
+from scrapersky.sitemaps.service import scan_job, site_of, upsert_domains
 
 MOST_AT_ONCE = 1_000
 
@@ -33,27 +35,40 @@ async def hand_in(
     session: AsyncSession, actor: Actor, settings: Settings, urls: Sequence[str]
 ) -> list[HandedIn]:
     """A job for each sitemap; a line that is none does not keep the others from being taken."""
-    results = []
-    for text in dict.fromkeys(each.strip() for each in urls):
-        try:
-            results.append(await _hand_in(session, actor, settings, text))
-        except InvalidInput as error:
-            results.append(HandedIn(text, error=str(error)))
-    taken = sum(each.error is None for each in results)
-    record(session, actor, "sitemap_file.hand_in", None, taken=taken, lines=len(results))
-    return results
+    lines = {text: _read(text, settings) for text in dict.fromkeys(each.strip() for each in urls)}
+    sites = {text: line for text, line in lines.items() if isinstance(line, Site)}
+    domains = await upsert_domains(session, actor, settings, {each.key for each in sites.values()})
+    wanted = {text: _job(text, site, domains[site.key], settings) for text, site in sites.items()}
+    made = await create_many(session, actor, JobType.SITEMAP, list(wanted.values()))
+    record(session, actor, "sitemap_file.hand_in", None, taken=len(wanted), lines=len(lines))
+    refused = {text: line for text, line in lines.items() if isinstance(line, str)}
+    return [
+        HandedIn(text, error=refused[text])
+        if text in refused
+        else _taken(text, *made[wanted[text].subject])
+        for text in lines
+    ]
 
 
-async def _hand_in(session: AsyncSession, actor: Actor, settings: Settings, text: str) -> HandedIn:
-    site = site_of(text, settings)
+def _taken(text: str, job_id: UUID, is_new: bool) -> HandedIn:
+    return HandedIn(text, job_id, already_active=not is_new)
+
+
+def _read(text: str, settings: Settings) -> Site | str:
+    """The site it is of, or why it is not taken."""
+    try:
+        site = site_of(text, settings)
+    except InvalidInput as error:
+        return str(error)
     if site.path == "/":
-        raise InvalidInput("This is a site, not a sitemap: give the sitemap's whole address.")
-    domain_id = await upsert_domain(session, actor, site, rescan_interval=settings.rescan_interval)
+        return "This is a site, not a sitemap: give the sitemap's whole address."
+    return site
+
+
+def _job(text: str, site: Site, domain_id: UUID, settings: Settings) -> NewJob:
     scan = scan_job(site, domain_id=domain_id, max_pages=settings.sitemap_max_urls_per_domain)
     # As it was typed, for `www.` may make the difference; the site above has one spelling.
     address = urldefrag(text if site.scheme else f"https://{text}").url
-    wanted = replace(
+    return replace(
         scan, subject=f"sitemap {address}", params={**scan.params, ONLY_SITEMAP: address}
     )
-    job, created = await job_service.create(session, actor, wanted)
-    return HandedIn(text, job_id=job.id, already_active=not created)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ARRAY, Interval, Text, Uuid, cast, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, NotFound
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.many import table_of
 from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl, record
 from scrapersky.models.domains import SUBMISSION_WORDS
 from scrapersky.scraper.urls import Site, normalise_site
@@ -40,7 +41,7 @@ async def request_scan(
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
     if not 1 <= limit <= MAX_PAGES_LIMIT:
         raise InvalidInput(f"max_pages must be from 1 to {MAX_PAGES_LIMIT:,}.")
-    domain_id = await upsert_domain(session, actor, site, rescan_interval=settings.rescan_interval)
+    domain_id = await upsert_domain(session, actor, settings, site.key)
     job, created = await job_service.create(
         session, actor, scan_job(site, domain_id=domain_id, max_pages=limit)
     )
@@ -72,24 +73,37 @@ def scan_job(
     )
 
 
-async def upsert_domain(
-    session: AsyncSession, actor: Actor, site: Site, *, rescan_interval: timedelta
-) -> UUID:
-    """A domain made by a scan counts as submitted: its job is there."""
-    made = await session.scalar(
+async def upsert_domain(session: AsyncSession, actor: Actor, settings: Settings, name: str) -> UUID:
+    return (await upsert_domains(session, actor, settings, [name]))[name]
+
+
+async def upsert_domains(
+    session: AsyncSession, actor: Actor, settings: Settings, domains: Iterable[str]
+) -> dict[str, UUID]:
+    """By their names, in one order for everybody, so that two lists wait for each other and not in
+    a circle. A domain made by a scan counts as submitted: its job is there."""
+    names = sorted(set(domains))
+    given = table_of(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
+    values: dict[str, Any] = {
+        "id": given.c.id,
+        "domain": given.c.domain,
+        "tenant_id": literal(actor.tenant_id, Uuid),
+        "created_by": literal(actor.user_id, Uuid),
+        "scan_interval": literal(settings.rescan_interval, Interval),
+        "sitemap_analysis_status": literal(SUBMISSION_WORDS.done, Text),
+    }
+    await session.execute(
         insert(Domain)
-        .values(
-            id=uuid7(),
-            tenant_id=actor.tenant_id,
-            created_by=actor.user_id,
-            domain=site.key,
-            scan_interval=rescan_interval,
-            sitemap_analysis_status=SUBMISSION_WORDS.done,
-        )
+        .from_select(list(values), select(*values.values()), include_defaults=False)
         .on_conflict_do_nothing(index_elements=[Domain.tenant_id, Domain.domain])
-        .returning(Domain.id)
     )
-    return made or (await domain_named(session, actor, site.key)).id
+    found = await session.execute(
+        select(Domain.domain, Domain.id).where(
+            Domain.tenant_id == actor.tenant_id,
+            Domain.domain == func.any(cast(list(names), ARRAY(Text))),
+        )
+    )
+    return dict(found.all())
 
 
 async def _link(session: AsyncSession, domain_id: UUID, job_id: UUID) -> None:
