@@ -7,16 +7,30 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, Integer, Interval, UniqueConstraint
+from sqlalchemy import ARRAY, CheckConstraint, Index, Integer, Interval, Text, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, Timestamps, uuid7
 from scrapersky.models.ownership import Owned
 from scrapersky.pipeline.queue import Words, queued
 
+METADATA_WORDS = Words(queued="pending", processing="processing", done="completed", failed="error")
 SUBMISSION_WORDS = Words(
     queued="queued", processing="processing", done="submitted", failed="failed"
 )
+
+
+class SiteState(StrEnum):
+    """What the home page turned out to be when it was read."""
+
+    OK = "ok"
+    PARKED = "parked"
+    REDIRECTED = "redirected"
+    BLOCKED = "blocked"
+    JAVASCRIPT_ONLY = "javascript_only"
+    EMPTY = "empty"
+    DEAD = "dead"
 
 
 class DomainCuration(StrEnum):
@@ -32,6 +46,7 @@ class DomainCuration(StrEnum):
 NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
 
+@queued("status", words=METADATA_WORDS)
 @queued("sitemap_analysis_status", words=SUBMISSION_WORDS, initial="pending")
 class Domain(Base, Timestamps, Owned):
     __tablename__ = "domains"
@@ -40,6 +55,11 @@ class Domain(Base, Timestamps, Owned):
         CheckConstraint(
             "sitemap_curation_status IN ('New', 'Selected', 'Maybe', 'Not a Fit', 'Archived')",
             name="sitemap_curation_status",
+        ),
+        CheckConstraint(
+            "site_state IN ('ok', 'parked', 'redirected', 'blocked', 'javascript_only', 'empty', "
+            "'dead')",
+            name="site_state",
         ),
         Index("ix_domains_next_scan_at", "next_scan_at"),
         Index("ix_domains_created_at", "tenant_id", "created_at", "id"),
@@ -71,7 +91,39 @@ class Domain(Base, Timestamps, Owned):
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]
 
+    # What its home page says; nothing where it says nothing.
+    metadata_read_at: Mapped[datetime | None]
+    site_state: Mapped[str | None]
+    """See `SiteState`; nothing until its home page was looked at."""
+    site_state_reason: Mapped[str | None]
+    redirects_to: Mapped[str | None]
+    """The other site that its home page leads to."""
+    title: Mapped[str | None]
+    description: Mapped[str | None]
+    language: Mapped[str | None]
+    favicon_url: Mapped[str | None]
+    logo_url: Mapped[str | None]
+    cms: Mapped[str | None]
+    cms_version: Mapped[str | None]
+    is_wordpress: Mapped[bool | None]
+    wordpress_version: Mapped[str | None]
+    has_elementor: Mapped[bool | None]
+    site_builder: Mapped[str | None]
+    shop_system: Mapped[str | None]
+    tech_stack: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    """Each with name, category, version and what gave it away."""
+    email_addresses: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    phone_numbers: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    social_links: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    has_contact_form: Mapped[bool | None]
+    meta_json: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """The organisation as the page's JSON-LD states it, and what else was read."""
+
     if TYPE_CHECKING:
+        status: Mapped[str]
+        due_at: Mapped[datetime]
+        attempts: Mapped[int]
+        error: Mapped[str | None]
         sitemap_analysis_status: Mapped[str]
         sitemap_analysis_due_at: Mapped[datetime]
         sitemap_analysis_attempts: Mapped[int]

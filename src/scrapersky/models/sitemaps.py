@@ -37,6 +37,16 @@ class FileStatus(StrEnum):
     ERROR = "error"
 
 
+class FileCuration(StrEnum):
+    """What people decided about a sitemap."""
+
+    NEW = "New"
+    SELECTED = "Selected"
+    MAYBE = "Maybe"
+    NOT_A_FIT = "Not a Fit"
+    ARCHIVED = "Archived"
+
+
 def one_of(column: str, *words: str) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({', '.join(repr(word) for word in words)})", name=column)
 
@@ -53,6 +63,7 @@ class SitemapFile(Base, Timestamps, Owned):
         one_of(
             "discovery_method", "robots_txt", "common_path", "html_link", "sitemap_index", "manual"
         ),
+        one_of("curation_status", *(each.value for each in FileCuration)),
         Index("ix_sitemap_files_created_at", "tenant_id", "created_at", "id"),
         Index("ix_sitemap_files_job_id", "job_id"),
         {"postgresql_with": {"fillfactor": 80}},
@@ -99,6 +110,7 @@ class SitemapFile(Base, Timestamps, Owned):
     """How often in a row an unchanged lastmod in the index came with unchanged content."""
     error_streak: Mapped[int] = mapped_column(Integer, server_default="0")
     job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
+    curation_status: Mapped[str] = mapped_column(server_default=FileCuration.NEW)
 
     if TYPE_CHECKING:
         sitemap_import_status: Mapped[str]

@@ -14,6 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, ORMExecuteState, Session, with
 from sqlalchemy.orm.util import LoaderCriteriaOption
 
 from scrapersky.models.accounts import DEFAULT_TENANT_ID, Tenant
+from scrapersky.models.contacts import BulkAction, BulkActionRows
 from scrapersky.models.ownership import OfTenant
 from scrapersky.models.requests import Batch, BatchJob
 from scrapersky.models.sitemaps import SitemapFile, SitemapUrl
@@ -49,6 +50,11 @@ def _conditions(tenant_id: UUID) -> tuple[LoaderCriteriaOption, ...]:
         with_loader_criteria(
             BatchJob, _through(BatchJob.batch_id, Batch, tenant_id), include_aliases=True
         ),
+        with_loader_criteria(
+            BulkActionRows,
+            _through(BulkActionRows.action_id, BulkAction, tenant_id),
+            include_aliases=True,
+        ),
     )
 
 
@@ -59,7 +65,7 @@ def _letters_of(tenant_id: UUID) -> ColumnElement[bool]:
 
 
 def _through(
-    key: InstrumentedAttribute[UUID], owner: type[SitemapFile | Batch], tenant_id: UUID
+    key: InstrumentedAttribute[UUID], owner: type[SitemapFile | Batch | BulkAction], tenant_id: UUID
 ) -> ColumnElement[bool]:
     """Rows that come by the million have no tenant of their own, but that of what they are in."""
     return key.in_(select(owner.id).where(owner.tenant_id == tenant_id))

@@ -50,7 +50,7 @@ class Outcome:
     def change(self, words: Words) -> Change:
         status = {
             EventKind.COMPLETED: words.done,
-            EventKind.SKIPPED: words.done,
+            EventKind.SKIPPED: words.skipped or words.done,
             EventKind.FAILED: words.failed,
         }.get(self.kind, words.queued)
         return Change(

@@ -35,6 +35,8 @@ class Words:
     failed: str
     cancelled: str | None = None
     """What a row is that people took out of the queue; without a word of its own it is failed."""
+    skipped: str | None = None
+    """What a row is for which there was nothing to do; without a word of its own it is done."""
 
     @property
     def all(self) -> tuple[str, ...]:

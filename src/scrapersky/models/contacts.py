@@ -1,0 +1,219 @@
+"""Contacts found on pages, each with its evidence; leads; and whom not to write to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    Float,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+    func,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, Timestamps, uuid7
+from scrapersky.models.ownership import OfTenant, Owned
+from scrapersky.models.pages import PageCuration
+from scrapersky.models.sitemaps import FileCuration, one_of
+
+LeadCuration = FileCuration
+ContactCuration = PageCuration
+
+
+class ContactKind(StrEnum):
+    EMAIL = "email"
+    PHONE = "phone"
+    SOCIAL = "social"
+
+
+class EmailType(StrEnum):
+    """Whose an address is: a desk's, a person's at the site's own domain, a freemailer's."""
+
+    SERVICE = "SERVICE"
+    CORPORATE = "CORPORATE"
+    FREE = "FREE"
+    UNKNOWN = "UNKNOWN"
+
+
+class WhyEmpty(StrEnum):
+    """Why no contact is known of a site."""
+
+    NOT_READ_YET = "not_read_yet"
+    NO_WEBSITE = "no_website"
+    DOES_NOT_ANSWER = "does_not_answer"
+    PARKED = "parked"
+    REDIRECTED = "redirected"
+    ONLY_SOCIAL = "only_social"
+    BLOCKED = "blocked"
+    ROBOTS = "robots"
+    NEEDS_JAVASCRIPT = "needs_javascript"
+    ONLY_A_FORM = "only_a_form"
+    NOTHING_PUBLISHED = "nothing_published"
+
+
+class Contact(Base, Timestamps, Owned):
+    """One for each value of a kind that a domain has, however often and wherever it was seen."""
+
+    __tablename__ = "contacts"
+    __table_args__ = (
+        UniqueConstraint("domain_id", "kind", "value"),
+        one_of("kind", *(each.value for each in ContactKind)),
+        one_of("email_type", *(each.value for each in EmailType)),
+        one_of("contact_curation_status", *(each.value for each in ContactCuration)),
+        Index("ix_contacts_created_at", "tenant_id", "created_at", "id"),
+        Index("ix_contacts_value", "tenant_id", "value", "id"),
+        Index("ix_contacts_page_id", "page_id"),
+        {"postgresql_with": {"fillfactor": 80}},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    domain_id: Mapped[UUID] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
+    page_id: Mapped[UUID | None] = mapped_column(ForeignKey("pages.id", ondelete="SET NULL"))
+    """Where its best evidence stands; nothing for one that a person added."""
+    kind: Mapped[str]
+    value: Mapped[str]
+    """E-mail in lower case with its domain as the DNS knows it, phone as E.164, profile as URL."""
+    raw: Mapped[str | None]
+    """As the page writes it."""
+    name: Mapped[str | None]
+    role: Mapped[str | None]
+    email_type: Mapped[str | None]
+    is_role_address: Mapped[bool] = mapped_column(server_default="false")
+    same_site: Mapped[bool] = mapped_column(server_default="false")
+    """Whether an address is at the domain it was found on."""
+    method: Mapped[str]
+    """How the best evidence was found: mailto, json_ld, cloudflare, …; `manual` for a person."""
+    snippet: Mapped[str | None]
+    confidence: Mapped[float] = mapped_column(Float)
+    sightings: Mapped[int] = mapped_column(Integer, server_default="1")
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    edited_at: Mapped[datetime | None]
+    """When a person changed it; what pages say does not change name and role any more."""
+    note: Mapped[str | None]
+    contact_curation_status: Mapped[str] = mapped_column(server_default=ContactCuration.NEW)
+
+
+class ContactEvidence(Base, OfTenant):
+    """One place where a contact was seen, and how."""
+
+    __tablename__ = "contact_evidence"
+    __table_args__ = (
+        UniqueConstraint("contact_id", "page_id", "method"),
+        Index("ix_contact_evidence_page_id", "page_id"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    contact_id: Mapped[UUID] = mapped_column(ForeignKey("contacts.id", ondelete="CASCADE"))
+    page_id: Mapped[UUID] = mapped_column(ForeignKey("pages.id", ondelete="CASCADE"))
+    method: Mapped[str]
+    raw: Mapped[str | None]
+    snippet: Mapped[str | None]
+    confidence: Mapped[float] = mapped_column(Float)
+    first_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Lead(Base, Timestamps, Owned):
+    """What is known of one business: the row people work with, kept up by whatever finds more."""
+
+    __tablename__ = "leads"
+    __table_args__ = (
+        UniqueConstraint("domain_id"),
+        one_of("lead_curation_status", *(each.value for each in LeadCuration)),
+        one_of("why_empty", *(each.value for each in WhyEmpty)),
+        Index("ix_leads_created_at", "tenant_id", "created_at", "id"),
+        {"postgresql_with": {"fillfactor": 80}},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
+    name: Mapped[str | None]
+    name_from: Mapped[str | None]
+    """Where the name stands: `json_ld`, `title`; nothing where there is none."""
+    category: Mapped[str | None]
+    address: Mapped[str | None]
+    phone: Mapped[str | None]
+    website: Mapped[str | None]
+    best_email: Mapped[str | None]
+    best_email_why: Mapped[str | None]
+    other_emails: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    other_phones: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    profiles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    contacts: Mapped[int] = mapped_column(Integer, server_default="0")
+    rating: Mapped[float | None] = mapped_column(Float)
+    reviews_count: Mapped[int | None] = mapped_column(Integer)
+    why_empty: Mapped[str | None]
+    """Nothing when there is an e-mail, a phone or a profile."""
+    why_empty_detail: Mapped[str | None]
+    lead_curation_status: Mapped[str] = mapped_column(server_default=LeadCuration.NEW)
+
+
+class SuppressionKind(StrEnum):
+    EMAIL = "email"
+    DOMAIN = "domain"
+    PHONE = "phone"
+
+
+class Suppression(Base, Owned):
+    """Whom not to write to: what it names is in no export.
+
+    Of an erased person only the digest is kept, so that what was erased is not collected again.
+    """
+
+    __tablename__ = "suppressions"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "kind", "digest"),
+        one_of("kind", *(each.value for each in SuppressionKind)),
+        Index("ix_suppressions_created_at", "tenant_id", "created_at", "id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    kind: Mapped[str]
+    value: Mapped[str | None]
+    """Nothing once the person was erased."""
+    digest: Mapped[bytes]
+    """SHA-256 of the value."""
+    reason: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class BulkAction(Base, Owned):
+    """What somebody decided about many rows at once, with what is needed to take it back."""
+
+    __tablename__ = "bulk_actions"
+    __table_args__ = (Index("ix_bulk_actions_created_at", "tenant_id", "created_by", "created_at"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    kind: Mapped[str]
+    """Of which list: `contact`."""
+    to_status: Mapped[str]
+    details: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """The filter that was given, and the note."""
+    updated_count: Mapped[int]
+    queued_count: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    undone_at: Mapped[datetime | None]
+
+
+class BulkActionRows(Base):
+    """The rows of an action that were in the same state before it."""
+
+    __tablename__ = "bulk_action_rows"
+
+    action_id: Mapped[UUID] = mapped_column(
+        ForeignKey("bulk_actions.id", ondelete="CASCADE"), primary_key=True
+    )
+    part: Mapped[int] = mapped_column(Integer, primary_key=True)
+    before_status: Mapped[str]
+    queue_before: Mapped[str | None]
+    """Their stage's status before, where the action queued them."""
+    row_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Base.type_annotation_map[UUID]))
