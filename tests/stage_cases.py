@@ -13,8 +13,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import DEFAULT_TENANT_ID, Domain, Job, Page, SitemapFile, SitemapUrl
+from scrapersky.domains import metadata
+from scrapersky.harvest.reading import PageRead
+from scrapersky.models import (
+    DEFAULT_TENANT_ID,
+    Contact,
+    Domain,
+    Job,
+    Page,
+    SitemapFile,
+    SitemapUrl,
+)
+from scrapersky.pages import reading
 from scrapersky.pipeline.stage import AnyStage
+from scrapersky.scraper.contact_finder import read_contacts
 from scrapersky.scraper.events import (
     Analysis,
     Method,
@@ -24,6 +36,9 @@ from scrapersky.scraper.events import (
     SitemapStatus,
     SitemapType,
 )
+from scrapersky.scraper.page_facts import read_page
+from scrapersky.scraper.responses import Response
+from scrapersky.scraper.site_metadata import look_at
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import Site, url_digest
 from scrapersky.sitemaps import discovery, importing, submission
@@ -176,13 +191,74 @@ async def _page_count(session: AsyncSession) -> int:
     return int(await session.scalar(select(func.count()).select_from(Page)) or 0)
 
 
+HTML = (
+    "<html lang=en><title>Bread</title><p>We bake every day, and have done so for years.</p>"
+    "<a href=tel:+493411234567>Call</a> <a href=/contact>Contact</a></html>"
+)
+
+
+def _home_page(url: str) -> Response:
+    return Response(url, url, 200, {"Content-Type": "text/html"}, HTML.encode())
+
+
+def _site_read(name: str) -> metadata.SiteRead:
+    page = _home_page(f"https://{name}/")
+    visit = look_at(page, asked=name)
+    assert visit.facts is not None
+    home = PageRead(
+        page.url, page.url, 200, visit.facts, read_contacts(HTML, url=page.url), page.truncated
+    )
+    return metadata.SiteRead(visit.metadata, home, visit.facts.links, pages_per_site=6)
+
+
+async def _domains_to_read(session: AsyncSession, count: int) -> list[UUID]:
+    return [domain.id for domain in await _domains(session, count, "submitted")]
+
+
+async def _contacts_and_pages(session: AsyncSession) -> int:
+    contacts = await session.scalar(select(func.count()).select_from(Contact))
+    return int(contacts or 0) + await _page_count(session)
+
+
+async def _queued_pages(session: AsyncSession, count: int) -> list[UUID]:
+    pages = [
+        Page(
+            id=uuid7(),
+            domain_id=domain.id,
+            url=f"https://{domain.domain}/contact",
+            url_digest=url_digest(f"https://{domain.domain}/contact"),
+            host=domain.domain,
+            path_depth=1,
+            page_type="contact",
+            page_processing_status="Queued",
+            **OWNED,
+        )
+        for domain in await _domains(session, count, "submitted")
+    ]
+    session.add_all(pages)
+    await session.flush()
+    return [page.id for page in pages]
+
+
+def _page_read(page: reading.PageToRead) -> PageRead:
+    answer = _home_page(page.url)
+    contacts = read_contacts(HTML, url=page.url)
+    return PageRead(page.url, page.url, 200, read_page(answer), contacts)
+
+
+async def _contact_count(session: AsyncSession) -> int:
+    return int(await session.scalar(select(func.count()).select_from(Contact)) or 0)
+
+
 CASES = {
     case.stage.name: case
     for case in (
         Case(NOOP, _noop_rows, lambda item: item, _noop_effects),
+        Case(metadata.STAGE, _domains_to_read, _site_read, _contacts_and_pages),
         Case(submission.STAGE, _queued_domains, _submission, _job_count),
         Case(discovery.STAGE, _sitemap_jobs, _findings, _stored_sitemaps),
         Case(importing.STAGE, _sitemap_files, _chunk, _page_count),
+        Case(reading.STAGE, _queued_pages, _page_read, _contact_count),
     )
 }
 

@@ -192,6 +192,17 @@ class Settings(BaseModel):
     # Hand-offs
     auto_import_sitemaps: bool = True
     """Whether a sitemap that was read is imported into pages by itself; otherwise people ask."""
+    auto_queue_pages: bool = True
+    """Whether a site's few pages that are worth reading are read by themselves; otherwise people
+    select them."""
+    pages_per_site: Annotated[int, Field(ge=0, le=1_000)] = 6
+    """So many of a site's pages are read without anybody asking for them."""
+
+    # Pages and contacts
+    decode_obfuscated: bool = True
+    """Whether addresses that a site hides from programs are decoded; how each was found is said."""
+    page_max_bytes: Annotated[int, Field(ge=1024)] = 5 * 1024 * 1024
+    """Bytes read of one page; what comes after is not looked at."""
 
     # Metrics, alerts, retention
     alert_webhook_url: str = Field(default="", repr=False)

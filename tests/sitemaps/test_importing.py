@@ -15,6 +15,7 @@ from tests.stage_cases import OWNED
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Page, SitemapFile, SitemapUrl
+from scrapersky.models.stage_names import IMPORT_STAGE
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.tables import EventKind
@@ -24,7 +25,6 @@ from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import importing
 from scrapersky.sitemaps.importing import chunks_of, queue_import
-from scrapersky.sitemaps.names import IMPORT_STAGE
 
 SITE = "https://bakery.example"
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
@@ -129,7 +129,7 @@ async def test_every_stored_url_becomes_a_page(bakery: Bakery) -> None:
     assert (page.domain_id, page.sitemap_file_id) == (bakery.domain_id, file_id)
     assert (page.tenant_id, page.created_by) == (OWNED["tenant_id"], OWNED["created_by"])
     assert page.url_digest == url_digest(page.url)
-    assert (page.lastmod, page.page_type, page.page_curation_status) == (MONDAY, None, "New")
+    assert (page.lastmod, page.page_type, page.page_curation_status) == (MONDAY, "other", "New")
 
 
 @pytest.mark.parametrize(

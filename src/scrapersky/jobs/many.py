@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, SmallInteger, Text, Uuid, cast, column, func, literal, select
+from sqlalchemy import ARRAY, SmallInteger, Text, Uuid, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.sql.selectable import TableValuedAlias
 
+from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
 from scrapersky.jobs.service import NewJob, is_active
 from scrapersky.models import Actor, Job, JobType
 from scrapersky.models.jobs import ACTIVE
 from scrapersky.pipeline.wake import wake_after_commit
+
+__all__ = ["create_many", "table_of"]
 
 
 async def create_many(
@@ -95,10 +97,3 @@ async def _active(
         )
     )
     return dict(found.all())
-
-
-def table_of(**columns: tuple[Any, Sequence[Any]]) -> TableValuedAlias:
-    """Rows as one array per column, so that one statement serves any number of them."""
-    arrays = [literal(list(values), ARRAY(kind)) for kind, values in columns.values()]
-    named: list[Any] = [column(name, kind) for name, (kind, _) in columns.items()]
-    return func.unnest(*arrays).table_valued(*named).render_derived("given")

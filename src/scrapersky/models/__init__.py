@@ -24,12 +24,13 @@ from scrapersky.models.contacts import (
     SuppressionKind,
     WhyEmpty,
 )
-from scrapersky.models.domains import Domain, DomainCuration, SiteState
+from scrapersky.models.domains import Domain, DomainCuration
 from scrapersky.models.jobs import JOB_WORDS, Job, JobType
 from scrapersky.models.pages import PAGE_WORDS, ContactScrape, Page, PageCuration
 from scrapersky.models.requests import Batch, BatchJob, IdempotencyKey
 from scrapersky.models.sitemaps import FileCuration, SitemapFile, SitemapUrl
 from scrapersky.models.tenancy import keep_to_tenant
+from scrapersky.scraper.site_metadata.model import SiteState
 
 __all__ = [
     "DEFAULT_TENANT_ID",

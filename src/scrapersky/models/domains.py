@@ -14,23 +14,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 from scrapersky.db.base import Base, Timestamps, uuid7
 from scrapersky.models.ownership import Owned
 from scrapersky.pipeline.queue import Words, queued
+from scrapersky.scraper.site_metadata.model import SiteState
 
 METADATA_WORDS = Words(queued="pending", processing="processing", done="completed", failed="error")
+NOT_ASKED = "new"
+"""The status of a site that is only stored: nobody has asked for it to be looked at."""
 SUBMISSION_WORDS = Words(
     queued="queued", processing="processing", done="submitted", failed="failed"
 )
-
-
-class SiteState(StrEnum):
-    """What the home page turned out to be when it was read."""
-
-    OK = "ok"
-    PARKED = "parked"
-    REDIRECTED = "redirected"
-    BLOCKED = "blocked"
-    JAVASCRIPT_ONLY = "javascript_only"
-    EMPTY = "empty"
-    DEAD = "dead"
 
 
 class DomainCuration(StrEnum):
@@ -46,7 +37,7 @@ class DomainCuration(StrEnum):
 NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
 
-@queued("status", words=METADATA_WORDS)
+@queued("status", words=METADATA_WORDS, also=(NOT_ASKED,))
 @queued("sitemap_analysis_status", words=SUBMISSION_WORDS, initial="pending")
 class Domain(Base, Timestamps, Owned):
     __tablename__ = "domains"
@@ -57,8 +48,7 @@ class Domain(Base, Timestamps, Owned):
             name="sitemap_curation_status",
         ),
         CheckConstraint(
-            "site_state IN ('ok', 'parked', 'redirected', 'blocked', 'javascript_only', 'empty', "
-            "'dead')",
+            f"site_state IN ({', '.join(repr(each.value) for each in SiteState)})",
             name="site_state",
         ),
         Index("ix_domains_next_scan_at", "next_scan_at"),

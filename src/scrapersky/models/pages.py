@@ -25,6 +25,8 @@ from scrapersky.models.ownership import Owned
 from scrapersky.models.sitemaps import one_of
 from scrapersky.pipeline.queue import Words, queued
 
+LAST_WORTH_A_LOOK = 12
+"""Pages with a higher priority level are of kinds that hardly ever have contacts."""
 PAGE_WORDS = Words(
     queued="Queued", processing="Processing", done="Complete", failed="Error", skipped="Filtered"
 )
@@ -75,12 +77,14 @@ class Page(Base, Timestamps, Owned):
         Index("ix_pages_created_at", "tenant_id", "created_at"),
         Index("ix_pages_domain_id", "domain_id", "created_at"),
         Index("ix_pages_sitemap_file_id", "sitemap_file_id", "created_at"),
-        # Of a site, those worth reading of which nobody has decided yet.
+        # Of a site, the few whose kind may be worth reading.
         Index(
-            "ix_pages_undecided",
+            "ix_pages_worth_reading",
             "domain_id",
             "priority_level",
-            postgresql_where=text("page_processing_status = 'New' AND page_type IS NOT NULL"),
+            postgresql_where=text(
+                f"priority_level <= {LAST_WORTH_A_LOOK} AND page_type IS NOT NULL"
+            ),
         ),
         # Stored before pages were classified.
         Index("ix_pages_unclassified", "id", postgresql_where=text("page_type IS NULL")),

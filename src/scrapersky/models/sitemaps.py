@@ -28,8 +28,10 @@ IMPORT_WORDS = Words(queued="Queued", processing="Processing", done="Complete", 
 
 
 class FileStatus(StrEnum):
-    """What became of a sitemap file; `reading` only while its scan is under way."""
+    """What became of a sitemap file; `unread` until its first scan, `reading` only while one is
+    under way."""
 
+    UNREAD = "unread"
     READING = "reading"
     OK = "ok"
     PARTIAL = "partial"
@@ -56,7 +58,7 @@ class SitemapFile(Base, Timestamps, Owned):
     __tablename__ = "sitemap_files"
     __table_args__ = (
         UniqueConstraint("domain_id", "url_digest"),
-        one_of("status", "reading", "ok", "partial", "refused", "error"),
+        one_of("status", *(each.value for each in FileStatus)),
         one_of(
             "sitemap_type", "index", "standard", "image", "video", "news", "rss", "atom", "text"
         ),

@@ -67,7 +67,7 @@ class Act:
 
 REQUEUE = Act("requeue", takes=("failed",), gives="queued")
 RETRY = Act("retry", takes=("failed", "cancelled"), gives="queued")
-RESET = Act("reset", takes=("done", "failed", "cancelled"), gives="queued")
+RESET = Act("reset", takes=("done", "failed", "cancelled", "skipped"), gives="queued")
 CANCEL = Act("cancel", takes=("queued",), gives="cancelled")
 
 
@@ -138,7 +138,7 @@ async def start_over(
         await _queue(session, stage, ids, manner)
         return ids
 
-    return await _patiently(session, deed)
+    return await patiently(session, deed)
 
 
 async def cancel(
@@ -154,7 +154,7 @@ async def cancel(
             await stage.cancelled(session, ids, settings)
         return ids
 
-    return await _patiently(session, deed)
+    return await patiently(session, deed)
 
 
 async def count_rows(
@@ -200,7 +200,7 @@ async def replay(
         await _queue(session, stage, ids, manner)
         return ids
 
-    return await _patiently(session, deed)
+    return await patiently(session, deed)
 
 
 def replayable(stage: AnyStage, letters: Where, manner: Manner) -> Select[Any]:
@@ -224,7 +224,7 @@ async def discard(session: AsyncSession, letters: Where, *, manner: Manner) -> l
         await close_these(session, ids, state=closed, by=manner.by, note=manner.note)
         return ids
 
-    return await _patiently(session, deed)
+    return await patiently(session, deed)
 
 
 def _chosen(stage: AnyStage, act: Act, where: Where, manner: Manner) -> Select[Any]:
@@ -305,7 +305,7 @@ def is_one_of(key: Any, ids: Sequence[UUID]) -> ColumnElement[bool]:
     return found
 
 
-async def _patiently(session: AsyncSession, deed: Callable[[], Awaitable[T]]) -> T:
+async def patiently(session: AsyncSession, deed: Callable[[], Awaitable[T]]) -> T:
     """Begin again when somebody else's change of the same rows came in between."""
     for _ in range(TRIES):
         try:

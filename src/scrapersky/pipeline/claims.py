@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -43,6 +44,7 @@ from sqlalchemy.sql.selectable import TableValuedAlias
 
 from scrapersky.db.base import Base
 from scrapersky.db.direct import Fixed, Values, written_out
+from scrapersky.pipeline.host_claims import HostFirst
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
 
@@ -78,7 +80,7 @@ class Claims:
         self.stage = stage
         self.model: Any = stage.model
         self.queue = stage.queue
-        self.claim = Fixed(self._claim())
+        self._by_host = HostFirst(self, stage.host) if stage.host else None
         self.claim_by_id = Fixed(self._claim_by_id())
         self.prove = self._prove()
         self.complete = Fixed(self._complete())
@@ -89,10 +91,17 @@ class Claims:
         self.lost = self._lost()
         self.strays = self._strays()
         self.disowned = self._disowned()
-        self.next_due = self._next_due()
         self._token, self._attempts = self.queue.lease_token.key, self.queue.attempts.key
         self._new_row = inspect(stage.model).class_manager.new_instance
         self._keys = [each.key for each in inspect(stage.model).column_attrs]
+
+    @cached_property
+    def claim(self) -> Fixed:
+        return Fixed(self._by_host.claim() if self._by_host else self._claim())
+
+    @cached_property
+    def next_due(self) -> Select[Any]:
+        return self._by_host.next_due() if self._by_host else self._next_due()
 
     def is_queued(self) -> ColumnElement[bool]:
         return self.queue.status == written_out(self.stage.words.queued)
@@ -111,15 +120,16 @@ class Claims:
         first = [getattr(self.model, self.stage.priority)] if self.stage.priority else []
         return [*first, self.queue.due_at, self.model.id]
 
+    def paused(self) -> ColumnElement[bool]:
+        ours = StageControl.stage == written_out(self.stage.name)
+        return exists().where(ours, StageControl.paused)
+
     def _claim(self) -> Update:
         """Due rows, in order, nobody else's. The CTE is materialised on purpose: as a plain
         sub-select a nested loop would run it again and claim more than asked for."""
-        paused = exists().where(
-            StageControl.stage == written_out(self.stage.name), StageControl.paused
-        )
         due = (
             select(self.model.id)
-            .where(self.is_due(), *self.only(), ~paused)
+            .where(self.is_due(), *self.only(), ~self.paused())
             .order_by(*self.order())
             .limit(bindparam("limit", type_=Integer))
             .with_for_update(skip_locked=True)
@@ -128,14 +138,14 @@ class Claims:
         )
         # As an array, so that no plan reads the whole table to join it, whatever the limit is.
         taken = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
-        return self._taking().where(self.model.id == any_(taken))
+        return self.taking().where(self.model.id == any_(taken))
 
     def _claim_by_id(self) -> Update:
         """That one row, due or not, if it is queued."""
         wanted = self.model.id == bindparam("row_id", type_=Uuid)
-        return self._taking().where(wanted, self.is_queued(), *self.only())
+        return self.taking().where(wanted, self.is_queued(), *self.only())
 
-    def _taking(self) -> Update:
+    def taking(self) -> Update:
         queue = self.queue
         values: dict[Any, Any] = {
             queue.status: self.stage.words.processing,

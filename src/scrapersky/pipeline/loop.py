@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
@@ -22,6 +22,7 @@ from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claim, Claims, lease_of
 from scrapersky.pipeline.flow import Valve
+from scrapersky.pipeline.host_claims import LOOK_AGAIN, HostRound
 from scrapersky.pipeline.outcome import (
     NOTHING,
     LostClaim,
@@ -129,6 +130,7 @@ class StageRunner:
         self.tools = tools
         self.pace: Pace = stage.paced(settings)
         self.claims = Claims(stage)
+        self.round = HostRound(settings) if stage.host else None
         self.rule = RetryRule.of(settings, self.pace.max_attempts)
         self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
         self.settler = Settler(database, self.claims, rule=self.rule, worker=worker)
@@ -161,7 +163,11 @@ class StageRunner:
     async def claim(self, wanted: int) -> list[Held]:
         """Take up to so many due rows; the slots for them are reserved by the caller."""
         parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
-        rows = await self.database.hasty.fetch(self.claims.claim, parameters)
+        hasty, statement = self.database.hasty, self.claims.claim
+        if self.round is not None:
+            rows = await self.round.claim(hasty, statement, parameters)
+        else:
+            rows = await hasty.fetch(statement, parameters)
         self.claimed += len(rows)
         return [self._read(each) for each in rows]
 
@@ -306,7 +312,8 @@ class StageRunner:
 
     async def seconds_to_next_due(self) -> float | None:
         async with self.database.reading() as session:
-            wait = await session.scalar(self.claims.next_due)
+            known = self.round.politeness if self.round else None
+            wait = await session.scalar(self.claims.next_due, known)
             return None if wait is None else max(wait.total_seconds(), 0)
 
     async def finish(self, grace_seconds: float) -> int:
@@ -399,9 +406,11 @@ def _count_ended(
 
 
 async def _something_happens(runner: StageRunner, mine: set[asyncio.Task[EventKind]]) -> None:
-    """Until a poke, or until a slot is free again."""
+    """Until a poke, or until a slot is free again. A host becomes ready without telling anybody."""
     if runner.stopping:
         if mine:
             await asyncio.wait(mine)
         return
-    await runner._again.wait()
+    patience = LOOK_AGAIN.total_seconds() if runner.round else None
+    with suppress(TimeoutError):
+        await asyncio.wait_for(runner._again.wait(), patience)

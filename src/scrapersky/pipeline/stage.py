@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import Base
 from scrapersky.pipeline.queue import QueueColumns, Words, queue_columns
 from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.robots_memory import RobotsMemory
 from scrapersky.settings import Pace, Settings
 
 Row = TypeVar("Row", bound=Base)
@@ -26,6 +27,11 @@ class Tools:
 
     fetch: Fetcher
     settings: Settings
+    robots: RobotsMemory = field(init=False)
+    """What the robots.txt of a page's host says, remembered for a while."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "robots", RobotsMemory(self.fetch))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,9 @@ class Stage(Generic[Row, Item, Result]):
     """A fixed filter where several stages share a table, e.g. {"job_type": "sitemap"}."""
     priority: str | None = None
     """A column that orders the queue before the due time."""
+    host: str | None = None
+    """The column that says which host a row's work asks; rows are then claimed host by host. It
+    stands first in the queue's index; empty means that nobody knows yet."""
     started: str | None = None
     finished: str | None = None
     """Columns that note when a row's work began and ended, if the model has such."""

@@ -30,6 +30,8 @@ class Base:
     """The bases before it with what went wrong there."""
     permanent: bool = False
     retry_after: float | None = None
+    failures: tuple[FetchFailed, ...] = ()
+    """What was raised at each base; empty when one answered."""
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -71,6 +73,7 @@ async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None
         tuple(tried),
         permanent=all(isinstance(each, DoesNotResolve | Blocked) for each in failures),
         retry_after=_longest_wait(failures),
+        failures=tuple(failures),
     )
 
 

@@ -26,9 +26,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput
-from scrapersky.jobs.many import create_many, table_of
+from scrapersky.jobs.many import create_many
 from scrapersky.models import Actor, Batch, BatchJob, Domain, JobType, record
 from scrapersky.models.domains import SUBMISSION_WORDS
 from scrapersky.scraper.urls import Site

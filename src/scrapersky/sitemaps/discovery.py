@@ -21,6 +21,7 @@ from scrapersky.errors import (
 )
 from scrapersky.jobs import service as job_service
 from scrapersky.models import JOB_WORDS, Domain, Job, JobType, SitemapFile, SitemapUrl
+from scrapersky.models.stage_names import IMPORT_STAGE, SITEMAP_STAGE
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.loop import RunReport, run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
@@ -45,7 +46,7 @@ from scrapersky.sitemaps import outcome, service, storing
 from scrapersky.sitemaps.gathering import Findings, Tally, gathered
 from scrapersky.sitemaps.importing import queue_import
 from scrapersky.sitemaps.memory import remembered, with_doubts
-from scrapersky.sitemaps.names import IMPORT_STAGE, ONLY_SITEMAP, SITEMAP_STAGE
+from scrapersky.sitemaps.names import ONLY_SITEMAP
 from scrapersky.sitemaps.service import site_of
 from scrapersky.sitemaps.url_rows import Sightings, UrlRows
 

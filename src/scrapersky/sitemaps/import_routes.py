@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from scrapersky.http.auth import Curator
 from scrapersky.http.context import Context, Transaction
 from scrapersky.http.errors import problem_responses
+from scrapersky.http.intake import take
+from scrapersky.http.intake.answers import (
+    ColumnAsked,
+    JobIntakeOut,
+    Names,
+    QueueAsked,
+    QueueField,
+    as_answer,
+)
+from scrapersky.http.intake.bodies import CsvFile, describe_file, given_in
+from scrapersky.http.intake.rows import listed
+from scrapersky.http.intake.taking import Asker
 from scrapersky.jobs.schemas import EXAMPLE_ID
-from scrapersky.sitemaps.handing_in import MOST_AT_ONCE, hand_in
+from scrapersky.sitemaps.handing_in import HAND_IN, SITEMAPS
 from scrapersky.sitemaps.importing import request_import
 
 router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
@@ -48,24 +59,13 @@ async def import_file(actor: Curator, session: Transaction, file_id: UUID) -> Im
 class HandInIn(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"urls": ["https://example.com/sitemap.xml"]}]},
+        json_schema_extra={
+            "examples": [{"urls": ["https://example.com/sitemap.xml"], "queue": True}]
+        },
     )
 
-    urls: list[Annotated[str, Field(max_length=2048)]] = Field(
-        min_length=1, max_length=MOST_AT_ONCE, description="The sitemaps' whole addresses."
-    )
-
-
-class HandedInOut(BaseModel):
-    input: str = Field(examples=["https://example.com/sitemap.xml"])
-    job_id: UUID | None = Field(description="The job that reads it.", examples=[EXAMPLE_ID])
-    already_active: bool = Field(description="True when it had been asked for before.")
-    error: str | None = Field(description="Why this line was not taken.")
-
-
-class HandInOut(BaseModel):
-    accepted: int
-    results: list[HandedInOut]
+    urls: Names
+    queue: QueueField = True
 
 
 @router.post(
@@ -73,14 +73,35 @@ class HandInOut(BaseModel):
     status_code=202,
     summary="Hand in sitemaps by their addresses",
     responses=problem_responses(400, 415),
+    response_model=JobIntakeOut,
 )
 async def direct_submit(
     actor: Curator, context: Context, session: Transaction, wanted: HandInIn
-) -> HandInOut:
-    """Each is fetched first, with its children if it is an index, then its URLs become pages. The
-    rest of the site is not looked at. Bad lines are reported, good ones are taken."""
-    results = await hand_in(session, actor, context.settings, wanted.urls)
-    return HandInOut(
-        accepted=sum(each.error is None for each in results),
-        results=[HandedInOut(**asdict(each)) for each in results],
-    )
+) -> StreamingResponse:
+    """Each is fetched, with its children if it is an index, then its URLs become pages; with
+    `queue` false it is only stored. The rest of the site is not looked at. Bad rows are reported,
+    good ones are taken; one that is there already is read again."""
+    asker = Asker(session, actor, context.settings, wanted.queue)
+    return as_answer(await take(asker, HAND_IN, listed(wanted.urls)), JobIntakeOut)
+
+
+@router.post(
+    "/sitemap-files/import-csv",
+    status_code=202,
+    summary="Hand in a CSV file of sitemaps",
+    responses=problem_responses(400, 415),
+    response_model=JobIntakeOut,
+    openapi_extra=describe_file("site,sitemap\nExample,https://example.com/sitemap.xml\n"),
+)
+async def import_csv(
+    actor: Curator,
+    context: Context,
+    file: CsvFile,
+    session: Transaction,
+    queue: QueueAsked = True,
+    column: ColumnAsked = None,
+) -> StreamingResponse:
+    """The file is the body, with any of the usual delimiters and encodings, with a header or
+    without. Rows are taken as those of a list are."""
+    asker = Asker(session, actor, context.settings, queue)
+    return as_answer(await take(asker, HAND_IN, given_in(file, SITEMAPS, column)), JobIntakeOut)

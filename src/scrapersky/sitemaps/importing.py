@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    DateTime,
+    LargeBinary,
     Select,
+    Text,
     Uuid,
     and_,
     cast,
@@ -23,16 +27,19 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import refresh_statistics
 from scrapersky.errors import Rejected, Skipped
+from scrapersky.harvest.kinds import KINDS, Kinds, kinds_of
+from scrapersky.harvest.picking import queue_right_pages
 from scrapersky.models import Actor, Page, SitemapFile, SitemapUrl, record
 from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
+from scrapersky.models.stage_names import IMPORT_STAGE, PAGE_STAGE
 from scrapersky.pipeline.queue import queue_columns
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Pace
-from scrapersky.sitemaps.names import IMPORT_STAGE
 from scrapersky.sitemaps.service import sitemap_file
 
 URLS_AT_ONCE = 10_000
@@ -57,6 +64,14 @@ class Chunk:
 
     first: bytes
     end: bytes
+    auto_queue: bool = True
+
+
+@dataclass(frozen=True)
+class AllStored:
+    """Every page of the file is there, so that the site's right ones can be picked."""
+
+    pages_per_site: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,9 @@ class AllImported:
     """Every chunk is stored; `urls` is how many there were to look at."""
 
     urls: int
+
+
+Step = Chunk | AllStored | AllImported
 
 
 def read(file: SitemapFile) -> StoredSitemap:
@@ -96,14 +114,17 @@ async def prepare(session: AsyncSession, sitemap: StoredSitemap) -> StoredSitema
     return replace(sitemap, urls=await session.scalar(counted) or 0)
 
 
-async def work(sitemap: StoredSitemap, tools: Tools) -> AsyncIterator[Chunk | AllImported]:
-    """Nothing slow happens here: the database does it all, chunk by chunk, in `store`.
+async def work(sitemap: StoredSitemap, tools: Tools) -> AsyncIterator[Step]:
+    """Nothing slow happens here: it is all done chunk by chunk in `store`.
 
     The last result stores no pages. It completes the row together with others, and pages that two
     such rows share could be locked crosswise there.
     """
+    settings = tools.settings
     for chunk in chunks_of(sitemap.urls):
-        yield chunk
+        yield replace(chunk, auto_queue=settings.auto_queue_pages)
+    if settings.auto_queue_pages:
+        yield AllStored(settings.pages_per_site)
     yield AllImported(sitemap.urls)
 
 
@@ -117,21 +138,40 @@ def chunks_of(urls: int) -> list[Chunk]:
     return [Chunk(first, end) for first, end in pairwise([*bounds, AFTER_ALL_DIGESTS])]
 
 
-async def store(session: AsyncSession, file: SitemapFile, result: Chunk | AllImported) -> None:
-    if isinstance(result, Chunk):
-        await session.execute(_import(file, result))
-    elif result.urls >= BIG_LOAD_URLS:
-        await refresh_statistics(session, Page)
+async def store(session: AsyncSession, file: SitemapFile, result: Step) -> None:
+    match result:
+        case Chunk():
+            urls = (await session.execute(_urls(file, result))).all()
+            kinds = await kinds_of([each.url for each in urls], auto_queue=result.auto_queue)
+            if urls:
+                await session.execute(_import(file, urls, kinds))
+        case AllStored():
+            await queue_right_pages(session, file.domain_id, limit=result.pages_per_site)
+        case AllImported() if result.urls >= BIG_LOAD_URLS:
+            await refresh_statistics(session, Page)
 
 
-def _import(file: SitemapFile, chunk: Chunk) -> Any:
+def _import(file: SitemapFile, urls: Sequence[Any], kinds: Mapping[str, Kinds]) -> Any:
     """Add the new ones, change what differs, leave everything else and all that people decided.
 
     Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
     would take turns in changing it for ever.
     """
-    pages = _pages(file, chunk)
-    adding = insert(Page).from_select([each.name for each in pages.selected_columns], pages)
+    given = table_of(
+        url=(Text, [each.url for each in urls]),
+        url_digest=(LargeBinary, [each.url_digest for each in urls]),
+        lastmod=(DateTime(timezone=True), [each.lastmod for each in urls]),
+        **{name: (kind, kinds[name]) for name, kind in KINDS.items()},
+    )
+    values = {
+        "id": _new_id(),
+        "tenant_id": literal(file.tenant_id, Uuid),
+        "created_by": literal(file.created_by, Uuid),
+        "domain_id": literal(file.domain_id, Uuid),
+        "sitemap_file_id": literal(file.id, Uuid),
+        **{each.name: each for each in given.c},
+    }
+    adding = insert(Page).from_select(list(values), select(*values.values()))
     said = adding.excluded
     same_file = Page.sitemap_file_id == said.sitemap_file_id
     return adding.on_conflict_do_update(
@@ -150,20 +190,10 @@ def _import(file: SitemapFile, chunk: Chunk) -> Any:
     )
 
 
-def _pages(file: SitemapFile, chunk: Chunk) -> Select[Any]:
+def _urls(file: SitemapFile, chunk: Chunk) -> Select[str, bytes, datetime | None]:
     """In the order of their digests: who stores the same pages at once waits, never crosswise."""
     return (
-        select(
-            _new_id().label("id"),
-            literal(file.tenant_id, Uuid).label("tenant_id"),
-            literal(file.created_by, Uuid).label("created_by"),
-            literal(file.domain_id, Uuid).label("domain_id"),
-            SitemapUrl.sitemap_id.label("sitemap_file_id"),
-            SitemapUrl.url,
-            SitemapUrl.url_digest,
-            SitemapUrl.lastmod,
-            _path_depth().label("path_depth"),
-        )
+        select(SitemapUrl.url, SitemapUrl.url_digest, SitemapUrl.lastmod)
         .where(
             SitemapUrl.sitemap_id == file.id,
             SitemapUrl.url_digest >= chunk.first,
@@ -181,14 +211,6 @@ def _new_id() -> ColumnElement[UUID]:
     """
     value = func.overlay(func.uuid_send(func.gen_random_uuid()), uuid7().bytes[:7], 1, 7)
     return cast(func.encode(value, "hex"), Uuid)
-
-
-def _path_depth() -> ColumnElement[int]:
-    """How many parts the slashes make, but for empty ones and the host."""
-    address = func.split_part(func.split_part(SitemapUrl.url, "#", 1), "?", 1)
-    host_and_path = func.substr(address, func.strpos(address, "://") + 3)
-    parts = func.array_remove(func.string_to_array(host_and_path, "/"), "")
-    return func.cardinality(parts) - 1
 
 
 async def request_import(
@@ -241,6 +263,7 @@ STAGE = Stage(
     words=IMPORT_WORDS,
     prefix="SITEMAP_IMPORT_SCHEDULER",
     pace=Pace(batch_size=20, max_instances=1, concurrency=2, timeout_seconds=600),
+    feeds=(PAGE_STAGE,),
     read=read,
     prepare=prepare,
     work=work,

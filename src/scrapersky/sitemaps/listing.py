@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Listing, OfDomain, OneOf, When
-from scrapersky.models import SitemapFile
+from scrapersky.http.lists import Contains, Curation, Listing, OfDomain, OneOf, Queues, When
+from scrapersky.models import FileCuration, SitemapFile
 from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
+from scrapersky.models.stage_names import IMPORT_STAGE
 from scrapersky.scraper.events import Method, SitemapType
 
 SITEMAP_FILES = Listing(
@@ -17,6 +18,12 @@ SITEMAP_FILES = Listing(
             SitemapFile.sitemap_import_status,
             words=("New", *IMPORT_WORDS.all),
         ),
+        OneOf(
+            "curation_status",
+            SitemapFile.curation_status,
+            words=tuple(each.value for each in FileCuration),
+        ),
+        OneOf("http_status", SitemapFile.http_status),
         OneOf("type", SitemapFile.sitemap_type, words=tuple(each.value for each in SitemapType)),
         OneOf(
             "discovery_method",
@@ -43,4 +50,11 @@ SITEMAP_FILES = Listing(
         "url_count": SitemapFile.url_count,
         "size_bytes": SitemapFile.size_bytes,
     },
+)
+
+CURATION = Curation(
+    SITEMAP_FILES,
+    SitemapFile.curation_status,
+    FileCuration,
+    Queues(stage=IMPORT_STAGE, status="sitemap_import_status", words=IMPORT_WORDS),
 )

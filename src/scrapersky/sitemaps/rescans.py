@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 
 from scrapersky.db.session import Database
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Domain, Job, JobType
-from scrapersky.models.domains import NEVER_DUE, SUBMISSION_WORDS
+from scrapersky.models.domains import NEVER_DUE, NOT_ASKED, SUBMISSION_WORDS
+from scrapersky.models.stage_names import SUBMISSION_STAGE
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Settings
-from scrapersky.sitemaps.names import SUBMISSION_STAGE
 
 DOMAINS_AT_ONCE = 1_000
 
 
 async def queue_domains_due(database: Database, settings: Settings) -> int:
-    """Never scanned, or the time for the next look has come; what people put aside never is."""
+    """Never scanned, or the time for the next look has come; what people put aside never is, and
+    what they only stored is not until somebody asks for it."""
     queue = (SUBMISSION_WORDS.queued, SUBMISSION_WORDS.processing)
     scanning = exists().where(
         Job.domain_id == Domain.id, Job.job_type == JobType.SITEMAP, job_service.is_active()
     )
+    never_scanned = and_(Domain.next_scan_at.is_(None), Domain.status != NOT_ASKED)
     due = (
         select(Domain.id)
         .where(
-            func.coalesce(Domain.next_scan_at, func.now()) <= func.now(),
+            or_(Domain.next_scan_at <= func.now(), never_scanned),
             Domain.sitemap_analysis_status.not_in(queue),
             Domain.sitemap_curation_status.not_in(NEVER_DUE),
             ~scanning,

@@ -73,9 +73,13 @@ class SitemapFileOut(SitemapBrief):
     dropped: dict[str, Any]
     sitemap_import_status: str = Field(examples=["Complete"])
     sitemap_import_error: str | None
+    curation_status: str = Field(examples=["New"])
     last_processed_at: datetime | None
+    changed_at: datetime | None = Field(description="When its content was last seen to differ.")
+    gone_at: datetime | None = Field(description="When nothing named it any more.")
     created_by: UUID
     created_at: datetime
+    updated_at: datetime
 
 
 class UrlOut(BaseModel):

@@ -10,27 +10,18 @@ from sqlalchemy import ARRAY, Interval, Text, Uuid, cast, func, literal, select,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, NotFound
+from scrapersky.http.intake.sites import site_of as site_of
 from scrapersky.jobs import service as job_service
-from scrapersky.jobs.many import table_of
 from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl, record
 from scrapersky.models.domains import SUBMISSION_WORDS
-from scrapersky.scraper.urls import Site, normalise_site
+from scrapersky.models.stage_names import SITEMAP_STAGE
+from scrapersky.scraper.urls import Site
 from scrapersky.settings import Settings
-from scrapersky.sitemaps.names import SITEMAP_STAGE
 
 MAX_PAGES_LIMIT = 50_000_000
-
-
-def site_of(text: str, settings: Settings) -> Site:
-    """What a person typed, in our one spelling; or a sentence saying what is wrong with it."""
-    return normalise_site(
-        text,
-        allowed_networks=settings.allowed_networks,
-        allowed_ports=settings.allowed_ports,
-        resolve=settings.resolve,
-    )
 
 
 async def request_scan(

@@ -12,10 +12,10 @@ from scrapersky.errors import InvalidInput, Rejected, Skipped
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Actor, Domain, Job, JobType
 from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.models.stage_names import SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.scraper.urls import Site
 from scrapersky.settings import Pace
-from scrapersky.sitemaps.names import SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.sitemaps.service import scan_job, site_of
 
 
@@ -69,7 +69,10 @@ async def _skip_if_active(session: AsyncSession, domain: Domain) -> None:
 
 
 def _skip_if_fresh(domain: Domain) -> None:
-    if domain.last_scan is None or domain.last_scan + domain.scan_interval <= datetime.now(UTC):
+    """Unless its next look is due all the same, because somebody asked for one."""
+    now = datetime.now(UTC)
+    is_due = domain.next_scan_at is not None and domain.next_scan_at <= now
+    if is_due or domain.last_scan is None or domain.last_scan + domain.scan_interval <= now:
         return
     raise Skipped(
         f"The domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "

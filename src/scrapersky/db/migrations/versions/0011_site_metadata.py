@@ -90,12 +90,12 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f("ck_domains_status"),
         "domains",
-        "status IN ('completed', 'error', 'pending', 'processing')",
+        "status IN ('completed', 'error', 'new', 'pending', 'processing')",
     )
     op.create_check_constraint(
         op.f("ck_domains_site_state"),
         "domains",
-        "site_state IN ('ok', 'parked', 'redirected', 'blocked', 'javascript_only', 'empty', 'dead')",
+        "site_state IN ('ok', 'parked', 'redirected', 'blocked', 'disallowed', 'javascript_only', 'under_construction', 'empty', 'dead')",
     )
 
 

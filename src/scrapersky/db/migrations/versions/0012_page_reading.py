@@ -90,15 +90,21 @@ def upgrade() -> None:
         postgresql_where=sa.text("page_type IS NULL"),
     )
     op.create_index(
-        "ix_pages_undecided",
+        "ix_pages_worth_reading",
         "pages",
         ["domain_id", "priority_level"],
         unique=False,
-        postgresql_where=sa.text("page_processing_status = 'New' AND page_type IS NOT NULL"),
+        postgresql_where=sa.text("priority_level <= 12 AND page_type IS NOT NULL"),
     )
     op.add_column(
         "sitemap_files",
         sa.Column("curation_status", sa.Text(), server_default="New", nullable=False),
+    )
+    op.drop_constraint(op.f("ck_sitemap_files_status"), "sitemap_files", type_="check")
+    op.create_check_constraint(
+        op.f("ck_sitemap_files_status"),
+        "sitemap_files",
+        "status IN ('unread', 'reading', 'ok', 'partial', 'refused', 'error')",
     )
     op.create_check_constraint(
         op.f("ck_pages_page_processing_status"),
@@ -118,14 +124,21 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.execute("DELETE FROM sitemap_files WHERE status = 'unread'")
+    op.drop_constraint(op.f("ck_sitemap_files_status"), "sitemap_files", type_="check")
+    op.create_check_constraint(
+        op.f("ck_sitemap_files_status"),
+        "sitemap_files",
+        "status IN ('reading', 'ok', 'partial', 'refused', 'error')",
+    )
     op.drop_constraint(op.f("ck_sitemap_files_curation_status"), "sitemap_files", type_="check")
     op.drop_constraint(op.f("ck_pages_contact_scrape_status"), "pages", type_="check")
     op.drop_constraint(op.f("ck_pages_page_processing_status"), "pages", type_="check")
     op.drop_column("sitemap_files", "curation_status")
     op.drop_index(
-        "ix_pages_undecided",
+        "ix_pages_worth_reading",
         table_name="pages",
-        postgresql_where=sa.text("page_processing_status = 'New' AND page_type IS NOT NULL"),
+        postgresql_where=sa.text("priority_level <= 12 AND page_type IS NOT NULL"),
     )
     op.drop_index(
         "ix_pages_unclassified", table_name="pages", postgresql_where=sa.text("page_type IS NULL")

@@ -1,0 +1,152 @@
+"""Leads: what is known of each business, made anew from its contacts, pages and site."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import case, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.harvest.best import Choice, choose
+from scrapersky.harvest.emptiness import PagesOfSite, why_empty
+from scrapersky.harvest.picking import is_worth_a_look
+from scrapersky.harvest.suppressing import is_suppressed
+from scrapersky.models import PAGE_WORDS, Contact, ContactCuration, Domain, Lead, Page
+
+AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that a lead is made from."""
+
+    contacts: Sequence[Contact] = field(default_factory=list)
+    pages: PagesOfSite = field(default_factory=PagesOfSite)
+
+
+async def hold_lead(session: AsyncSession, row: Page | Domain) -> None:
+    """Until the transaction ends nobody else stores anything for this domain."""
+    domain_id = row.domain_id if isinstance(row, Page) else row.id
+    adding = insert(Lead).values(
+        id=uuid7(), tenant_id=row.tenant_id, created_by=row.created_by, domain_id=domain_id
+    )
+    await session.execute(adding.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
+    await session.execute(select(Lead.id).where(Lead.domain_id == domain_id).with_for_update())
+
+
+async def refresh_leads(session: AsyncSession, domain_ids: Collection[UUID]) -> None:
+    """Make the leads of these domains say what is known now; what people decided stays."""
+    ids = sorted(set(domain_ids))
+    for start in range(0, len(ids), AT_ONCE):
+        await _refresh(session, ids[start : start + AT_ONCE])
+
+
+async def _refresh(session: AsyncSession, ids: Sequence[UUID]) -> None:
+    domains = await session.scalars(
+        select(Domain).where(Domain.id.in_(ids)).execution_options(populate_existing=True)
+    )
+    by_id = {each.id: each for each in domains}
+    leads = await _leads(session, list(by_id.values()))
+    contacts, pages = await _contacts(session, ids), await _pages(session, ids)
+    for domain_id, lead in leads.items():
+        known = Known(contacts.get(domain_id, []), pages.get(domain_id, PagesOfSite()))
+        _write(lead, by_id[domain_id], known)
+    await session.flush()
+
+
+async def _leads(session: AsyncSession, domains: Sequence[Domain]) -> Mapping[UUID, Lead]:
+    if not domains:
+        return {}
+    adding = insert(Lead).values(
+        [
+            {
+                "id": uuid7(),
+                "tenant_id": each.tenant_id,
+                "created_by": each.created_by,
+                "domain_id": each.id,
+            }
+            for each in sorted(domains, key=lambda each: each.id)
+        ]
+    )
+    await session.execute(adding.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
+    found = await session.scalars(
+        select(Lead)
+        .where(Lead.domain_id.in_([each.id for each in domains]))
+        .order_by(Lead.domain_id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return {each.domain_id: each for each in found if each.domain_id is not None}
+
+
+async def _contacts(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Contact]]:
+    """But for those that nobody is to write to, and those that people sorted out."""
+    found = await session.scalars(
+        select(Contact)
+        .where(
+            Contact.domain_id.in_(ids),
+            Contact.contact_curation_status != ContactCuration.SKIPPED,
+            ~is_suppressed(),
+        )
+        .execution_options(populate_existing=True)
+    )
+    grouped: defaultdict[UUID, list[Contact]] = defaultdict(list)
+    for each in found:
+        grouped[each.domain_id].append(each)
+    return grouped
+
+
+async def _pages(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UUID, PagesOfSite]:
+    """A page that was read counts as read although its row is settled a moment later."""
+    status, reason = Page.page_processing_status, Page.page_processing_error
+    under_way = status.in_((PAGE_WORDS.queued, PAGE_WORDS.processing)) & Page.read_at.is_(None)
+    found = await session.execute(
+        select(
+            Page.domain_id,
+            func.count().filter(under_way),
+            func.count().filter(Page.read_at.is_not(None)),
+            func.count().filter(Page.has_contact_form.is_(True)),
+            func.count().filter(Page.http_status.in_((401, 403))),
+            func.count().filter(case((reason.startswith("robots.txt"), True), else_=False)),
+        )
+        .where(Page.domain_id.in_(ids), *is_worth_a_look())
+        .group_by(Page.domain_id)
+    )
+    return {domain_id: PagesOfSite(*counts) for domain_id, *counts in found}
+
+
+def _write(lead: Lead, domain: Domain, known: Known) -> None:
+    organisation: Mapping[str, Any] = domain.meta_json.get("organisation") or {}
+    choice = choose(known.contacts, organisation)
+    _write_who(lead, domain, organisation)
+    _write_contacts(lead, choice, len(known.contacts))
+    lead.why_empty, lead.why_empty_detail = (
+        (None, None) if known.contacts else why_empty(domain, known.pages)
+    )
+
+
+def _write_who(lead: Lead, domain: Domain, organisation: Mapping[str, Any]) -> None:
+    names = {
+        "json_ld": organisation.get("name"),
+        "site_name": domain.meta_json.get("site_name"),
+        "title": domain.title,
+    }
+    lead.name_from, lead.name = next(
+        ((source, name) for source, name in names.items() if name), (None, None)
+    )
+    lead.category = organisation.get("type")
+    lead.address = organisation.get("address_text")
+    lead.website = domain.base_url or domain.domain
+
+
+def _write_contacts(lead: Lead, choice: Choice, count: int) -> None:
+    lead.best_email, lead.best_email_why = choice.email, choice.email_why
+    lead.other_emails, lead.phone = choice.other_emails, choice.phone
+    lead.other_phones, lead.profiles = choice.other_phones, choice.profiles
+    lead.contacts = count

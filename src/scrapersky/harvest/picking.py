@@ -1,0 +1,95 @@
+"""What kind of page each is, and which few of a site are read without anybody asking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, literal_column, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.models import PAGE_WORDS, Domain, Page
+from scrapersky.models.pages import LAST_WORTH_A_LOOK
+from scrapersky.models.stage_names import PAGE_STAGE
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.scraper.page_classes import Classified, PageClass, classify, pick_pages
+from scrapersky.scraper.page_classes.judgement import PRIORITIES
+
+MAX_CHOICE = 2_000
+"""Of so many pages of a site that are worth reading the right ones are chosen."""
+UNDECIDED = "New"
+LAST_WORTH_READING = PRIORITIES[PageClass.legal, "privacy"]
+OVER_THE_LIMIT = (
+    "Enough pages of this site are read already; select this one to have it read all the same."
+)
+
+
+def classified(url: str, *, title: str | None = None, link_text: str | None = None) -> Classified:
+    return classify(url, title=title, link_text=link_text)
+
+
+def is_worth_a_look() -> tuple[ColumnElement[bool], ...]:
+    """As the index says it: a site may have a million other pages."""
+    last: ColumnElement[int] = literal_column(str(LAST_WORTH_A_LOOK))
+    return Page.priority_level <= last, Page.page_type.is_not(None)
+
+
+async def queue_right_pages(session: AsyncSession, domain_id: UUID, *, limit: int) -> int:
+    """Of the pages of a site that nobody has decided about, queue the best, and filter the rest."""
+    await session.execute(
+        select(Domain.id).where(Domain.id == domain_id).with_for_update(key_share=True)
+    )
+    undecided = await _undecided(session, domain_id)
+    if not undecided:
+        return 0
+    room = max(limit - await _decided(session, domain_id), 0)
+    seen = [(url, classified(url, link_text=link)) for url, link in undecided.values()]
+    right = {url for url, _ in pick_pages(seen, limit=room)}
+    chosen = [page_id for page_id, (url, _) in undecided.items() if url in right]
+    others = [page_id for page_id, (url, _) in undecided.items() if url not in right]
+    await _set(session, chosen, PAGE_WORDS.queued, None)
+    await _set(session, others, PAGE_WORDS.skipped or PAGE_WORDS.done, OVER_THE_LIMIT)
+    if chosen:
+        wake_after_commit(session, PAGE_STAGE)
+    return len(chosen)
+
+
+async def _undecided(session: AsyncSession, domain_id: UUID) -> dict[UUID, tuple[str, str | None]]:
+    found = await session.execute(
+        select(Page.id, Page.url, Page.link_text)
+        .where(
+            Page.domain_id == domain_id,
+            Page.page_processing_status == UNDECIDED,
+            Page.priority_level <= LAST_WORTH_READING,
+            *is_worth_a_look(),
+        )
+        .order_by(Page.priority_level, func.length(Page.url), Page.id)
+        .limit(MAX_CHOICE)
+        .with_for_update(skip_locked=True)
+    )
+    return {page_id: (url, link) for page_id, url, link in found}
+
+
+async def _decided(session: AsyncSession, domain_id: UUID) -> int:
+    """Pages that are read, or will be."""
+    words = (PAGE_WORDS.queued, PAGE_WORDS.processing, PAGE_WORDS.done, PAGE_WORDS.failed)
+    counted = select(func.count()).where(
+        Page.domain_id == domain_id, Page.page_processing_status.in_(words), *is_worth_a_look()
+    )
+    return int(await session.scalar(counted) or 0)
+
+
+async def _set(session: AsyncSession, ids: Sequence[UUID], status: str, reason: str | None) -> None:
+    if not ids:
+        return
+    await session.execute(
+        update(Page)
+        .where(Page.id.in_(ids))
+        .values(
+            page_processing_status=status,
+            page_processing_error=reason,
+            page_processing_due_at=func.now(),
+            page_processing_attempts=0,
+        )
+        .execution_options(synchronize_session=False)
+    )

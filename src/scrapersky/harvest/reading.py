@@ -1,0 +1,81 @@
+"""Read a page that was fetched: what it says of itself, and the contacts on it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from scrapersky.scraper.contact_finder import ContactsFound, read_contacts
+from scrapersky.scraper.page_facts import PageFacts, decode_page, read_page
+from scrapersky.scraper.responses import Response
+from scrapersky.scraper.urls import is_same_site
+
+HTML = ("text/html", "application/xhtml+xml")
+LOOKED_AT_BYTES = 1_024
+"""Where a page without a content type has to begin to look like one."""
+
+
+@dataclass(frozen=True)
+class PageRead:
+    """A page as it was found."""
+
+    url: str
+    final_url: str
+    status: int
+    facts: PageFacts
+    contacts: ContactsFound
+    truncated: str | None = None
+
+
+@dataclass(frozen=True)
+class NotAPage:
+    """There was an answer, but nothing in it to be read; the sentence says why."""
+
+    url: str
+    status: int
+    reason: str
+
+
+async def read_answer(
+    answer: Response, *, domain: str, decode_obfuscated: bool
+) -> PageRead | NotAPage:
+    """Beside the event loop: a large page takes longer than it may be held."""
+    if reason := why_unreadable(answer, domain):
+        return NotAPage(answer.url, answer.status, reason)
+    return await asyncio.to_thread(_read, answer, decode_obfuscated)
+
+
+def _read(answer: Response, decode_obfuscated: bool) -> PageRead:
+    decoded = decode_page(answer.body, answer.headers.get("Content-Type"))
+    return PageRead(
+        url=answer.url,
+        final_url=answer.final_url,
+        status=answer.status,
+        facts=read_page(answer),
+        contacts=read_contacts(
+            decoded.text, url=answer.final_url, decode_obfuscated=decode_obfuscated
+        ),
+        truncated=answer.truncated,
+    )
+
+
+def why_unreadable(answer: Response, domain: str) -> str | None:
+    """None for a page of the site that can be read."""
+    if answer.status in (401, 403):
+        return f"It answered {answer.status}: the site does not let us read it."
+    if answer.status in (404, 410):
+        return f"It answered {answer.status}: there is no such page."
+    if not 200 <= answer.status < 300:
+        return f"It answered {answer.status}."
+    if not is_same_site(domain, answer.final_url):
+        return f"It leads to another site, {urlsplit(answer.final_url).hostname}."
+    kind = (answer.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    if kind not in HTML and not (kind in ("", "text/plain") and _begins_as_page(answer.body)):
+        return f"It is {kind or 'something without a type'}, not a web page."
+    return None
+
+
+def _begins_as_page(body: bytes) -> bool:
+    head = body[:LOOKED_AT_BYTES].lower()
+    return b"<html" in head or b"<!doctype html" in head

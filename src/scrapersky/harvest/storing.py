@@ -1,0 +1,183 @@
+"""Store what a page said and the contacts on it, each once, with where it was seen.
+
+Everything of one domain is stored one after the other: its lead is locked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import func, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.harvest.leads import hold_lead, refresh_leads
+from scrapersky.harvest.picking import classified
+from scrapersky.harvest.reading import NotAPage, PageRead
+from scrapersky.harvest.suppressing import erased_among
+from scrapersky.models import Contact, ContactEvidence, ContactScrape, Page
+from scrapersky.scraper.contact_finder import FoundContact, Kind
+from scrapersky.scraper.email_types import email_type
+from scrapersky.scraper.page_facts import PageFacts
+
+MAX_CONTACTS_OF_A_PAGE = 500
+"""A page with more is a directory, not somebody's contact page; the surest are kept."""
+MAX_SCHEMA_TYPES = 20
+
+
+async def store_page(session: AsyncSession, page: Page, read: PageRead | NotAPage) -> None:
+    """All that reading a page came to."""
+    await hold_lead(session, page)
+    page.read_at, page.http_status = func.now(), read.status or None
+    if isinstance(read, NotAPage):
+        page.contact_scrape_status, page.contacts_found = ContactScrape.NOT_A_FIT, 0
+    else:
+        _note_facts(page, read)
+        found = await store_contacts(session, page, read.contacts.contacts)
+        page.contacts_found = found
+        page.contact_scrape_status = ContactScrape.FOUND if found else ContactScrape.NONE
+    await session.flush()
+    await refresh_leads(session, [page.domain_id])
+
+
+def _note_facts(page: Page, read: PageRead) -> None:
+    facts = read.facts
+    page.final_url = read.final_url
+    page.title, page.h1, page.description = facts.title, facts.h1, facts.description
+    page.canonical, page.language = facts.canonical, facts.language
+    page.robots_meta = ", ".join(facts.robots.directives) or None
+    page.schema_types = list(facts.schema_types[:MAX_SCHEMA_TYPES])
+    page.forms, page.has_contact_form = facts.form_count, facts.has_contact_form
+    page.word_count = facts.word_count
+    _classify_again(page, facts)
+
+
+def _classify_again(page: Page, facts: PageFacts) -> None:
+    """Now that the title is known."""
+    kind = classified(page.url, title=facts.title, link_text=page.link_text)
+    page.page_type, page.page_rule = kind.page_class.value, kind.rule
+    page.page_confidence, page.priority_level = kind.confidence, kind.priority
+
+
+async def store_contacts(session: AsyncSession, page: Page, found: Sequence[FoundContact]) -> int:
+    """How many the page has, new ones and others."""
+    erased = await erased_among(session, page.tenant_id, {each.value for each in found})
+    surest = sorted(found, key=lambda each: (-each.confidence, each.kind, each.value))
+    kept = [each for each in surest if each.value not in erased][:MAX_CONTACTS_OF_A_PAGE]
+    if not kept:
+        return 0
+    await session.execute(
+        insert(Contact)
+        .values([_row(page, each) for each in kept])
+        .on_conflict_do_nothing(index_elements=[Contact.domain_id, Contact.kind, Contact.value])
+    )
+    contacts = await _locked(session, page, kept)
+    await _note_evidence(session, page, contacts, kept)
+    await _count_sightings(session, [each.id for each in contacts.values()])
+    for each in kept:
+        _improve(contacts[each.kind, each.value], page, each)
+    return len(kept)
+
+
+def _row(page: Page, found: FoundContact) -> dict[str, object]:
+    return {
+        "id": uuid7(),
+        "tenant_id": page.tenant_id,
+        "created_by": page.created_by,
+        "domain_id": page.domain_id,
+        "page_id": page.id,
+        "kind": found.kind.value,
+        "value": found.value,
+        "raw": found.raw,
+        "name": found.name,
+        "role": found.role,
+        "email_type": _email_type(found),
+        "is_role_address": found.is_role_address,
+        "same_site": bool(found.same_site),
+        "method": found.method.value,
+        "snippet": found.snippet,
+        "confidence": found.confidence,
+    }
+
+
+def _email_type(found: FoundContact) -> str | None:
+    if found.kind is not Kind.EMAIL:
+        return None
+    return email_type(
+        found.value, is_role_address=found.is_role_address, same_site=bool(found.same_site)
+    ).value
+
+
+async def _locked(
+    session: AsyncSession, page: Page, found: Sequence[FoundContact]
+) -> Mapping[tuple[str, str], Contact]:
+    """In the order of their ids, as everybody locks them who changes many."""
+    wanted = [(each.kind.value, each.value) for each in found]
+    rows = await session.scalars(
+        select(Contact)
+        .where(Contact.domain_id == page.domain_id, tuple_(Contact.kind, Contact.value).in_(wanted))
+        .order_by(Contact.id)
+        .with_for_update()
+    )
+    return {(each.kind, each.value): each for each in rows}
+
+
+async def _note_evidence(
+    session: AsyncSession,
+    page: Page,
+    contacts: Mapping[tuple[str, str], Contact],
+    found: Sequence[FoundContact],
+) -> None:
+    adding = insert(ContactEvidence).values(
+        [
+            {
+                "tenant_id": page.tenant_id,
+                "contact_id": contacts[each.kind, each.value].id,
+                "page_id": page.id,
+                "method": each.method.value,
+                "raw": each.raw,
+                "snippet": each.snippet,
+                "confidence": each.confidence,
+            }
+            for each in found
+        ]
+    )
+    said = adding.excluded
+    await session.execute(
+        adding.on_conflict_do_update(
+            index_elements=[
+                ContactEvidence.contact_id,
+                ContactEvidence.page_id,
+                ContactEvidence.method,
+            ],
+            set_={
+                "raw": said.raw,
+                "snippet": said.snippet,
+                "confidence": said.confidence,
+                "last_seen_at": func.now(),
+            },
+        )
+    )
+
+
+async def _count_sightings(session: AsyncSession, ids: Sequence[UUID]) -> None:
+    counted = select(func.count()).where(ContactEvidence.contact_id == Contact.id).scalar_subquery()
+    await session.execute(
+        update(Contact)
+        .where(Contact.id.in_(ids))
+        .values(sightings=counted, last_seen_at=func.now())
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _improve(contact: Contact, page: Page, found: FoundContact) -> None:
+    """The surest sighting speaks for a contact; what a person wrote is left alone."""
+    if contact.edited_at is None:
+        contact.name = contact.name or found.name
+        contact.role = contact.role or found.role
+    if contact.confidence >= found.confidence:
+        return
+    contact.confidence, contact.method = found.confidence, found.method.value
+    contact.raw, contact.snippet, contact.page_id = found.raw, found.snippet, page.id

@@ -1,0 +1,124 @@
+"""Read the pages that are queued: what they say, and the contacts on them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import Rejected, RetryLater, ScraperSkyError, Skipped
+from scrapersky.harvest.reading import NotAPage, PageRead, read_answer
+from scrapersky.harvest.storing import store_page
+from scrapersky.models import PAGE_WORDS, Domain, Page
+from scrapersky.models.stage_names import PAGE_STAGE
+from scrapersky.pipeline.stage import Stage, Tools
+from scrapersky.scraper.failures import FetchFailed, HostClosed
+from scrapersky.scraper.responses import Response, is_inconclusive
+from scrapersky.settings import Pace
+
+NO_ANSWER = 0
+"""The status of a page that was not asked for."""
+
+
+@dataclass(frozen=True)
+class PageToRead:
+    id: UUID
+    url: str
+    domain_id: UUID
+    domain: str = ""
+    """Its name, so that a page that leads elsewhere is noticed."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Everything is stored; what is left is the row's own end."""
+
+
+Found = PageRead | NotAPage | Done
+
+
+class PageFailed(ScraperSkyError):
+    """The page could not be read this time; trying again later may help."""
+
+
+def read(page: Page) -> PageToRead:
+    return PageToRead(page.id, page.url, page.domain_id)
+
+
+async def prepare(session: AsyncSession, page: PageToRead) -> PageToRead:
+    name = await session.scalar(select(Domain.domain).where(Domain.id == page.domain_id))
+    if name is None:
+        raise Rejected("The page's domain is gone.")
+    return replace(page, domain=name)
+
+
+async def work(page: PageToRead, tools: Tools) -> AsyncIterator[Found]:
+    """What was found is stored by itself: rows that are completed together could otherwise lock
+    what they share crosswise."""
+    found = await _look(page, tools)
+    yield found
+    yield Done()
+    if isinstance(found, NotAPage):
+        raise Skipped(found.reason)
+
+
+async def _look(page: PageToRead, tools: Tools) -> PageRead | NotAPage:
+    try:
+        robots = await tools.robots.of(page.url)
+        if not robots.is_known:
+            raise PageFailed("robots.txt cannot be read at present, so no page is asked for.")
+        if not robots.can_fetch(page.url, tools.settings.fetch_user_agent):
+            return NotAPage(page.url, NO_ANSWER, "robots.txt does not allow us to read it.")
+        answer = await tools.fetch.get(page.url, max_bytes=tools.settings.page_max_bytes)
+    except HostClosed as error:
+        raise _not_now(error) from error
+    except FetchFailed as error:
+        if error.permanent:
+            raise Rejected(str(error)) from error
+        raise
+    _refuse_trouble(answer)
+    return await read_answer(
+        answer, domain=page.domain, decode_obfuscated=tools.settings.decode_obfuscated
+    )
+
+
+def _not_now(error: HostClosed) -> ScraperSkyError:
+    if not error.asked:  # it fails so often that we stay away: that has to end some day
+        return PageFailed(str(error))
+    return RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1)))
+
+
+def _refuse_trouble(answer: Response) -> None:
+    """A server in trouble has not said anything about the page."""
+    if not is_inconclusive(answer.status) or answer.status in (401, 403):
+        return
+    sentence = f"It answered {answer.status}."
+    if answer.retry_after_seconds is not None:
+        raise RetryLater(sentence, after=timedelta(seconds=max(answer.retry_after_seconds, 1)))
+    raise PageFailed(sentence)
+
+
+async def store(session: AsyncSession, page: Page, found: Found) -> None:
+    if not isinstance(found, Done):
+        await store_page(session, page, found)
+
+
+STAGE = Stage(
+    name=PAGE_STAGE,
+    does="Read the pages that are worth reading, and store the contacts on them.",
+    model=Page,
+    status="page_processing_status",
+    words=PAGE_WORDS,
+    prefix="PAGE_CURATION_SCHEDULER",
+    pace=Pace(batch_size=10, max_instances=1, concurrency=16, timeout_seconds=60),
+    priority="priority_level",
+    aliases=("v2_page_curation_processor",),
+    read=read,
+    prepare=prepare,
+    work=work,
+    store=store,
+)

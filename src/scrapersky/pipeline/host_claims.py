@@ -1,0 +1,269 @@
+"""Claims of a stage whose rows ask hosts: the host first, its rows second.
+
+In plain order a host with a hundred thousand rows would stand before everybody else's, and rows
+would be claimed only to wait at the gate. So the hosts that have rows take turns, those that may be
+asked now give as many rows as they have free places, and all first rows go before any second one.
+How exactly a host may be asked is still the gate's business (`hosts.py`); this keeps rows from
+queueing up there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    ColumnElement,
+    Float,
+    FromClause,
+    Integer,
+    ScalarSelect,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal_column,
+    select,
+    true,
+    tuple_,
+    union_all,
+)
+from sqlalchemy.sql.selectable import LateralFromClause
+
+from scrapersky.db.direct import Direct, Fixed, Values, written_out
+from scrapersky.pipeline.tables import Host, HostSlot
+from scrapersky.settings import Settings
+
+if TYPE_CHECKING:
+    from scrapersky.pipeline.claims import Claims
+
+UNKNOWN = written_out("")
+"""Rows of which nobody knows yet whom they will ask: a group among the hosts, without a limit."""
+SOON = timedelta(seconds=1)
+"""A host whose next turn is no further away is ready: its row waits at the gate for that long."""
+LOOK_AGAIN = timedelta(seconds=1)
+"""A host all of whose places are taken is looked at again after this, for those who take them may
+work elsewhere and tell nobody."""
+FEWEST_HOSTS = 64
+HOSTS_PER_ROW = 4
+"""How many hosts one claim looks at: enough to find some that are ready among some that are not."""
+ROWS_TO_CHOOSE_FROM = 4
+"""For each row wanted: some may be locked by claims at the same time."""
+WIDENING = 4
+"""A claim that came back empty looks at so many times as many, until it has seen them all."""
+GROUPS = 1_000
+"""So many groups of rows are asked for their next moment."""
+LOOK_AT_OTHERS = timedelta(seconds=2)
+"""Where there are more groups than that, the others are looked at after this time."""
+ONE = literal_column("1", Integer)
+
+
+class HostFirst:
+    """The statements of one stage that goes by hosts."""
+
+    def __init__(self, claims: Claims, host: str) -> None:
+        self._claims = claims
+        self._model = claims.model
+        self._host: Any = getattr(claims.model, host)
+        priority = claims.stage.priority
+        self._group = [self._host, *([getattr(claims.model, priority)] if priority else [])]
+
+    def claim(self) -> Select[Any]:
+        """What this look at the hosts came to, beside each row that was claimed or nothing."""
+        hosts = self._hosts()
+        picked = self._picked(hosts)
+        ids = func.array(select(picked.c.id).scalar_subquery(), type_=ARRAY(Uuid))
+        taken = self._claims.taking().where(self._model.id == any_(ids)).cte("taken")
+        look = select(
+            select(func.count()).select_from(hosts).scalar_subquery().label("hosts_seen"),
+            _last(hosts.c.host, hosts.c.turn).label("last_seen"),
+            _last(picked.c.host, picked.c.rank, picked.c.turn).label("last_served"),
+        ).subquery("look")
+        return select(look, taken).select_from(look.outerjoin(taken, true()))
+
+    # Which hosts
+
+    def _hosts(self) -> CTE:
+        """The hosts that have queued rows, from the one after `after_host` on and round. Each is
+        found by one step into the queue's index, however many rows lie between two of them."""
+        begin = self._next_host(bindparam("after_host", type_=Text)).label("host")
+        start = select(begin).where(~self._claims.paused()).subquery("start")
+        first = start.c.host.label("first")
+        walk = select(start.c.host, first, ONE.label("turn")).cte("walk", recursive=True)
+        came_round = and_(walk.c.turn > 1, walk.c.host == walk.c.first)
+        step = select(self._next_host(walk.c.host), walk.c.first, walk.c.turn + 1).where(
+            ~came_round, walk.c.turn < bindparam("hosts", type_=Integer)
+        )
+        walk = walk.union_all(step)
+        came_round = and_(walk.c.turn > 1, walk.c.host == walk.c.first)
+        seen = select(walk.c.host, walk.c.turn).where(walk.c.host.is_not(None), ~came_round)
+        return seen.cte("seen").prefix_with("MATERIALIZED")
+
+    def _next_host(self, after: ColumnElement[Any]) -> ColumnElement[Any]:
+        """After the last one comes the first one again."""
+        queued = select(self._host).where(self._claims.is_queued(), *self._claims.only())
+        in_order = queued.order_by(self._host).limit(ONE)
+        following = in_order.where(self._host > after).scalar_subquery()
+        return func.coalesce(following, in_order.scalar_subquery(), type_=Text)
+
+    # Which of them are ready
+
+    def _ready(self, hosts: CTE) -> CTE:
+        """Those that may be asked now and have places. What many of them have together is more
+        than is wanted, so then each need not give all it has at once."""
+        known, free = self._known(hosts)
+        limit = bindparam("limit", type_=Integer)
+        few = cast(func.least(free, self._turns_soon(), limit), Integer)
+        places = case((hosts.c.host == UNKNOWN, limit), else_=few)
+        share = 1 + limit * ROWS_TO_CHOOSE_FROM // func.count().over()
+        return (
+            select(hosts.c.host, hosts.c.turn, func.least(places, share).label("places"))
+            .select_from(known)
+            .where(
+                func.coalesce(Host.circuit_open_until <= func.now(), true()),
+                func.coalesce(Host.next_slot_at <= func.now() + SOON, true()),
+                places > 0,
+            )
+            .cte("ready")
+            .prefix_with("MATERIALIZED")
+        )
+
+    def _known(self, hosts: CTE) -> tuple[FromClause, ColumnElement[int]]:
+        """What is known of these hosts, and how many more rows of each may be worked."""
+        busy = self._busy()
+        known = hosts.outerjoin(Host, Host.host == hosts.c.host)
+        most = func.coalesce(Host.max_concurrency, bindparam("places", type_=Integer))
+        free = most - func.coalesce(busy.c.count, 0)
+        return known.outerjoin(busy, busy.c.host == hosts.c.host), free
+
+    def _busy(self) -> CTE:
+        """By host, the requests under way or the rows being worked, whichever are more."""
+        slots = select(HostSlot.host, func.count().label("count"))
+        rows = select(self._host, func.count())
+        both = union_all(
+            slots.where(HostSlot.expires_at > func.now()).group_by(HostSlot.host),
+            rows.where(self._claims.is_processing(), *self._claims.only()).group_by(self._host),
+        ).subquery("both")
+        most = func.max(both.c.count).label("count")
+        return select(both.c.host, most).group_by(both.c.host).cte("busy")
+
+    def _turns_soon(self) -> ColumnElement[float]:
+        """How many rows can begin before the next one would wait for long; nothing if there is no
+        delay between them."""
+        delay = func.coalesce(Host.crawl_delay_seconds, bindparam("delay_seconds", type_=Float))
+        return 1 + func.floor(SOON.total_seconds() / func.nullif(delay, 0.0, type_=Float))
+
+    # Which rows
+
+    def _picked(self, hosts: CTE) -> CTE:
+        """Rows are chosen without locks and then locked one by one until there are enough.
+        Claims at the same time choose the same rows of a host, and so together take no more
+        than it has places."""
+        ready = self._ready(hosts)
+        due = self._due_of(ready)
+        chosen = (
+            select(ready.c.host, ready.c.turn, due.c.id, due.c.rank)
+            .select_from(ready.join(due, true()))
+            .cte("chosen")
+        )
+        locked = (
+            select(self._model.id, chosen.c.host, chosen.c.rank, chosen.c.turn)
+            .select_from(chosen.join(self._model, self._model.id == chosen.c.id))
+            .where(self._claims.is_due())
+            .order_by(chosen.c.rank, chosen.c.turn)
+            .limit(bindparam("limit", type_=Integer))
+            .with_for_update(of=self._model, skip_locked=True)
+        )
+        return locked.cte("picked").prefix_with("MATERIALIZED")
+
+    def _due_of(self, ready: CTE) -> LateralFromClause:
+        """In the queue's order, with the place of each in it."""
+        order = self._claims.order()
+        rank = func.row_number().over(order_by=order)
+        return (
+            select(self._model.id.label("id"), rank.label("rank"))
+            .where(self._host == ready.c.host, self._claims.is_due(), *self._claims.only())
+            .order_by(*order)
+            .limit(ready.c.places)
+            .lateral("due")
+        )
+
+    # When to look again
+
+    def next_due(self) -> Select[Any]:
+        """How long until some row is due and its host is ready."""
+        groups = self._groups()
+        known, free = self._known(groups)
+        soon = func.now() + LOOK_AGAIN
+        moment = func.greatest(
+            groups.c.due_at,
+            Host.circuit_open_until,
+            Host.next_slot_at - SOON,
+            case((and_(groups.c.host != UNKNOWN, free <= 0), soon)),
+        )
+        # It could have been claimed and was not: somebody else is about to, or has locked it.
+        overdue = moment < func.now() - LOOK_AGAIN
+        at = case((overdue, soon), else_=moment)
+        left_out = case((func.max(groups.c.turn) >= GROUPS, func.now() + LOOK_AT_OTHERS))
+        return select(func.least(func.min(at), left_out) - func.now()).select_from(known)
+
+    def _groups(self) -> CTE:
+        """The first row to become due of each host, or of each priority of a host."""
+        due_at = self._claims.queue.due_at
+        labels = [each.label(f"key{n}") for n, each in enumerate(self._group)]
+        queued = select(*labels, due_at.label("due_at")).where(
+            self._claims.is_queued(), *self._claims.only(), ~self._claims.paused()
+        )
+        first = queued.order_by(*self._group, due_at).limit(ONE)
+        start = first.subquery("start")
+        walk = select(start, ONE.label("turn")).cte("walk", recursive=True)
+        keys = [walk.c[each.name] for each in labels]
+        following = first.where(tuple_(*self._group) > tuple_(*keys)).lateral("following")
+        step = select(following, walk.c.turn + 1).select_from(walk.join(following, true()))
+        walk = walk.union_all(step.where(walk.c.turn < GROUPS))
+        return select(walk.c.key0.label("host"), walk.c.due_at, walk.c.turn).cte("groups")
+
+
+def _last(wanted: ColumnElement[Any], *order: ColumnElement[Any]) -> ScalarSelect[Any]:
+    by = [each.desc() for each in order]
+    return select(wanted).order_by(*by).limit(ONE).scalar_subquery()
+
+
+LOOK_COLUMNS = 3
+"""What stands before a claimed row's own columns: hosts seen, the last one, the last served."""
+
+
+class HostRound:
+    """Where one runner is on its way round the hosts."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.politeness = {
+            "places": settings.host_concurrency,
+            "delay_seconds": settings.host_delay_ms / 1000,
+        }
+        self._after = ""
+
+    async def claim(
+        self, direct: Direct, statement: Fixed, parameters: Mapping[str, Any]
+    ) -> list[Values]:
+        """Look at more and more hosts until there is a row or all have been seen."""
+        wanted = parameters["limit"]
+        hosts = max(FEWEST_HOSTS, HOSTS_PER_ROW * wanted)
+        while True:
+            here = {"after_host": self._after, "hosts": hosts, **self.politeness}
+            answer = await direct.fetch(statement, {**parameters, **here})
+            seen, last_seen, last_served = answer[0][:LOOK_COLUMNS]
+            rows = [each[LOOK_COLUMNS:] for each in answer if last_served is not None]
+            # Of a full hand, those are next who would have come next; else all had their turn.
+            self._after = (last_served if len(rows) >= wanted else last_seen) or self._after
+            if rows or seen < hosts:
+                return rows
+            hosts *= WIDENING

@@ -1,0 +1,36 @@
+"""The types of schema.org that are organisations."""
+
+from __future__ import annotations
+
+_NAMES = """
+Organization Corporation LocalBusiness OnlineBusiness OnlineStore NGO Consortium Airline
+EducationalOrganization CollegeOrUniversity ElementarySchool HighSchool MiddleSchool Preschool
+School GovernmentOrganization MedicalOrganization NewsMediaOrganization ResearchOrganization
+PerformingGroup DanceGroup MusicGroup TheaterGroup SportsOrganization SportsTeam WorkersUnion
+LibrarySystem FundingAgency PoliticalParty
+
+AnimalShelter ArchiveOrganization AutomotiveBusiness AutoBodyShop AutoDealer AutoPartsStore
+AutoRental AutoRepair AutoWash GasStation MotorcycleDealer MotorcycleRepair ChildCare Dentist
+DryCleaningOrLaundry EmergencyService FireStation Hospital PoliceStation EmploymentAgency
+EntertainmentBusiness AdultEntertainment AmusementPark ArtGallery Casino ComedyClub
+MovieTheater NightClub FinancialService AccountingService AutomatedTeller BankOrCreditUnion
+InsuranceAgency FoodEstablishment Bakery BarOrPub Brewery CafeOrCoffeeShop Distillery
+FastFoodRestaurant IceCreamShop Restaurant Winery GovernmentOffice PostOffice
+HealthAndBeautyBusiness BeautySalon DaySpa HairSalon HealthClub NailSalon TattooParlor
+HomeAndConstructionBusiness Electrician GeneralContractor HVACBusiness HousePainter Locksmith
+MovingCompany Plumber RoofingContractor InternetCafe LegalService Attorney Notary Library
+LodgingBusiness BedAndBreakfast Campground Hostel Hotel Motel Resort SkiResort VacationRental
+MedicalBusiness CommunityHealth Dermatology DietNutrition Emergency Geriatric Gynecologic
+MedicalClinic Midwifery Nursing Obstetric Oncologic Optician Optometric Otolaryngologic
+Pediatric Pharmacy Physician Physiotherapy PlasticSurgery Podiatric PrimaryCare Psychiatric
+PublicHealth VeterinaryCare DiagnosticLab CovidTestingFacility ProfessionalService RadioStation
+RealEstateAgent RecyclingCenter SelfStorage ShoppingCenter SportsActivityLocation BowlingAlley
+ExerciseGym GolfCourse PublicSwimmingPool SportsClub StadiumOrArena TennisComplex Store
+BikeStore BookStore ClothingStore ComputerStore ConvenienceStore DepartmentStore
+ElectronicsStore Florist FurnitureStore GardenStore GroceryStore HardwareStore HobbyShop
+HomeGoodsStore JewelryStore LiquorStore MensClothingStore MobilePhoneStore MovieRentalStore
+MusicStore OfficeEquipmentStore OutletStore PawnShop PetStore ShoeStore SportingGoodsStore
+TireShop ToyStore WholesaleStore TelevisionStation TouristInformationCenter TravelAgency
+"""
+
+ORGANISATION_TYPES = frozenset(_NAMES.split())
