@@ -22,11 +22,11 @@ from scrapersky.accounts.service import system_actor
 from scrapersky.db.direct import Fixed
 from scrapersky.db.session import Database
 from scrapersky.models import Job
+from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import Worker as WorkerRow
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import SettingsSource, load_settings
 from scrapersky.sitemaps import service
-from scrapersky.sitemaps.names import SITEMAP_STAGE
 
 FINISHED = Fixed(select(Job.finished_at).where(Job.id == bindparam("job_id")))
 LOOK_EVERY_SECONDS = 0.01

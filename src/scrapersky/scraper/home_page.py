@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from multidict import MultiMapping
 from selectolax.lexbor import LexborHTMLParser
 
+from scrapersky.scraper.page_facts import decode_page, parse_html
 from scrapersky.scraper.responses import Response
 from scrapersky.scraper.urls import clean_url, is_same_site
 
@@ -30,7 +31,8 @@ def sitemap_links(page: Response) -> tuple[str, ...]:
     """Absolute URLs, each once, the surest first."""
     found: dict[str, None] = dict.fromkeys(_from_header(page))
     if b"<" in page.body:
-        tree = LexborHTMLParser(page.body)
+        decoded = decode_page(page.body, page.headers.get("Content-Type"))
+        tree = parse_html(decoded.text)
         base = _base_of(tree, page.final_url)
         found.update(dict.fromkeys(_from_head(tree, base)))
         found.update(dict.fromkeys(_from_anchors(tree, base)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-MAX_DEPTH = 512
-"""Browsers nest no deeper either."""
+MAX_DEPTH = 256
+"""Browsers stop at 512, and no page that people read comes near."""
 MAX_ATTRIBUTES = 256
 MAX_OPTIONS = 1_000
 """Of one list to choose from."""

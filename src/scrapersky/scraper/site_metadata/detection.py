@@ -20,6 +20,8 @@ from scrapersky.scraper.urls import Site, host_of, normalise_site, origin_of
 
 LONGEST_PAUSE_SECONDS = 30.0
 """Who asks us to wait longer is asked again by whoever called, later."""
+LONG_PAGE_BYTES = 256 * 1024
+"""Reading more than that takes long enough to keep others waiting, so it is done beside them."""
 MAX_FORWARDINGS = 2
 
 _WANTED = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -118,7 +120,7 @@ async def _visit(site: Site, fetch: Fetches, user_agent: str) -> SiteVisit:
     home = _home(site, base, base.robots)
     robots = robots_of(base.robots)
     if not robots.is_known:
-        return _unless_trouble(base.robots, site)
+        return await _unless_trouble(base.robots, site)
     if not robots.can_fetch(home, user_agent):
         return SiteVisit(_disallowed(site, base.robots))
     if delay := robots.crawl_delay(user_agent):
@@ -150,7 +152,7 @@ async def _read(url: str, site: Site, fetch: Fetches) -> SiteVisit:
     seen = {url}
     while True:
         page = await fetch.get(url, headers=_WANTED, max_bytes=MAX_PAGE_BYTES)
-        visit = _unless_trouble(page, site)
+        visit = await _unless_trouble(page, site)
         target = _sent_to(visit)
         if target is None or target in seen or len(seen) > MAX_FORWARDINGS:
             return visit
@@ -168,9 +170,12 @@ def _sent_to(visit: SiteVisit) -> str | None:
     return forwarding.url if is_own else None
 
 
-def _unless_trouble(page: Response, site: Site) -> SiteVisit:
+async def _unless_trouble(page: Response, site: Site) -> SiteVisit:
     """What the answer says, unless it says to come back later."""
-    visit = look_at(page, asked=site.key)
+    if len(page.body) > LONG_PAGE_BYTES:
+        visit = await asyncio.to_thread(look_at, page, asked=site.key)
+    else:
+        visit = look_at(page, asked=site.key)
     is_passing = page.status in _PASSING or page.status >= 500
     if visit.metadata.blocked_by or not is_passing:
         return visit

@@ -44,12 +44,7 @@ _APP_ROOTS = (
     "[data-reactroot], flt-glass-pane, #application, #main-app"
 )
 _SOMETHING_TO_SEE = "img, svg, video, object, embed, iframe, frame, form, canvas, picture"
-_WANTS_SCRIPTS = (
-    "enable javascript",
-    "requires javascript",
-    "need javascript",
-    "javascript to run",
-)
+_WANTS_SCRIPTS = ("enable javascript", "requires javascript", "javascript to run")
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,8 @@ def _wants_scripts(document: Document) -> bool:
 
 
 def _has_scripts(document: Document) -> bool:
-    return any(each.src or each.text.strip() for each in document.scripts)
+    running = (each for each in document.scripts if "json" not in each.type)
+    return any(each.src or each.text.strip() for each in running)
 
 
 def _is_shell(document: Document, facts: PageFacts) -> bool:

@@ -1,0 +1,164 @@
+"""Read addresses whose "@" and "." are spelled out: `name (at) host [dot] tld`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from scrapersky.scraper.contact_finder.cloaks.uncloaked import Uncloaked
+from scrapersky.scraper.contact_finder.emails import email_at
+from scrapersky.scraper.contact_finder.found import Method
+from scrapersky.scraper.contact_finder.mailto import recipients
+from scrapersky.scraper.contact_finder.page import Page
+from scrapersky.scraper.contact_finder.words import words_of
+
+MAX_CANDIDATES = 1_000
+_REACH = 100
+_AT_WORDS = (
+    "@|at|ät|æt|a|arroba|arobase|arobas|chiocciola|klammeraffe|affe|apenstaartje"
+    "|malpa|małpa|snabel-a|snabela|snabel|zavinac|zavináč|kukac|собака|at-sign|at sign"
+)
+_DOT_WORDS = (
+    "dot|d0t|punkt|pkt|punto|ponto|point|punt|kropka|punktum|prick|te[cč]ka|nokta|piste|pont"
+    "|точка|period"
+)
+_OPEN, _CLOSE = r"[\[({<«]{1,3}", r"[\])}>»]{1,3}"
+_FENCE = r"[\"'`*_~|/=+\-]{1,2}"
+_HIDDEN_DOT = (
+    rf"(?i: {{0,3}}{_OPEN} {{0,3}}(?:{_DOT_WORDS}|\.)| {{1,3}}(?:{_DOT_WORDS}) "
+    rf"|{_FENCE}(?:{_DOT_WORDS}){_FENCE})"
+)
+
+
+def _spellings(words: str) -> str:
+    """Each word in small letters, capitals and with one: quicker to look for than in any case."""
+    every = [form for word in words.split("|") for form in (word, word.capitalize(), word.upper())]
+    return "|".join(dict.fromkeys(every))
+
+
+# None of these begins with something optional or follows its own first sign, so that a text of
+# nothing but brackets or spaces is passed over quickly.
+_BRACKETED_AT = re.compile(
+    rf"{_OPEN}\s{{0,3}}(?:{_spellings(_AT_WORDS)})\s{{0,3}}{_CLOSE}\s{{0,3}}"
+)
+_FENCED_AT = re.compile(rf"{_FENCE}[ \t]?(?:at|AT|At|ät|@)[ \t]?{_FENCE}[ \t]{{0,3}}")
+_QUOTED_AT = re.compile(r"[“„‘]\s?(?:at|AT|At|ät|@)\s?[”“’]\s{0,3}")
+_AT_BEFORE_SIGN = re.compile(r"at ?[)\]}>»\"'`*_~|/=+\-]")
+_SIGN_BEFORE_SIGN = re.compile(r"@ ?[)\]}>»\"'`*_~|/=+\-]")
+_RARE_SIGNS = ("(a)", "[a]", "{a}", "ät", "æt", *(w for w in _AT_WORDS.split("|") if len(w) > 3))
+_SIGNS = "[({<«\"'`*_~|/=+-"
+_BARE_AT = {
+    word: re.compile(rf" {word} {{1,3}}(?=[\w\-]{{1,63}}(?:\.[A-Za-z]|{_HIDDEN_DOT}))")
+    for word in ("at", "AT", "At", "ät")
+}
+_SIGN_BEFORE_HIDDEN_DOT = re.compile(
+    rf"@(?=[\w\-]{{1,63}}(?:\.[\w\-]{{1,63}}){{0,3}}{_HIDDEN_DOT})"
+)
+_SPACED_SIGN = re.compile(r" @ {0,2}(?=\w)|(?<=\w)@ {1,2}(?=\w)")
+_DOT = re.compile(
+    rf"\s{{0,3}}{_OPEN}\s{{0,3}}(?:{_DOT_WORDS}|\.|,)\s{{0,3}}{_CLOSE}\s{{0,3}}"
+    rf"|[ \t]{{0,3}}{_FENCE}[ \t]?(?:{_DOT_WORDS})[ \t]?{_FENCE}[ \t]{{0,3}}"
+    rf"|[ \t]{{1,3}}(?:{_DOT_WORDS})[ \t]{{1,3}}|[ \t]{{1,2}}\.[ \t]{{1,2}}",
+    re.IGNORECASE,
+)
+_MAIL_LABEL = re.compile(
+    r"(?:e-?mail|mail|correo|courriel|e-?post|e-?posta)\b[^\w\n]{0,4}\Z", re.IGNORECASE
+)
+_NOT_NAMES = words_of(
+    "us me look available shop online more here visit now live meet find it them him her out "
+    "email mail contact website site stay working works worked arrive page and or is are be "
+    "team only read see buy order book located based hosted listed published posted starts "
+    "open"
+)
+_SURE_NAMES = words_of("info office mail hello kontakt contacto contato webmaster admin")
+
+
+def read_at_dot(text: str, *, site: str | None = None) -> Iterator[Uncloaked]:
+    left_to_look_at = MAX_CANDIDATES
+    for pattern in _patterns_for(text):
+        for match in pattern.finditer(text):
+            left_to_look_at -= 1
+            if left_to_look_at < 0:
+                return
+            found = _read(text, match, pattern, site)
+            if found is not None:
+                yield found
+
+
+def read_at_dot_links(page: Page) -> Iterator[Uncloaked]:
+    for href, place in page.links:
+        if href[:7].lower() == "mailto:" and "@" not in href:
+            for found in read_at_dot(" ".join(recipients(href)), site=page.site):
+                yield Uncloaked(found.text, found.raw, Method.AT_DOT, place)
+
+
+def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
+    """Only those whose signs are there at all: most texts are done with here."""
+    if _has_signs_around(text.lower()):
+        yield _BRACKETED_AT
+        yield _FENCED_AT
+    if "“" in text or "‘" in text:
+        yield _QUOTED_AT
+    for word, pattern in _BARE_AT.items():
+        if f" {word} " in text:
+            yield pattern
+    if "@" in text:
+        yield _SIGN_BEFORE_HIDDEN_DOT
+        if " @" in text or "@ " in text:
+            yield _SPACED_SIGN
+
+
+def _has_signs_around(lowered: str) -> bool:
+    """Whether an "at" stands between signs: much quicker than looking for one in any case."""
+    for pattern in (_AT_BEFORE_SIGN, _SIGN_BEFORE_SIGN):
+        for match in pattern.finditer(lowered):
+            before = lowered[max(0, match.start() - 3) : match.start()].rstrip()
+            if before[-1:] in _SIGNS and before:
+                return True
+    return any(sign in lowered for sign in _RARE_SIGNS)
+
+
+_ON_ONE_LINE = (*_BARE_AT.values(), _SPACED_SIGN)
+
+
+def _read(
+    text: str, match: re.Match[str], pattern: re.Pattern[str], site: str | None
+) -> Uncloaked | None:
+    before = text[max(0, match.start() - _REACH) : match.start()]
+    after = text[match.end() : match.end() + 2 * _REACH]
+    before = before.rstrip(" \t" if pattern in _ON_ONE_LINE else None)
+    left, right = _DOT.sub(".", before), _DOT.sub(".", after)
+    email = email_at(f"{left}@{right}", len(left), site=site)
+    if email is None:
+        return None
+    local, domain = email.raw.split("@")
+    if pattern in _ON_ONE_LINE:
+        dots_were_hidden = not after.startswith(domain)
+        if not _is_meant(match[0], local, before, dots_were_hidden=dots_were_hidden):
+            return None
+    end = match.end() + _length_of(after, domain)
+    start = len(text[: match.start()].rstrip()) - len(local)
+    raw = text[max(0, start) : end].strip()
+    return Uncloaked(email.value, raw, Method.AT_DOT, span=(max(0, start), end))
+
+
+def _length_of(written: str, domain: str) -> int:
+    """How much of the text the domain took, its dots as they were written."""
+    if written.startswith(domain):
+        return len(domain)
+    last = domain.rpartition(".")[2]
+    return max(0, written.find(last)) + len(last)
+
+
+def _is_meant(at: str, local: str, before: str, *, dots_were_hidden: bool) -> bool:
+    """Whether a bare word or a lonely sign means an address: people meet at places, too."""
+    if local.lower() in _NOT_NAMES or len(local) < 2:
+        return False
+    if dots_were_hidden or "@ " in at:
+        return True
+    labelled = _MAIL_LABEL.search(before[: -len(local)]) is not None
+    if labelled or local.lower() in _SURE_NAMES:
+        return True
+    if at.strip() == "@":
+        return False  # ` @name.city` is somebody's handle
+    return (at.strip() == "AT" and not local.isupper()) or any(sign in local for sign in "._")

@@ -1,0 +1,177 @@
+"""Find e-mail addresses in a text, and tell real ones from what only has an "@"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import idna
+
+from scrapersky.scraper.contact_finder import words
+from scrapersky.scraper.contact_finder.suffixes import is_under_known_suffix
+
+MAX_LOCAL_CHARACTERS = 64
+MAX_DOMAIN_CHARACTERS = 253
+
+# The local part is read backwards from the "@". Only what people use: more characters would
+# take in what stands before an address (`email=`, `(`, `*`).
+_LOCAL_BACKWARDS = re.compile(r"[A-Za-z0-9._%+'\-]{1,200}")
+_DOMAIN = re.compile(r"[^\W_](?:[\w\-]{0,61}[^\W_])?(?:\.[^\W_](?:[\w\-]{0,61}[^\W_])?){1,10}")
+_ASCII_DOMAIN = re.compile(
+    r"[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9]"
+    r"(?:[a-zA-Z0-9\-]{0,61}[a-zA-Z0-9])?){1,10}"
+)
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?\Z")
+_ESCAPE_REMAINS = re.compile(r"(?:%[0-9a-fA-F]{2}|u00[0-9a-f]{2})+")
+_GLUED_WORD = re.compile(r"([a-z]{2,})[A-Z][A-Za-z\-]*\Z")
+_KEY = re.compile(r"[0-9a-f]{20,}\Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-")
+_FIRST_WORD = re.compile(r"[._+\-\d]")
+_RETINA = re.compile(r"[1-4]x\.")
+_NOT_BEFORE_LOCAL = ("@", "\\")
+"""`@name@server` is a handle; after a backslash the first letter is half of an escape."""
+_USER_IN_URL = re.compile(r"//[^\s/@\"'<>]*\Z")
+
+
+@dataclass(frozen=True)
+class Email:
+    value: str
+    raw: str
+    start: int
+    end: int
+
+
+def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[Email]:
+    """Addresses as they stand in the text; at most `limit` places with an "@" are looked at."""
+    position = -1
+    for _ in range(limit):
+        position = text.find("@", position + 1)
+        if position < 0:
+            return
+        email = email_at(text, position, site=site)
+        if email is not None:
+            yield email
+
+
+def email_at(text: str, at: int, *, site: str | None = None) -> Email | None:
+    """The address around the "@" at this place."""
+    local = _local_before(text, at)
+    written = _domain_after(text, at, site) if local else None
+    domain = mail_domain(written, site) if written else None
+    if domain is None or not is_usable(local.lower(), domain):
+        return None
+    start = at - len(local)
+    raw = f"{local}@{written}"
+    return Email(f"{local.lower()}@{domain}", raw, start, start + len(raw))
+
+
+def email_of(text: str, *, site: str | None = None) -> str | None:
+    """The one address that a value is, as in `mailto:` or structured data."""
+    text = text.strip().strip("<>\"'.,;: ").strip()
+    at = text.rfind("@")
+    if at < 0 or len(text) > 320:
+        return None
+    found = email_at(text, at, site=site)
+    return found.value if found and found.end - found.start == len(text) else None
+
+
+def _local_before(text: str, at: int) -> str:
+    """`müller@` is not `ller@`, while a sign of another script ends where the address begins."""
+    match = _LOCAL_BACKWARDS.match(text[max(0, at - 201) : at][::-1])
+    if match is None:
+        return ""
+    local = match[0][::-1]
+    start = at - len(local)
+    before = text[start - 1] if start else ""
+    local = _ESCAPE_REMAINS.sub("", local, count=1) if local[:1] in "%u" else local
+    local = local.rpartition("..")[2].lstrip("._%+'-") if not local.endswith("..") else ""
+    if before in _NOT_BEFORE_LOCAL or ("À" <= before <= "ɏ" and at - len(local) == start):
+        return ""
+    if before in ("/", ":") and _USER_IN_URL.search(text[max(0, start - 80) : start]):
+        return ""
+    return local
+
+
+def _domain_after(text: str, at: int, site: str | None) -> str | None:
+    rest = text[at + 1 : at + 2 + MAX_DOMAIN_CHARACTERS]
+    for pattern in (_DOMAIN, _ASCII_DOMAIN) if not rest.isascii() else (_ASCII_DOMAIN,):
+        match = pattern.match(rest)
+        if match and (domain := _with_known_suffix(match[0], site)):
+            return domain
+    return None
+
+
+def _with_known_suffix(domain: str, site: str | None) -> str | None:
+    if mail_domain(domain, site):
+        return domain
+    head, _, last = domain.rpartition(".")
+    glued = _GLUED_WORD.match(last)
+    if glued and mail_domain(f"{head}.{glued[1]}", site):
+        return f"{head}.{glued[1]}"
+    if last[:1].isupper() and "." in head and mail_domain(head, site):
+        return head  # "write to info@example.org.Thank you"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def mail_domain(written: str, site: str | None = None) -> str | None:
+    """The domain as A-label, when somebody can have registered it; the page's own always is."""
+    domain = a_label(written)
+    if domain is None or _RETINA.match(domain):
+        return None
+    known = is_under_known_suffix(domain) or (site is not None and is_within(domain, site))
+    return domain if known else None
+
+
+def is_within(domain: str, site: str) -> bool:
+    return domain == site or domain.endswith("." + site)
+
+
+def a_label(domain: str) -> str | None:
+    """The domain as it is asked for in DNS; None when it cannot be one."""
+    domain = domain.lower()
+    if not domain.isascii():
+        try:
+            domain = idna.encode(domain, uts46=True).decode("ascii")
+        except (idna.IDNAError, UnicodeError):
+            return None
+    labels = domain.split(".")
+    if len(labels) < 2 or len(domain) > MAX_DOMAIN_CHARACTERS or labels[-1].isdigit():
+        return None
+    return domain if all(map(_LABEL.match, labels)) else None
+
+
+def is_usable(local: str, domain: str) -> bool:
+    """Whether somebody can be reached under it; both parts in lower case."""
+    return (
+        0 < len(local) <= MAX_LOCAL_CHARACTERS
+        and local[-1] not in ".-+'%"
+        and ".." not in local
+        and any(map(str.isalnum, local))
+        and not is_placeholder(local, domain)
+        and not is_machine_key(local, domain)
+    )
+
+
+def is_machine_key(local: str, domain: str) -> bool:
+    return _KEY.match(local) is not None or f".{domain}".endswith(words.MACHINE_DOMAINS)
+
+
+def is_placeholder(local: str, domain: str) -> bool:
+    """Whether the address shows people how one looks, or waits to be replaced by the owner's."""
+    if local in words.PLACEHOLDER_NAMES or f"{local}@{domain}" in words.PLACEHOLDER_ADDRESSES:
+        return True
+    if domain.split(".")[-2] in words.PLACEHOLDER_DOMAINS or domain.endswith(".tld"):
+        return True
+    return is_example_domain(domain) and local in words.PLACEHOLDER_NAMES_AT_EXAMPLES
+
+
+def is_example_domain(domain: str) -> bool:
+    labels = domain.split(".")
+    return any(".".join(labels[-count:]) in words.EXAMPLE_DOMAINS for count in (2, 3))
+
+
+def is_role_address(email: str) -> bool:
+    local = email.partition("@")[0]
+    return local in words.ROLE_WORDS or _FIRST_WORD.split(local, 1)[0] in words.ROLE_WORDS

@@ -1,0 +1,199 @@
+"""A page prepared once: what people read, what its tags say, its scripts and links."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from scrapersky.scraper.contact_finder.emails import Email, find_emails
+from scrapersky.scraper.contact_finder.found import MAX_SNIPPET_CHARACTERS
+from scrapersky.scraper.contact_finder.markup import Row, attributes_of, unescaped
+from scrapersky.scraper.contact_finder.suffixes import host_of, registrable_domain
+from scrapersky.scraper.contact_finder.unseen import Script, without_unseen
+
+MAX_CHARACTERS = 1_500_000
+MAX_TEXT_CHARACTERS = 300_000
+"""A long novel page; more is not written for people to get in touch."""
+MAX_CANDIDATES = 3_000
+"""Signs that may stand in an address, in all of a page's texts together."""
+MAX_TAGS_SAYING = 2_000
+MAX_LINKS = 5_000
+MAX_NOSCRIPTS = 200
+_SNIPPET_TAGS, _SNIPPET_REACH = 12, 400
+
+_HREF = re.compile(r"""href\s{0,9}=\s{0,9}(?:"([^"<>]*+)|'([^'<>]*+)|([^\s>"']++))""")
+"""An address ends at a bracket, too: where the closing quote was forgotten, others follow."""
+_LOCAL = ("/", "#", "?", "")
+_DATA_NAME = re.compile(r"data-[\w-]+")
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    index: int
+    name: str
+    attributes: dict[str, str]
+
+
+Link = tuple[str, int]
+"""An address as written, and its place."""
+
+
+class Page:
+    """Every place given and taken is a position in `attributes`."""
+
+    def __init__(self, source: str, url: str) -> None:
+        self.url = url
+        self.capped: dict[str, None] = {}
+        self._candidates_left = MAX_CANDIDATES
+        if len(source) > MAX_CHARACTERS:
+            source = source[:MAX_CHARACTERS]
+            self.capped["page_characters"] = None
+        seen = without_unseen(source)
+        self._scripts, self.styles = seen.scripts, seen.styles
+        self.row = Row(seen.markup)
+        self.attributes = "".join(self.row.attributes)
+        """Those of all tags, one after the other as written."""
+        if "alt=" in self.attributes and _describes_at_sign(self.attributes):
+            self.row.show_at_images()
+        if seen.capped:
+            self.capped["scripts"] = None
+        if self.row.is_cut:
+            self.capped["tags"] = None
+
+    @cached_property
+    def text(self) -> str:
+        text = self.row.text()
+        if len(text) > MAX_TEXT_CHARACTERS:
+            self.capped["text"] = None
+        return text[:MAX_TEXT_CHARACTERS]
+
+    @cached_property
+    def lowered(self) -> str:
+        """`attributes` in lower case; every position is the same."""
+        lowered = self.attributes.lower()
+        if len(lowered) == len(self.attributes):
+            return lowered
+        return self.attributes.translate(_LOWER)
+
+    @cached_property
+    def data_names(self) -> frozenset[str]:
+        """Names of `data-` attributes anywhere in the page."""
+        return frozenset(_DATA_NAME.findall(self.lowered))
+
+    @cached_property
+    def host(self) -> str:
+        return host_of(self.url)
+
+    @cached_property
+    def site(self) -> str | None:
+        return registrable_domain(self.host) if self.host else None
+
+    @cached_property
+    def language(self) -> str | None:
+        for name, written in zip(self.row.names[:5], self.row.attributes, strict=False):
+            if name.lower() == "html":
+                return attributes_of(written).get("lang")
+        return None
+
+    @cached_property
+    def scripts(self) -> tuple[tuple[Script, int], ...]:
+        """Each with the place where it stood."""
+        indexes = (index for index, name in enumerate(self.row.names) if name == "script")
+        places = (self._places[index] for index in indexes)
+        return tuple(zip(self._scripts, places, strict=False))
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Those that do not lead to another page of the same site."""
+        found: list[Link] = []
+        own = f"https://{self.host}/", f"https://www.{self.host}/"
+        for match in _HREF.finditer(self.attributes.replace("HREF", "href")):
+            href = match[match.lastindex or 0].lstrip()
+            if self.attributes[match.start() - 1] == ".":
+                continue  # `location.href=` in a script
+            if (href[:1] in _LOCAL and href[:2] != "//") or href.startswith(own):
+                continue
+            if len(found) == MAX_LINKS:
+                self.capped["links"] = None
+                break
+            found.append((unescaped(href).strip(), match.start()))
+        return tuple(found)
+
+    def emails_in(self, text: str, *, limit: int) -> Iterator[Email]:
+        """As `find_emails`, as long as the page has not had its share of our time."""
+        if "@" not in text:
+            return
+        if self._candidates_left <= 0:
+            self.capped["candidates"] = None
+            return
+        self._candidates_left -= min(text.count("@"), limit)
+        yield from find_emails(text, limit=limit, site=self.site)
+
+    def tags_saying(self, word: str) -> Iterator[Tag]:
+        """Opening tags that have the word, given in lower case, in their attributes."""
+        place = self.lowered.find(word)
+        for _ in range(MAX_TAGS_SAYING):
+            if place < 0:
+                return
+            index = self.index_of(place)
+            yield self.tag(index)
+            place = self.lowered.find(word, self._places[index] + len(self.row.attributes[index]))
+        self.capped["tags"] = None
+
+    def tag(self, index: int) -> Tag:
+        return Tag(index, self.row.names[index].lower(), attributes_of(self.row.attributes[index]))
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where the attributes of each tag begin."""
+        return list(accumulate(map(len, self.row.attributes), initial=0))
+
+    def index_of(self, place: int) -> int:
+        return bisect_right(self._places, place) - 1
+
+    def place_of(self, index: int) -> int:
+        return self._places[index]
+
+    @cached_property
+    def noscript_text(self) -> str:
+        """What people without scripts read, as a part of `text`."""
+        names = [name.lower() for name in self.row.names] if "noscript" in self.row.names else []
+        starts = [index for index, name in enumerate(names) if name == "noscript"]
+        ends = [index for index, name in enumerate(names) if name == "/noscript"]
+        pairs = list(zip(starts, ends, strict=False))[:MAX_NOSCRIPTS]
+        return "\n".join(self.row.text(start, end) for start, end in pairs if end > start)
+
+    def around(self, place: int) -> str:
+        """What a person reads around the tag at this place."""
+        index = self.index_of(place)
+        left = self.row.text(max(-1, index - _SNIPPET_TAGS), index)[-_SNIPPET_REACH:]
+        right = self.row.text(index, index + _SNIPPET_TAGS)[:_SNIPPET_REACH]
+        return clipped(readable(left), readable(right))
+
+
+def _describes_at_sign(attributes: str) -> bool:
+    return any(
+        f"alt={quote}{at}" in attributes for quote in "\"'" for at in ("@", "at", "(", "[", "A")
+    )
+
+
+def readable(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()
+
+
+def clipped(left: str, right: str) -> str:
+    """As much of both sides as a snippet holds, the right side being the contact's own."""
+    right = right[: MAX_SNIPPET_CHARACTERS * 2 // 3].rstrip()
+    room = MAX_SNIPPET_CHARACTERS - len(right) - 1
+    left = left if len(left) <= room else left[len(left) - room :].partition(" ")[2]
+    return f"{left} {right}".strip()
+
+
+def snippet_of(text: str, start: int, end: int) -> str:
+    return clipped(readable(text[max(0, start - 150) : start]), readable(text[start : end + 100]))

@@ -1,0 +1,171 @@
+"""In which country a number without a country code is meant, as far as a page tells."""
+
+import re
+import unicodedata
+from urllib.parse import urlsplit
+
+from phonenumbers import SUPPORTED_REGIONS
+
+# fmt: off
+LANGUAGES = {
+    "bg": "BG", "bs": "BA", "ca": "ES", "cs": "CZ", "da": "DK", "de": "DE", "el": "GR", "en": "US",
+    "es": "ES", "et": "EE", "eu": "ES", "fa": "IR", "fi": "FI", "fr": "FR", "ga": "IE", "gl": "ES",
+    "he": "IL", "hi": "IN", "hr": "HR", "hu": "HU", "id": "ID", "is": "IS", "it": "IT", "ja": "JP",
+    "ko": "KR", "lb": "LU", "lt": "LT", "lv": "LV", "mk": "MK", "ms": "MY", "mt": "MT", "nb": "NO",
+    "nl": "NL", "nn": "NO", "no": "NO", "pl": "PL", "pt": "PT", "ro": "RO", "ru": "RU", "sk": "SK",
+    "sl": "SI", "sq": "AL", "sr": "RS", "sv": "SE", "th": "TH", "tr": "TR", "uk": "UA", "vi": "VN",
+    "zh": "CN",
+}
+# fmt: on
+"""Where most of those who write it live."""
+
+ALSO_SPOKEN = {"en": "GB", "pt": "BR"}
+"""Second countries whose numbers cannot be taken for those of the first."""
+
+WORLDWIDE_TLDS = (
+    "ac ag ai am as bz cc cd co cx dj fm ga gd gg gl gs im io la lc ly me ml ms nu "
+    "pw sc sh sr st tk tm to tv vc vg vu ws"
+)
+"""Codes of countries that are sold to everybody, so they say nothing about the place."""
+
+PLACE_TLDS = {
+    "AT": "wien tirol",
+    "AU": "sydney melbourne",
+    "BE": "brussels vlaanderen gent",
+    "BR": "rio",
+    "CA": "quebec",
+    "CH": "swiss zuerich",
+    "DE": "berlin hamburg bayern koeln cologne nrw ruhr saarland",
+    "ES": "cat barcelona madrid eus gal",
+    "FR": "paris bzh alsace corsica",
+    "GB": "uk scot wales cymru london",
+    "JP": "tokyo",
+    "NL": "amsterdam frl",
+    "NZ": "kiwi",
+    "RU": "moscow su xn--p1ai",
+    "TR": "istanbul ist",
+    "UA": "xn--j1amh",
+    "US": "gov mil edu nyc miami vegas boston",
+    "ZA": "capetown joburg",
+}
+"""Endings that name a place without being its country's code."""
+
+COUNTRY_NAMES = {
+    "AE": "united arab emirates|uae|vereinigte arabische emirate|are",
+    "AR": "argentina|argentinien|argentine|arg",
+    "AT": "austria|österreich|autriche|oostenrijk|rakousko|avusturya|østrig|österrike|aut",
+    "AU": "australia|australien|australie|aus",
+    "BE": "belgium|belgien|belgique|belgië|belgica|bélgica|belgio|belgia|bel",
+    "BG": "bulgaria|bulgarien|bulgarie|българия|bgr",
+    "BR": "brazil|brasil|brasilien|brésil|brasile|bra",
+    "CA": "canada|kanada|canadá|can",
+    "CH": "switzerland|schweiz|suisse|svizzera|suiza|suíça|zwitserland|szwajcaria|isviçre|che",
+    "CN": "china|chine|cina|中国|中國|chn",
+    "CZ": "czechia|czech republic|tschechien|tschechische republik|česko|česká republika|cze"
+    "|tchéquie|república checa|czechy",
+    "DE": "germany|deutschland|allemagne|alemania|alemanha|germania|duitsland|niemcy|tyskland"
+    "|německo|almanya|deu|brd",
+    "DK": "denmark|danmark|dänemark|danemark|dinamarca|danimarca|denemarken|dania|dánsko|dnk",
+    "EE": "estonia|eesti|estland|est",
+    "ES": "spain|españa|spanien|espagne|spagna|espanha|spanje|hiszpania|španělsko|ispanya|esp",
+    "FI": "finland|suomi|finnland|finlande|finlandia|fin",
+    "FR": "france|frankreich|francia|frança|frankrijk|francja|francie|frankrike|frankrig|fransa"
+    "|fra",
+    "GB": "united kingdom|uk|great britain|england|scotland|wales|northern ireland|britain"
+    "|großbritannien|vereinigtes königreich|royaume-uni|reino unido|regno unito|gbr",
+    "GR": "greece|griechenland|grèce|grecia|ελλάδα|hellas|grc",
+    "HR": "croatia|hrvatska|kroatien|croatie|croazia|hrv",
+    "HU": "hungary|magyarország|ungarn|hongrie|ungheria|hun",
+    "IE": "ireland|éire|irland|irlande|irlanda|irl",
+    "IL": "israel|isr",
+    "IN": "india|indien|inde|ind|bharat",
+    "IT": "italy|italia|italien|italie|itália|itálie|włochy|italya|ita",
+    "JP": "japan|japon|giappone|japón|日本|jpn",
+    "LI": "liechtenstein|lie",
+    "LT": "lithuania|lietuva|litauen|ltu",
+    "LU": "luxembourg|luxemburg|lëtzebuerg|lussemburgo|lux",
+    "LV": "latvia|latvija|lettland|lva",
+    "MX": "mexico|méxico|mexiko|mexique|messico|mex",
+    "NL": "netherlands|the netherlands|nederland|niederlande|pays-bas|países bajos|paesi bassi"
+    "|holland|holandia|nizozemsko|hollanda|nld",
+    "NO": "norway|norge|norwegen|norvège|noruega|norvegia|nor",
+    "NZ": "new zealand|neuseeland|nzl",
+    "PL": "poland|polska|polen|pologne|polonia|polônia|polsko|polonya|pol",
+    "PT": "portugal|portogallo|portugalia|prt",
+    "RO": "romania|românia|rumänien|roumanie|rou",
+    "RS": "serbia|srbija|serbien|srb",
+    "RU": "russia|russian federation|россия|russland|russie|rus",
+    "SE": "sweden|sverige|schweden|suède|suecia|svezia|szwecja|zweden|swe",
+    "SI": "slovenia|slovenija|slowenien|svn",
+    "SK": "slovakia|slovensko|slowakei|slovaquie|svk",
+    "TR": "turkey|türkiye|turkiye|türkei|turquie|turchia|turquía|tur",
+    "UA": "ukraine|україна|ucraina|ukr",
+    "US": "united states|united states of america|usa|u.s.a.|u.s.|vereinigte staaten|états-unis"
+    "|estados unidos|stati uniti|verenigde staten|america",
+    "ZA": "south africa|südafrika|zaf",
+}
+"""In English, in the country's own languages and in those of its neighbours; ISO codes of three."""
+
+
+def _bare(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.strip().lower())
+    return "".join(c for c in letters if not unicodedata.combining(c))
+
+
+_REGION_BY_TLD = {tld: region for region, tlds in PLACE_TLDS.items() for tld in tlds.split()}
+_REGION_BY_NAME = {
+    _bare(name): region for region, names in COUNTRY_NAMES.items() for name in names.split("|")
+}
+
+
+def regions_of(
+    language: str | None,
+    url: str,
+    address_country: str | None = None,
+    default_region: str | None = None,
+) -> tuple[str, ...]:
+    """The regions to read national numbers in, the likeliest first.
+
+    English is written everywhere, so it tells less than the default; any other language tells more.
+    """
+    spoken = _language_regions(language)
+    guess = [_country_region(address_country), _tld_region(url), _language_territory(language)]
+    default = [_supported(default_region)]
+    rest = [*default, *spoken] if _main_language(language) == "en" else [*spoken, *default]
+    return tuple(dict.fromkeys(region for region in (*guess, *rest) if region))
+
+
+def _supported(region: str | None) -> str | None:
+    code = (region or "").strip().upper()
+    code = "GB" if code == "UK" else code
+    return code if code in SUPPORTED_REGIONS else None
+
+
+def _country_region(country: str | None) -> str | None:
+    if not country or len(country) > 80:
+        return None
+    return _supported(country) or _REGION_BY_NAME.get(_bare(country))
+
+
+def _main_language(language: str | None) -> str:
+    return re.split(r"[-_]", (language or "").strip().lower()[:40], maxsplit=1)[0]
+
+
+def _language_regions(language: str | None) -> tuple[str | None, ...]:
+    spoken = _main_language(language)
+    return LANGUAGES.get(spoken), ALSO_SPOKEN.get(spoken)
+
+
+def _language_territory(language: str | None) -> str | None:
+    subtags = re.split(r"[-_]", (language or "").strip()[:40])[1:]
+    return next((region for tag in subtags if len(tag) == 2 and (region := _supported(tag))), None)
+
+
+def _tld_region(url: str) -> str | None:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return None
+    tld = host.rstrip(".").rpartition(".")[2]
+    country = None if tld in WORLDWIDE_TLDS.split() else _supported(tld)
+    return _REGION_BY_TLD.get(tld, country)

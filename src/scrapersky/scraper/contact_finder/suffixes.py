@@ -1,0 +1,37 @@
+"""Which part of a host name somebody registered, by the public suffix list."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from urllib.parse import urlsplit
+
+from publicsuffixlist import PublicSuffixList
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+@cache
+def _public_suffixes() -> PublicSuffixList:
+    """Without what companies added for their customers: their own domains take mail, too."""
+    return PublicSuffixList(accept_unknown=False, only_icann=True)
+
+
+@lru_cache(maxsize=4096)
+def registrable_domain(host: str) -> str | None:
+    """`example.co.uk` for `mail.example.co.uk`; the host must be lower-case A-labels."""
+    return _suffixes().privatesuffix(host)
+
+
+@lru_cache(maxsize=4096)
+def is_under_known_suffix(host: str) -> bool:
+    return _public_suffixes().privatesuffix(host) is not None
+
+
+def host_of(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""

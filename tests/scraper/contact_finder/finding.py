@@ -1,0 +1,24 @@
+"""What the tests of the contact finder ask of a page."""
+
+from __future__ import annotations
+
+from scrapersky.scraper.contact_finder import FoundContact, Kind, Method, find_contacts
+
+URL = "https://www.northwind.de/kontakt"
+
+
+def contacts(page: str, *, url: str = URL, decode: bool = True) -> list[FoundContact]:
+    return find_contacts(page, url=url, default_region="DE", decode_obfuscated=decode)
+
+
+def values(page: str, kind: Kind = Kind.EMAIL, *, decode: bool = True) -> list[str]:
+    return sorted(found.value for found in contacts(page, decode=decode) if found.kind is kind)
+
+
+def only(page: str) -> FoundContact:
+    (found,) = contacts(page)
+    return found
+
+
+def methods(page: str) -> dict[str, Method]:
+    return {found.value: found.method for found in contacts(page)}

@@ -1,0 +1,186 @@
+"""Contacts that a page gives openly, and how each was found."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from scrapersky.scraper.contact_finder import Kind, Method
+from tests.scraper.contact_finder.finding import contacts, methods, only, values
+
+OPEN = {
+    "a mailto link": ('<a href="mailto:desk@northwind.de">Write</a>', Method.MAILTO),
+    "a mailto link in capitals": ("<A HREF='MAILTO:Desk@Northwind.DE'>Write</A>", Method.MAILTO),
+    "a mailto link in entities": (
+        '<a href="&#109;ailto&#58;desk&#64;northwind.de">Write</a>',
+        Method.MAILTO,
+    ),
+    "a link in a drawing": (
+        '<svg><a xlink:href="mailto:desk@northwind.de"><text>Write</text></a></svg>',
+        Method.MAILTO,
+    ),
+    "a sentence": ("<p>Write to desk@northwind.de, please.</p>", Method.TEXT),
+    "entities": ("<p>desk&commat;northwind&#46;de</p>", Method.TEXT),
+    "letters in different spans": ("<b>de</b><i>sk</i>@<u>north</u>wind.de", Method.TEXT),
+    "invisible characters": ("de&shy;sk@north<wbr>wind&#8203;.de", Method.TEXT),
+    "full-width signs": ("desk＠northwind．de", Method.TEXT),
+    "a linked domain": ('desk@<a href="http://northwind.de">northwind.de</a>', Method.TEXT),
+    "brackets nobody escaped": ("Desk <desk@northwind.de>", Method.TEXT),
+    "a comment in the middle": ("desk@<!-- no robots -->northwind.de", Method.TEXT),
+    "a noscript": ("<noscript>Mail desk@northwind.de</noscript>", Method.NOSCRIPT),
+    "a data attribute": ('<b data-contact="desk@northwind.de">Us</b>', Method.ATTRIBUTE),
+    "a title": ('<b title="Mail: desk@northwind.de">Us</b>', Method.ATTRIBUTE),
+    "a meta tag": ('<meta name="reply-to" content="desk@northwind.de">', Method.META),
+    "a click": (
+        "<b onclick=\"location.href='mailto:desk@northwind.de'\">Us</b>",
+        Method.ONCLICK,
+    ),
+    "a form's action": ('<form action="mailto:desk@northwind.de">', Method.FORM),
+    "a form service": ('<form action="https://forms.example/desk@northwind.de">', Method.FORM),
+    "a form's recipient": (
+        '<input type="hidden" name="to" value="desk@northwind.de">',
+        Method.ATTRIBUTE,
+    ),
+    "a page's own data": (
+        '<script type="application/json">{"a":[{"mail":"desk@northwind.de"}]}</script>',
+        Method.JSON,
+    ),
+    "markup in a page's own data": (
+        '<script type="application/json">{"html":"<p>desk@northwind.de</p>"}</script>',
+        Method.JSON,
+    ),
+    "a program's string": ('<script>var to = "desk@northwind.de";</script>', Method.SCRIPT),
+    "markup in a program": (
+        "<script>document.write('<b>desk@northwind.de</b>')</script>",
+        Method.SCRIPT,
+    ),
+    "data in a program": (
+        '<script>self.__next_f.push([1,"\\u003cp\\u003edesk@northwind.de\\u003c/p"])</script>',
+        Method.JSON,
+    ),
+    "an escaped string": ('<script>s={"m":"desk\\u0040northwind.de"}</script>', Method.SCRIPT),
+    "microdata": (
+        "<div itemscope><span itemprop=email>desk@northwind.de</span></div>",
+        Method.MICRODATA,
+    ),
+    "RDFa": (
+        '<p typeof="schema:Person"><b property="schema:email">desk@northwind.de</b></p>',
+        Method.RDFA,
+    ),
+    "an hCard": (
+        '<div class="vcard"><b class="email">desk@northwind.de</b></div>',
+        Method.HCARD,
+    ),
+    "JSON-LD": (
+        '<script type="application/ld+json">{"email":"desk@northwind.de"}</script>',
+        Method.JSON_LD,
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "method"), OPEN.values(), ids=OPEN)
+def test_an_address_is_found_in(page: str, method: Method) -> None:
+    assert methods(page) == {"desk@northwind.de": method}
+
+
+def test_a_mailto_link_may_have_many_recipients_and_mistakes() -> None:
+    page = """
+        <a href="mailto: a@northwind.de ">1</a> <a href="mailto://b@northwind.de">2</a>
+        <a href="mailto:c@northwind.de,d@northwind.de;e@northwind.de?subject=x@y.de">3</a>
+        <a href="mailto:Jo%20%3Cf@northwind.de%3E?cc=g@northwind.de&amp;body=h@northwind.de">4</a>
+        <a href="mailto:i%40northwind.de">5</a> <a href="http://mailto:j@northwind.de">6</a>
+    """
+    assert values(page) == [f"{letter}@northwind.de" for letter in "abcdefgij"]
+
+
+def test_neighbouring_words_do_not_become_part_of_an_address() -> None:
+    page = "6HT<a>a@northwind.de</a>Tel b@northwind.dePhone u003ec@northwind.de ...d@northwind.de"
+    assert values(page) == [f"{letter}@northwind.de" for letter in "abcd"]
+
+
+def test_an_international_domain_is_given_as_it_is_asked_for() -> None:
+    assert values("büro: hallo@bücher.de") == ["hallo@xn--bcher-kva.de"]
+
+
+def test_the_page_s_own_domain_is_believed_whatever_it_ends_in() -> None:
+    found = contacts("desk@intranet.corp and desk@other.corp", url="https://intranet.corp/")
+    assert [contact.value for contact in found] == ["desk@intranet.corp"]
+
+
+def test_broken_json_ld_is_read_as_far_as_it_goes() -> None:
+    commented = '{ // who\n "email": "a@northwind.de", /* that */ }'
+    cut = '{"@type": "Organization", "email": "b@northwind.de", "name": '
+    page = "".join(f'<script type="application/ld+json">{t}</script>' for t in (commented, cut))
+    assert values(page) == ["a@northwind.de", "b@northwind.de"]
+
+
+@pytest.mark.parametrize("encoding", ["plain", "base64"])
+def test_a_vcard_in_a_link_is_read(encoding: str) -> None:
+    card = "BEGIN:VCARD\nFN:Jo Doe\nTITLE:Owner\nEMAIL;TYPE=work:jo@northwind.de\nEND:VCARD"
+    data = base64.b64encode(card.encode()).decode() if encoding == "base64" else card
+    head = "data:text/vcard;base64" if encoding == "base64" else "data:text/vcard"
+    found = only(f'<a href="{head},{data.replace(chr(10), "%0A")}">Card</a>')
+    assert (found.value, found.method) == ("jo@northwind.de", Method.VCARD)
+    assert (found.name, found.role) == ("Jo Doe", "Owner")
+
+
+PHONES = {
+    "a tel link": ('<a href="tel:+49 30 1234567">Call</a>', Method.TEL),
+    "a sentence": ("<p>Telefon: 030 1234567</p>", Method.TEXT),
+    "a click": ("<b onclick=\"location='tel:+49301234567'\">Call</b>", Method.ONCLICK),
+    "a data attribute": ('<b data-phone="030 1234567">Call</b>', Method.ATTRIBUTE),
+    "a meta tag": ('<meta property="og:phone_number" content="030 1234567">', Method.META),
+    "microdata": (
+        '<div itemscope><meta itemprop="telephone" content="030 1234567"></div>',
+        Method.MICRODATA,
+    ),
+    "JSON-LD": (
+        '<script type="application/ld+json">{"telephone":"030 1234567"}</script>',
+        Method.JSON_LD,
+    ),
+    "a page's own data": (
+        '<script type="application/json">{"phone":"030 1234567"}</script>',
+        Method.JSON,
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "method"), PHONES.values(), ids=PHONES)
+def test_a_number_is_found_in(page: str, method: Method) -> None:
+    assert methods(page) == {"+49301234567": method}
+
+
+def test_a_stated_country_decides_how_national_numbers_are_read() -> None:
+    page = '<script type="application/ld+json">{"address":{"addressCountry":"%s"},"telephone":"%s"}'
+    assert values(page % ("AT", "01 5880040"), Kind.PHONE) == ["+4315880040"]
+
+
+PROFILES = {
+    "a link": ('<a href="https://m.facebook.com/northwind/">Us</a>', Method.LINK),
+    "a link without a scheme": ('<a href="facebook.com/northwind">Us</a>', Method.LINK),
+    "a link whose quote is missing": ('<a href="//fb.com/northwind>Us</a> <p>Us', Method.LINK),
+    "a sentence": ("<p>Find us: www.facebook.com/northwind.</p>", Method.TEXT),
+    "sameAs": (
+        '<script type="application/ld+json">{"sameAs":["https://facebook.com/northwind"]}</script>',
+        Method.SAME_AS,
+    ),
+    "a meta tag": (
+        '<meta property="article:publisher" content="https://facebook.com/northwind">',
+        Method.META,
+    ),
+    "a page's own data": (
+        '<script type="application/json">{"u":"https://facebook.com/northwind"}</script>',
+        Method.JSON,
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "method"), PROFILES.values(), ids=PROFILES)
+def test_a_profile_is_found_in(page: str, method: Method) -> None:
+    assert methods(page) == {"https://www.facebook.com/northwind": method}
+
+
+def test_the_site_s_name_on_x_is_its_profile() -> None:
+    page = '<meta name="twitter:site" content="@northwind">'
+    assert values(page, Kind.SOCIAL) == ["https://x.com/northwind"]
