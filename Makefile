@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans chaos clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables chaos clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -82,6 +82,15 @@ bench-storing: dev ## a million URLs into PostgreSQL beside a bare COPY, and loo
 
 bench-rescans: dev ## ninety virtual days of rescans: freshness against looks spent
 	$(BIN)/python -m benchmarks.rescans
+
+bench-hosts: dev ## claims host by host beside claims in plain order
+	$(BIN)/python -m benchmarks.host_claims
+
+bench-contacts: $(VENV)/benchmarking ## contacts found beside extract-emails and plain patterns, and their time
+	$(BIN)/python -m benchmarks.contacts
+
+bench-tables: dev ## a million contacts: lists, decisions and exports beside the bare SQL
+	$(BIN)/python -m benchmarks.tables
 
 chaos: dev ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
 	CHAOS_SECONDS=$$(( $${MINUTES:-20} * 60 )) $(BIN)/pytest tests/chaos -s -x

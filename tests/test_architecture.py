@@ -32,6 +32,7 @@ DECLARES_PARTIAL_INDEXES = {
     "pipeline/queue.py",
     "pipeline/tables.py",
     "models/jobs.py",
+    "models/pages.py",
     "models/sitemaps.py",
 }
 """An index's condition can only be written as text; nothing else may be."""

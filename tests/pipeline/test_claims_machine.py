@@ -8,12 +8,14 @@ says what must have come of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -27,9 +29,10 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
+from tests import noop_hosts, stage_cases
 from tests.conftest import make_settings
 from tests.noop import NOOP, NoopRow
-from tests.stage_cases import prepare
+from tests.noop_hosts import HOSTED, HostedRow
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -46,22 +49,23 @@ from scrapersky.pipeline.tables import DeadLetter, Host, HostSlot, StageEvent, W
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 
-EXAMPLES, STEPS = 30, 40
+EXAMPLES, STEPS = {"Queue": 30, "QueueByHost": 12}, 40
 MAX_ATTEMPTS = 3
 WORKERS = range(3)
 HOST, HOST_LIMIT = "bakery.example", 2
+HOSTS = (HOST, "florist.example", "")
 
 T = TypeVar("T")
 
 
-async def _store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+async def _store(session: AsyncSession, row: Any, result: UUID) -> None:
     """Not idempotent on purpose: an effect that happens twice shows."""
     row.effects += 1
 
 
-STAGE: AnyStage = replace(
-    NOOP, store=_store, pace=replace(NOOP.pace, max_attempts=MAX_ATTEMPTS, timeout_seconds=5)
-)
+def _tried(stage: AnyStage) -> AnyStage:
+    pace = replace(stage.pace, max_attempts=MAX_ATTEMPTS, timeout_seconds=5)
+    return replace(stage, store=_store, pace=pace)
 
 
 @dataclass
@@ -91,7 +95,8 @@ class Surroundings:
         self.loop = asyncio.new_event_loop()
         self.settings: Settings = make_settings(url, host_concurrency=HOST_LIMIT)
         self.database = Database(url, pool_size=5)
-        self.run(prepare(self.database))
+        self.run(stage_cases.prepare(self.database))
+        self.run(noop_hosts.prepare(self.database))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(coroutine)
@@ -103,6 +108,8 @@ class Surroundings:
 
 class Queue(RuleBasedStateMachine):
     surroundings: Surroundings
+    stage: AnyStage = _tried(NOOP)
+    model: Any = NoopRow
 
     @initialize()
     def begin(self) -> None:
@@ -113,7 +120,7 @@ class Queue(RuleBasedStateMachine):
     def _place(self) -> Place:
         around, worker = self.surroundings, WorkerIdentity()
         runner = StageRunner(
-            STAGE,
+            self.stage,
             database=around.database,
             worker=worker,
             tools=Tools(fetch=None, settings=around.settings),  # type: ignore[arg-type]
@@ -123,7 +130,7 @@ class Queue(RuleBasedStateMachine):
 
     async def _clear(self) -> None:
         async with self.database.transaction() as session:
-            for table in (NoopRow, DeadLetter, StageEvent, Worker, HostSlot, Host):
+            for table in (self.model, DeadLetter, StageEvent, Worker, HostSlot, Host):
                 await session.execute(delete(table))
             session.add(Host(host=HOST))
         for place in self.places:
@@ -138,15 +145,18 @@ class Queue(RuleBasedStateMachine):
 
     # What may happen
 
-    @rule(count=st.integers(1, 3))
-    def enqueue(self, count: int) -> None:
+    @rule(hosts=st.lists(st.sampled_from(HOSTS), min_size=1, max_size=3))
+    def enqueue(self, hosts: Sequence[str]) -> None:
         async def act() -> list[UUID]:
             async with self.database.transaction() as session:
-                rows = [NoopRow(id=uuid7()) for _ in range(count)]
+                rows = [self._new_row(host) for host in hosts]
                 session.add_all(rows)
                 return [row.id for row in rows]
 
         self.rows |= {row_id: Expected() for row_id in self.run(act())}
+
+    def _new_row(self, host: str) -> Any:
+        return NoopRow(id=uuid7())
 
     @rule(number=st.sampled_from(WORKERS), wanted=st.integers(1, 4))
     def claim(self, number: int, wanted: int) -> None:
@@ -186,7 +196,7 @@ class Queue(RuleBasedStateMachine):
             self._expect(row, outcome)
 
     def _expect(self, row: Expected, outcome: Outcome) -> None:
-        row.status = outcome.change(STAGE.words).status
+        row.status = outcome.change(self.stage.words).status
         row.attempts -= outcome.refund
         row.token = None
         row.effects += outcome.kind == "completed"
@@ -221,9 +231,9 @@ class Queue(RuleBasedStateMachine):
             by = timedelta(seconds=seconds)
             async with self.database.transaction() as session:
                 await session.execute(
-                    update(NoopRow).values(
-                        due_at=NoopRow.due_at - by,  # type: ignore[attr-defined]
-                        lease_expires_at=NoopRow.lease_expires_at - by,  # type: ignore[attr-defined]
+                    update(self.model).values(
+                        due_at=self.model.due_at - by,
+                        lease_expires_at=self.model.lease_expires_at - by,
                     )
                 )
                 await session.execute(update(Worker).values(beat_at=Worker.beat_at - by))
@@ -236,7 +246,7 @@ class Queue(RuleBasedStateMachine):
     def rescue(self) -> None:
         lost = self.run(self._lost())
         rescuer = Rescuer(
-            self.database, self.surroundings.settings, [STAGE], self.places[0].runner.worker
+            self.database, self.surroundings.settings, [self.stage], self.places[0].runner.worker
         )
         assert self.run(rescuer.rescue()) == len(lost)
         for row_id in lost:
@@ -250,10 +260,9 @@ class Queue(RuleBasedStateMachine):
         alive = select(Worker.id).where(Worker.beat_at > func.now() - silent)
         async with self.database.reading() as session:
             found = await session.scalars(
-                select(NoopRow.id).where(
-                    NoopRow.status == "processing",
-                    (NoopRow.lease_expires_at < func.now())  # type: ignore[attr-defined]
-                    | NoopRow.worker_id.not_in(alive),  # type: ignore[attr-defined]
+                select(self.model.id).where(
+                    self.model.status == "processing",
+                    (self.model.lease_expires_at < func.now()) | self.model.worker_id.not_in(alive),
                 )
             )
             return list(found)
@@ -265,7 +274,7 @@ class Queue(RuleBasedStateMachine):
 
         async def act() -> list[UUID]:
             async with self.database.transaction() as session:
-                return await dead_letters.requeue(session, STAGE, failed)
+                return await dead_letters.requeue(session, self.stage, failed)
 
         assert set(self.run(act())) == set(failed)
         for row_id in failed:
@@ -281,8 +290,8 @@ class Queue(RuleBasedStateMachine):
         async def act() -> None:
             async with self.database.transaction() as session:
                 await session.execute(
-                    update(NoopRow)
-                    .where(NoopRow.id == row_id)
+                    update(self.model)
+                    .where(self.model.id == row_id)
                     .values(status="done", lease_token=None, worker_id=None)
                 )
 
@@ -324,14 +333,9 @@ class Queue(RuleBasedStateMachine):
 
     async def _rows(self) -> dict[UUID, Expected]:
         async with self.database.reading() as session:
-            found = await session.scalars(select(NoopRow))
+            found = await session.scalars(select(self.model))
             return {
-                row.id: Expected(
-                    row.status,
-                    row.attempts,  # type: ignore[attr-defined]
-                    row.lease_token,  # type: ignore[attr-defined]
-                    row.effects,
-                )
+                row.id: Expected(row.status, row.attempts, row.lease_token, row.effects)
                 for row in found
             }
 
@@ -363,20 +367,49 @@ class Queue(RuleBasedStateMachine):
             self.time_passes(1000.0)
             self.beat(0)
             self.rescue()
-            self.claim(0, 10_000)
-            while self.places[0].believes:
-                self.complete(0, 0)
+            self._work_all()
         assert {row.status for row in self.rows.values()} <= {"done", "failed"}
         self.every_row_is_what_the_model_says()
 
+    def _work_all(self) -> None:
+        """Hosts give no more rows at once than they have places."""
+        self.claim(0, 10_000)
+        while self.places[0].believes:
+            while self.places[0].believes:
+                self.complete(0, 0)
+            self.claim(0, 10_000)
 
-def test_the_queue_keeps_its_promises_in_any_order_of_events(url: str) -> None:
+
+class QueueByHost(Queue):
+    """The same for rows that are claimed host by host."""
+
+    stage = _tried(HOSTED)
+    model = HostedRow
+
+    def _new_row(self, host: str) -> Any:
+        return HostedRow(id=uuid7(), host=host)
+
+    @invariant()
+    def no_host_is_given_more_rows_than_it_has_places(self) -> None:
+        worked = self.run(self._worked_hosts())
+        assert all(worked[host] <= HOST_LIMIT for host in HOSTS if host)
+
+    async def _worked_hosts(self) -> Counter[str]:
+        worked = select(HostedRow.host).where(HostedRow.status == "processing")
+        async with self.database.reading() as session:
+            return Counter(await session.scalars(worked))
+
+
+@pytest.mark.parametrize("machine", [Queue, QueueByHost])
+def test_the_queue_keeps_its_promises_in_any_order_of_events(
+    url: str, machine: type[Queue]
+) -> None:
     Queue.surroundings = Surroundings(url)
     try:
         run_state_machine_as_test(
-            Queue,
+            machine,
             settings=hypothesis_settings(
-                max_examples=EXAMPLES,
+                max_examples=EXAMPLES[machine.__name__],
                 stateful_step_count=STEPS,
                 deadline=None,
                 # Time goes on in the database, so a story cannot be told again and made shorter.

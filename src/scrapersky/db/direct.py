@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import asyncpg
-from sqlalchemy import ColumnElement, Executable, Text, literal_column
+from sqlalchemy import ColumnElement, Executable, Integer, Text, literal_column
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.engine.interfaces import PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
@@ -40,6 +40,11 @@ def written_out(word: str) -> ColumnElement[str]:
     use an index whose condition names this one."""
     quoted = word.replace("'", "''")
     return literal_column(f"'{quoted}'", Text)
+
+
+def number_written_out(number: int) -> ColumnElement[int]:
+    """As `written_out`, for a number that an index's condition names."""
+    return literal_column(str(int(number)), Integer)
 
 
 class Direct:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, literal_column, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.direct import number_written_out
 from scrapersky.models import PAGE_WORDS, Domain, Page
 from scrapersky.models.pages import LAST_WORTH_A_LOOK
 from scrapersky.models.stage_names import PAGE_STAGE
@@ -30,7 +31,7 @@ def classified(url: str, *, title: str | None = None, link_text: str | None = No
 
 def is_worth_a_look() -> tuple[ColumnElement[bool], ...]:
     """As the index says it: a site may have a million other pages."""
-    last: ColumnElement[int] = literal_column(str(LAST_WORTH_A_LOOK))
+    last = number_written_out(LAST_WORTH_A_LOOK)
     return Page.priority_level <= last, Page.page_type.is_not(None)
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, case, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.models import Contact, ContactKind, Domain, Suppression, SuppressionKind
@@ -20,27 +20,39 @@ def digest_of(value: str) -> bytes:
 def is_suppressed(contact: Any = Contact) -> ColumnElement[bool]:
     """An address or number that is named, and everything of a domain that is: the address's own,
     one above it, or the site it was found on."""
-    same_tenant = Suppression.tenant_id == contact.tenant_id
-    is_email, is_phone = contact.kind == ContactKind.EMAIL, contact.kind == ContactKind.PHONE
-    named = Suppression.value == contact.value
-    by_value = exists().where(
-        same_tenant,
-        or_(
-            and_(Suppression.kind == SuppressionKind.EMAIL, is_email, named),
-            and_(Suppression.kind == SuppressionKind.PHONE, is_phone, named),
+    site = select(Domain.domain).where(Domain.id == contact.domain_id)
+    return or_(*ways_to_be_suppressed(contact, site.correlate(contact).scalar_subquery()))
+
+
+def ways_to_be_suppressed(contact: Any, site: Any) -> list[ColumnElement[bool]]:
+    """Each by itself. Of very many contacts one asks that none of them holds: in a list of
+    conditions the database looks each up in one go, within an "or" it does so row by row."""
+    is_email = contact.kind == ContactKind.EMAIL
+    host = case((is_email, func.split_part(contact.value, "@", 2)))
+    return [
+        exists().where(
+            Suppression.tenant_id == contact.tenant_id,
+            Suppression.kind == contact.kind,
+            Suppression.digest == func.sha256(func.convert_to(contact.value, "UTF8")),
         ),
-    )
-    host = func.split_part(contact.value, "@", 2)
-    of_address = and_(
-        is_email, or_(host == Suppression.value, host.endswith("." + Suppression.value))
-    )
-    site = select(Domain.domain).where(Domain.id == contact.domain_id).scalar_subquery()
-    by_domain = exists().where(
-        same_tenant,
+        _is_under_one(contact, host),
+        _is_under_one(contact, func.split_part(site, ":", 1)),
+    ]
+
+
+def _is_under_one(contact: Any, host: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether the host is a suppressed domain or below one. Their last two labels are the same
+    then, which can be looked up."""
+    return exists().where(
+        Suppression.tenant_id == contact.tenant_id,
         Suppression.kind == SuppressionKind.DOMAIN,
-        or_(of_address, site == Suppression.value, site.endswith("." + Suppression.value)),
+        _last_labels(Suppression.value) == _last_labels(host),
+        or_(host == Suppression.value, host.endswith("." + Suppression.value)),
     )
-    return or_(by_value, by_domain)
+
+
+def _last_labels(host: Any) -> ColumnElement[str]:
+    return func.concat(func.split_part(host, ".", -2), ".", func.split_part(host, ".", -1))
 
 
 async def erased_among(session: AsyncSession, tenant_id: UUID, values: Iterable[str]) -> set[str]:

@@ -116,6 +116,7 @@ STAGE = Stage(
     prefix="PAGE_CURATION_SCHEDULER",
     pace=Pace(batch_size=10, max_instances=1, concurrency=16, timeout_seconds=60),
     priority="priority_level",
+    host="host",
     aliases=("v2_page_curation_processor",),
     read=read,
     prepare=prepare,

@@ -30,7 +30,7 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal_column,
+    literal,
     select,
     true,
     tuple_,
@@ -52,7 +52,7 @@ SOON = timedelta(seconds=1)
 LOOK_AGAIN = timedelta(seconds=1)
 """A host all of whose places are taken is looked at again after this, for those who take them may
 work elsewhere and tell nobody."""
-FEWEST_HOSTS = 64
+FEWEST_HOSTS = 16
 HOSTS_PER_ROW = 4
 """How many hosts one claim looks at: enough to find some that are ready among some that are not."""
 ROWS_TO_CHOOSE_FROM = 4
@@ -63,7 +63,6 @@ GROUPS = 1_000
 """So many groups of rows are asked for their next moment."""
 LOOK_AT_OTHERS = timedelta(seconds=2)
 """Where there are more groups than that, the others are looked at after this time."""
-ONE = literal_column("1", Integer)
 
 
 class HostFirst:
@@ -97,7 +96,9 @@ class HostFirst:
         begin = self._next_host(bindparam("after_host", type_=Text)).label("host")
         start = select(begin).where(~self._claims.paused()).subquery("start")
         first = start.c.host.label("first")
-        walk = select(start.c.host, first, ONE.label("turn")).cte("walk", recursive=True)
+        walk = select(start.c.host, first, literal(1, Integer).label("turn")).cte(
+            "walk", recursive=True
+        )
         came_round = and_(walk.c.turn > 1, walk.c.host == walk.c.first)
         step = select(self._next_host(walk.c.host), walk.c.first, walk.c.turn + 1).where(
             ~came_round, walk.c.turn < bindparam("hosts", type_=Integer)
@@ -109,10 +110,10 @@ class HostFirst:
 
     def _next_host(self, after: ColumnElement[Any]) -> ColumnElement[Any]:
         """After the last one comes the first one again."""
-        queued = select(self._host).where(self._claims.is_queued(), *self._claims.only())
-        in_order = queued.order_by(self._host).limit(ONE)
-        following = in_order.where(self._host > after).scalar_subquery()
-        return func.coalesce(following, in_order.scalar_subquery(), type_=Text)
+        of_all = select(func.min(self._host)).where(self._claims.is_queued(), *self._claims.only())
+        following = of_all.where(self._host > after)
+        both = following.scalar_subquery(), of_all.scalar_subquery()
+        return func.coalesce(*both, type_=Text)
 
     # Which of them are ready
 
@@ -222,9 +223,9 @@ class HostFirst:
         queued = select(*labels, due_at.label("due_at")).where(
             self._claims.is_queued(), *self._claims.only(), ~self._claims.paused()
         )
-        first = queued.order_by(*self._group, due_at).limit(ONE)
+        first = queued.order_by(*self._group, due_at).limit(1)
         start = first.subquery("start")
-        walk = select(start, ONE.label("turn")).cte("walk", recursive=True)
+        walk = select(start, literal(1, Integer).label("turn")).cte("walk", recursive=True)
         keys = [walk.c[each.name] for each in labels]
         following = first.where(tuple_(*self._group) > tuple_(*keys)).lateral("following")
         step = select(following, walk.c.turn + 1).select_from(walk.join(following, true()))
@@ -234,7 +235,7 @@ class HostFirst:
 
 def _last(wanted: ColumnElement[Any], *order: ColumnElement[Any]) -> ScalarSelect[Any]:
     by = [each.desc() for each in order]
-    return select(wanted).order_by(*by).limit(ONE).scalar_subquery()
+    return select(wanted).order_by(*by).limit(1).scalar_subquery()
 
 
 LOOK_COLUMNS = 3

@@ -12,7 +12,6 @@ from scrapersky.scraper.page_facts import decode_page, parse_html
 from scrapersky.scraper.responses import Response
 from scrapersky.scraper.urls import clean_url, is_same_site
 
-MAX_PAGE_BYTES = 2 * 1024 * 1024
 MAX_LINKS = 50
 """A page that names more is not naming sitemaps."""
 

@@ -17,8 +17,9 @@ from scrapersky.scraper.events import (
     Outcome,
 )
 from scrapersky.scraper.failures import FetchFailed
-from scrapersky.scraper.home_page import MAX_PAGE_BYTES, looks_like_sitemap, sitemap_links
+from scrapersky.scraper.home_page import looks_like_sitemap, sitemap_links
 from scrapersky.scraper.known import Known
+from scrapersky.scraper.limits import MAX_PAGE_BYTES
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches, is_inconclusive
 from scrapersky.scraper.robots import Robots, robots_of

@@ -10,7 +10,7 @@ from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from scrapersky.scraper.home_page import MAX_PAGE_BYTES
+from scrapersky.scraper.limits import MAX_PAGE_BYTES
 from scrapersky.scraper.page_facts.charsets import DecodedPage, decode_page
 from scrapersky.scraper.page_facts.taming import tame
 from scrapersky.scraper.responses import Response

@@ -8,7 +8,7 @@ from itertools import count
 
 from scrapersky.scraper.bases import Base, find_base
 from scrapersky.scraper.failures import FetchFailed, HostClosed
-from scrapersky.scraper.home_page import MAX_PAGE_BYTES
+from scrapersky.scraper.limits import MAX_PAGE_BYTES
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches, Response
 from scrapersky.scraper.robots import robots_of

@@ -1,0 +1,449 @@
+"""Rows that ask hosts are claimed host by host: fairly, politely, and none is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, insert, select, text, update
+from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.session import Database
+from scrapersky.pipeline.engine import Engine, running_engine
+from scrapersky.pipeline.host_claims import FEWEST_HOSTS
+from scrapersky.pipeline.loop import Held, StageRunner, run_job_loop
+from scrapersky.pipeline.report import report_stage
+from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
+from scrapersky.pipeline.stage import AnyStage, Tools
+from scrapersky.pipeline.tables import Host, HostSlot, StageControl
+from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.settings import Pace, Settings
+
+RARELY = Pace(interval_minutes=600, batch_size=10, concurrency=8)
+
+
+@pytest.fixture(autouse=True)
+async def _table(database: Database) -> None:
+    await prepare(database)
+
+
+@pytest.fixture
+def runner(database: Database, settings: Settings) -> StageRunner:
+    return make_runner(database, settings)
+
+
+def make_runner(database: Database, settings: Settings, **changes: Any) -> StageRunner:
+    return StageRunner(
+        replace(HOSTED, **changes),
+        database=database,
+        worker=WorkerIdentity(),
+        tools=Tools(fetch=None, settings=settings),  # type: ignore[arg-type]
+        settings=settings,
+    )
+
+
+async def add(database: Database, *hosts: str, rows: int = 1, **facts: Any) -> list[UUID]:
+    made = [{"id": uuid7(), "host": host} for host in hosts for _ in range(rows)]
+    async with database.transaction() as session:
+        await session.execute(insert(HostedRow).values(**facts), made)
+    return [each["id"] for each in made]  # type: ignore[misc]
+
+
+async def note(database: Database, host: str, **facts: Any) -> None:
+    async with database.transaction() as session:
+        session.add(Host(host=host, **facts))
+
+
+async def ask(database: Database, host: str, *, seconds: float = 60) -> None:
+    """A request somebody else has under way."""
+    async with database.transaction() as session:
+        until = func.now() + timedelta(seconds=seconds)
+        session.add(HostSlot(host=host, worker_id=None, expires_at=until))
+
+
+async def end(database: Database, *held: Held) -> None:
+    ids = [each.claim.row_id for each in held]
+    async with database.transaction() as session:
+        await session.execute(
+            update(HostedRow).where(HostedRow.id.in_(ids)).values(status="done", lease_token=None)
+        )
+
+
+def hosts_of(claimed: Iterable[Held]) -> Counter[str]:
+    return Counter(each.item.host for each in claimed)
+
+
+async def statuses(database: Database) -> Counter[str]:
+    async with database.reading() as session:
+        return Counter(await session.scalars(select(HostedRow.status)))
+
+
+async def test_a_host_with_a_thousand_rows_keeps_no_other_waiting(
+    database: Database, runner: StageRunner
+) -> None:
+    await add(database, "large.example", rows=1000, due_at=func.now() - timedelta(hours=1))
+    await add(database, "small.example")
+
+    assert hosts_of(await runner.claim(10)) == {"large.example": 4, "small.example": 1}
+
+
+async def test_hosts_share_a_claim_in_equal_parts(database: Database, runner: StageRunner) -> None:
+    await add(database, "a.example", "b.example", "c.example", rows=20)
+
+    assert hosts_of(await runner.claim(6)) == {"a.example": 2, "b.example": 2, "c.example": 2}
+
+
+async def test_a_claim_goes_on_after_the_host_that_was_served_last(
+    database: Database, runner: StageRunner
+) -> None:
+    await add(database, "a.example", "b.example", "c.example", "d.example", "e.example", rows=9)
+    turns = [sorted(hosts_of(await runner.claim(2))) for _ in range(3)]
+
+    first_letters = ["".join(host[0] for host in turn) for turn in turns]
+    assert first_letters == ["ab", "cd", "ae"]
+
+
+async def test_a_host_gives_its_rows_by_priority_and_due_time(
+    database: Database, runner: StageRunner
+) -> None:
+    earlier = func.now() - timedelta(minutes=1)
+    (later,) = await add(database, "a.example", priority=3)
+    (last,) = await add(database, "a.example", priority=7, due_at=earlier)
+    (first,) = await add(database, "a.example", priority=1)
+    (second,) = await add(database, "a.example", priority=3, due_at=earlier)
+
+    order = [(await runner.claim(1))[0].claim.row_id for _ in range(4)]
+    assert order == [first, second, later, last]
+
+
+async def test_a_host_at_its_limit_is_passed_by_and_its_rows_come_later(
+    database: Database, runner: StageRunner
+) -> None:
+    await note(database, "full.example", max_concurrency=2)
+    await add(database, "full.example", "other.example", rows=3)
+    at_first = await runner.claim(10)
+    meanwhile = await runner.claim(10)
+    await end(database, *(each for each in at_first if each.item.host == "full.example"))
+
+    assert hosts_of(at_first) == {"full.example": 2, "other.example": 3}
+    assert meanwhile == []
+    assert hosts_of(await runner.claim(10)) == {"full.example": 1}
+
+
+async def test_requests_under_way_take_places_too(database: Database, runner: StageRunner) -> None:
+    await add(database, "a.example", rows=9)
+    for _ in range(3):
+        await ask(database, "a.example")
+    await ask(database, "a.example", seconds=-1)  # of these nobody waits for an answer any more
+
+    assert len(await runner.claim(10)) == 1
+
+
+async def test_a_host_that_is_left_alone_is_passed_by(
+    database: Database, runner: StageRunner
+) -> None:
+    later = func.now() + timedelta(minutes=1)
+    await note(database, "open.example", circuit_open_until=later)
+    await note(database, "asked-us-to-wait.example", next_slot_at=later)
+    await note(database, "in-a-moment.example", next_slot_at=func.now() + timedelta(seconds=0.8))
+    await note(database, "well-again.example", circuit_open_until=func.now())
+    hosts = ("asked-us-to-wait", "in-a-moment", "open", "unheard-of", "well-again")
+    await add(database, *(f"{each}.example" for each in hosts))
+
+    claimed = hosts_of(await runner.claim(10))
+    assert set(claimed) == {"in-a-moment.example", "unheard-of.example", "well-again.example"}
+
+
+async def test_a_host_with_a_long_crawl_delay_gives_one_row_at_a_time(
+    database: Database, runner: StageRunner
+) -> None:
+    await note(database, "slow.example", crawl_delay_seconds=10)
+    await note(database, "tiny.example", crawl_delay_seconds=1e-300)
+    await note(database, "none.example", crawl_delay_seconds=0)
+    await add(database, "slow.example", "tiny.example", "none.example", rows=6)
+
+    claimed = hosts_of(await runner.claim(20))
+    assert claimed == {"slow.example": 1, "tiny.example": 4, "none.example": 4}
+
+
+async def test_rows_of_unknown_hosts_are_worked_without_a_limit(
+    database: Database, runner: StageRunner
+) -> None:
+    await add(database, "", rows=20)
+    await add(database, "a.example")
+
+    assert hosts_of(await runner.claim(10)) == {"": 9, "a.example": 1}
+    await run_job_loop(runner)
+    assert (await statuses(database))["queued"] == 0
+
+
+async def test_a_ready_host_is_found_behind_any_number_that_are_not(
+    database: Database, runner: StageRunner
+) -> None:
+    many = 6 * FEWEST_HOSTS
+    async with database.transaction() as session:
+        await session.execute(
+            insert(Host).values(circuit_open_until=func.now() + timedelta(hours=1)),
+            [{"host": f"a{n}.example"} for n in range(many)],
+        )
+    await add(database, *(f"a{n}.example" for n in range(many)))
+    await add(database, "z.example")
+
+    assert hosts_of(await runner.claim(1)) == {"z.example": 1}
+    assert await runner.claim(1) == []
+
+
+async def test_rows_whose_time_has_not_come_are_left_alone(
+    database: Database, runner: StageRunner
+) -> None:
+    later = func.now() + timedelta(seconds=30)
+    await add(database, "a.example", priority=1, due_at=later)
+    (due,) = await add(database, "a.example", priority=2)
+    (held,) = await runner.claim(10)
+
+    assert held.claim.row_id == due
+    assert 29 < (await runner.seconds_to_next_due() or 0) <= 30
+
+
+async def test_claims_at_the_same_time_take_no_more_than_a_hosts_places(
+    database: Database, settings: Settings, url: str
+) -> None:
+    await add(database, "a.example", "b.example", rows=50)
+    pools = [Database(url, pool_size=1) for _ in range(8)]
+    runners = [make_runner(each, settings) for each in pools]
+    taken: Counter[str] = Counter()
+    for _ in range(5):
+        for claimed in await asyncio.gather(*(each.claim(6) for each in runners)):
+            taken.update(hosts_of(claimed))
+    for each in pools:
+        await each.close()
+
+    assert taken == {"a.example": 4, "b.example": 4}
+
+
+async def test_several_engines_never_ask_a_host_too_often_and_do_everything(
+    settings: Settings, database: Database, url: str
+) -> None:
+    hosts = {"a.example": 3, "b.example": 1, "c.example": 4}
+    for host, limit in hosts.items():
+        await note(database, host, max_concurrency=limit)
+        await add(database, host, rows=25)
+    now, most = Counter[str](), Counter[str]()
+
+    def asking(engines: list[Engine]) -> Callable[[Item, Tools], Awaitable[Item]]:
+        async def work(item: Item, tools: Tools) -> Item:
+            (engine,) = (each for each in engines if each.tools is tools)
+            assert engine.gate is not None
+            async with engine.gate.slot(item.host, exempt=True):
+                now[item.host] += 1
+                most[item.host] = max(most[item.host], now[item.host])
+                await asyncio.sleep(0.005)
+                now[item.host] -= 1
+            return item
+
+        return work
+
+    engines: list[Engine] = []
+    stage = replace(HOSTED, work=asking(engines))
+    async with AsyncExitStack() as stack:
+        for _ in range(3):
+            own = Database(url, pool_size=8)
+            stack.push_async_callback(own.close)
+            engine = await stack.enter_async_context(running_engine(own, settings, [stage]))
+            engines.append(engine)
+        while (await statuses(database))["done"] < 75:
+            await asyncio.gather(*(run_job_loop(each.runner("hosted")) for each in engines))
+
+    assert most.keys() == hosts.keys()
+    assert all(most[host] <= limit for host, limit in hosts.items()), most
+
+
+# Looking again by itself
+
+
+@asynccontextmanager
+async def scheduling(
+    database: Database, settings: Settings, **changes: Any
+) -> AsyncIterator[Scheduler]:
+    """Ticks once, at the start, and then not for hours."""
+    stage: AnyStage = replace(HOSTED, **{"pace": RARELY, **changes})
+    async with running_scheduler(database, settings, [stage], []) as scheduler:
+        yield scheduler
+
+
+async def until_done(database: Database, rows: int) -> None:
+    async with asyncio.timeout(15):
+        while (await statuses(database))["done"] < rows:
+            await asyncio.sleep(0.02)
+
+
+async def test_rows_of_a_host_left_alone_are_worked_when_that_is_over(
+    database: Database, settings: Settings
+) -> None:
+    soon = func.now() + timedelta(seconds=1.5)
+    await note(database, "open.example", circuit_open_until=soon)
+    await note(database, "asked-us-to-wait.example", next_slot_at=soon + timedelta(seconds=1))
+    await add(database, "open.example", "asked-us-to-wait.example")
+    async with scheduling(database, settings) as scheduler:
+        await until_done(database, 2)
+        claims = scheduler.engine.runner("hosted").claimed
+
+    assert claims == 2
+
+
+async def test_they_are_worked_then_even_while_another_row_takes_long(
+    database: Database, settings: Settings
+) -> None:
+    let_go = asyncio.Event()
+
+    async def work(item: Item, tools: Tools) -> Item:
+        if item.host == "long.example":
+            await let_go.wait()
+        return item
+
+    soon = func.now() + timedelta(seconds=0.5)
+    await note(database, "open.example", circuit_open_until=soon)
+    await add(database, "open.example", "long.example")
+    async with scheduling(database, settings, work=work):
+        await until_done(database, 1)
+        let_go.set()
+        await until_done(database, 2)
+
+
+async def test_a_place_that_somebody_else_gives_free_is_found(
+    database: Database, settings: Settings
+) -> None:
+    await note(database, "a.example", max_concurrency=1)
+    await add(database, "a.example", rows=2)
+    await ask(database, "a.example", seconds=1)
+    async with scheduling(database, settings):
+        await until_done(database, 2)
+
+
+async def test_the_next_look_is_when_the_first_host_is_ready(
+    database: Database, runner: StageRunner
+) -> None:
+    async def wait() -> float | None:
+        return await runner.seconds_to_next_due()
+
+    nothing_queued = await wait()
+    later = func.now() + timedelta(seconds=50)
+    await note(database, "open.example", circuit_open_until=later)
+    await add(database, "open.example", due_at=func.now() - timedelta(hours=1))
+    host_left_alone = await wait()
+    await note(database, "waits.example", next_slot_at=later - timedelta(seconds=20))
+    await add(database, "waits.example")
+    host_with_a_turn = await wait()
+    await note(database, "full.example", max_concurrency=1)
+    await ask(database, "full.example")
+    await add(database, "full.example")
+    host_without_places = await wait()
+
+    assert nothing_queued is None
+    assert 49 < (host_left_alone or 0) <= 50
+    assert 28 < (host_with_a_turn or 0) <= 29
+    assert host_without_places == 1
+
+
+async def test_a_stage_without_priorities_goes_by_due_time(
+    database: Database, settings: Settings
+) -> None:
+    runner = make_runner(database, settings, priority=None)
+    (second,) = await add(database, "a.example", priority=1)
+    (first,) = await add(database, "a.example", due_at=func.now() - timedelta(minutes=1))
+    await add(database, "b.example", due_at=func.now() + timedelta(seconds=30))
+
+    order = [(await runner.claim(1))[0].claim.row_id for _ in range(2)]
+    assert order == [first, second]
+    assert 29 < (await runner.seconds_to_next_due() or 0) <= 30
+
+
+async def test_a_paused_stage_neither_claims_nor_looks_again(
+    database: Database, runner: StageRunner
+) -> None:
+    await add(database, "a.example")
+    async with database.transaction() as session:
+        session.add(StageControl(stage="hosted", paused=True))
+
+    assert await runner.claim(5) == []
+    assert await runner.seconds_to_next_due() is None
+
+
+async def test_a_report_counts_what_is_due_whether_or_not_its_host_is_ready(
+    database: Database, settings: Settings
+) -> None:
+    later = func.now() + timedelta(hours=1)
+    await note(database, "open.example", circuit_open_until=later)
+    await add(database, "open.example", due_at=func.now() - timedelta(minutes=10))
+    await add(database, "a.example", due_at=later)
+    async with database.reading() as session:
+        report = await report_stage(session, HOSTED, settings, [])
+
+    assert (report.queued, report.due) == (2, 1)
+    assert 599 < (report.oldest_due_seconds or 0) < 700
+
+
+# What it costs
+
+
+async def test_a_claim_reads_no_more_when_more_is_queued(
+    database: Database, runner: StageRunner
+) -> None:
+    await fill(database, rows=500)
+    few = await plan_of_a_claim(database, runner)
+    await fill(database, rows=50_000)
+    many = await plan_of_a_claim(database, runner)
+
+    assert "Seq Scan" not in rows_read(many)
+    assert rows_read(many).total() <= rows_read(few).total() + 5
+    assert many["Shared Hit Blocks"] + many["Shared Read Blocks"] < 2 * few["Shared Hit Blocks"]
+
+
+async def fill(database: Database, *, rows: int) -> None:
+    """Over ten hosts, and half of all for one more."""
+    number = func.generate_series(1, rows).table_valued(name="n").alias("n")
+    host = text("CASE WHEN n % 2 = 0 THEN 'large.example' ELSE 'h' || n % 20 || '.example' END")
+    source = select(func.gen_random_uuid(), host).select_from(number)
+    async with database.transaction() as session:
+        await session.execute(insert(HostedRow).from_select(["id", "host"], source))
+        await session.execute(text("ANALYZE noop_rows_of_hosts"))
+
+
+async def plan_of_a_claim(database: Database, runner: StageRunner) -> dict[str, Any]:
+    """As the server makes it without looking at the parameters, with what it read."""
+    assert runner.round is not None
+    given = {"limit": 10, "lease": runner.lease, "worker": runner.worker.id}
+    here = {"after_host": "", "hosts": FEWEST_HOSTS, **runner.round.politeness}
+    statement = runner.claims.claim
+    explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.sql}"
+    async with database.reading() as session:
+        raw = await (await session.connection()).get_raw_connection()
+        driver: Any = raw.driver_connection
+        await driver.execute("SET plan_cache_mode = force_generic_plan")
+        (answer,) = await driver.fetchval(explain, *statement.arguments(given | here))
+    plan: dict[str, Any] = answer["Plan"]
+    return plan
+
+
+def rows_read(plan: dict[str, Any]) -> Counter[str]:
+    """Of the stage's table, by the way of reading it."""
+    read: Counter[str] = Counter()
+    for node in nodes(plan):
+        if node.get("Relation Name") == "noop_rows_of_hosts" and "Scan" in node["Node Type"]:
+            each_time = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            read[node["Node Type"]] += round(each_time * node["Actual Loops"])
+    return read
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for each in plan.get("Plans", ()):
+        yield from nodes(each)
