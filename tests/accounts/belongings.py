@@ -14,6 +14,8 @@ from scrapersky.models import (
     AuditEntry,
     Batch,
     BatchJob,
+    BulkAction,
+    BulkActionRows,
     Domain,
     IdempotencyKey,
     Job,
@@ -23,11 +25,12 @@ from scrapersky.models import (
     SitemapUrl,
     User,
 )
+from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import DeadLetter, Host
 from scrapersky.scraper.urls import url_digest
-from scrapersky.sitemaps.names import SITEMAP_STAGE
 
 MARK = "first-owner"
+NAMES = ("user", "domain", "job", "batch", "file", "page", "letter", "action")
 SITE = f"{MARK}.example"
 URL = f"https://{SITE}/sitemap.xml"
 
@@ -37,7 +40,7 @@ async def add_belongings(
 ) -> dict[str, str]:
     """Makes them; answers what stands for each in a path, a query or a body."""
     key, _ = await create_api_key(session, actor, name=MARK, role=Role.VIEWER)
-    ids = {name: uuid7() for name in ("user", "domain", "job", "batch", "file", "page", "letter")}
+    ids = {name: uuid7() for name in NAMES}
     for row in _rows(actor, ids, job_status):
         session.add(row)
         await session.flush()
@@ -83,6 +86,7 @@ def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
         ),
         SitemapUrl(sitemap_id=ids["file"], first_seen=func.now(), **of_url),
         Page(id=ids["page"], sitemap_file_id=ids["file"], path_depth=1, **in_domain),
+        *_action(ids, owned),
         _letter(ids, tenant),
         IdempotencyKey(
             key=f"{MARK} {ids['job']}",
@@ -115,6 +119,22 @@ def _job(ids: dict[str, UUID], status: str, owned: dict[str, UUID]) -> Job:
         domain_id=ids["domain"],
         **owned,
     )
+
+
+def _action(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """Somebody decided about the page."""
+    return [
+        BulkAction(
+            id=ids["action"],
+            kind="page",
+            to_status="Selected",
+            details={"note": MARK},
+            updated_count=1,
+            queued_count=0,
+            **owned,
+        ),
+        BulkActionRows(action_id=ids["action"], part=1, before_status="New", row_ids=[ids["page"]]),
+    ]
 
 
 def _letter(ids: dict[str, UUID], tenant: dict[str, UUID]) -> DeadLetter:

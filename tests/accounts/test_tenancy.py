@@ -44,7 +44,7 @@ OF_THE_INSTALLATION = {
     "workers",
 }
 """Nobody's in particular; routes that show or change them are for operators."""
-KEPT_OTHERWISE = {"tenants", "dead_letters", "sitemap_urls", "batch_jobs"}
+KEPT_OTHERWISE = {"tenants", "dead_letters", "sitemap_urls", "batch_jobs", "bulk_action_rows"}
 """Without a tenant of their own, or perhaps without one: `models/tenancy.py` names each."""
 
 

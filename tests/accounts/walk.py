@@ -12,6 +12,7 @@ import httpx
 from fastapi import FastAPI
 
 PATIENCE_SECONDS = 20
+CSV = "text/csv"
 PLACE = re.compile(r"{(\w+)(?::\w+)?}")
 
 
@@ -37,9 +38,14 @@ class Call:
 
     async def sent(self, client: httpx.AsyncClient) -> httpx.Response:
         """The whole answer; a stream that begins is never whole, and fails."""
-        body = {} if self.body is None else {"json": self.body}
+        body = _file(self.body) if isinstance(self.body, str) else {"json": self.body}
+        body = {} if self.body is None else body
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await client.request(self.method, self.path, params=self.params, **body)
+
+
+def _file(text: str) -> dict[str, Any]:
+    return {"content": text, "headers": {"Content-Type": CSV}}
 
 
 def calls(app: FastAPI, known: Mapping[str, str]) -> Iterator[Call]:
@@ -89,16 +95,22 @@ def _bodies(
 ) -> Iterator[Any]:
     """One; or two for an act on many rows, once on those named and once on all there are."""
     content = operation.get("requestBody", {}).get("content", {})
+    if CSV in content:
+        yield content[CSV]["example"]
+        return
     if "application/json" not in content:
         assert not content, f"{operation['operationId']}: a body the walk cannot make"
         yield None
         return
     schema = _resolved(content["application/json"]["schema"], described)
     properties = schema.get("properties", {})
+    must = {
+        name: _example(properties[name], known, described) for name in schema.get("required", ())
+    }
     if "ids" in properties:
-        yield {"ids": [each for name, each in known.items() if name.endswith("_id")]}
+        yield {**must, "ids": [each for name, each in known.items() if name.endswith("_id")]}
     if "all" in properties:
-        yield {"all": True}
+        yield {**must, "all": True}
     if "ids" not in properties:
         yield _example(content["application/json"]["schema"], known, described)
 

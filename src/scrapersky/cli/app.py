@@ -7,13 +7,31 @@ from typing import Annotated
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli import api_key, batch, database, dead_letter, host, job, stage, tenant, user
+from scrapersky.cli import (
+    api_key,
+    batch,
+    contact,
+    curate,
+    database,
+    dead_letter,
+    domain,
+    host,
+    intake,
+    job,
+    lead,
+    stage,
+    suppression,
+    tenant,
+    user,
+)
 from scrapersky.cli.alerts import alerts
 from scrapersky.cli.audit import audit
 from scrapersky.cli.changes import changes
+from scrapersky.cli.contact import contacts
 from scrapersky.cli.demo import demo
 from scrapersky.cli.doctor import doctor
 from scrapersky.cli.failures import guarded
+from scrapersky.cli.lead import leads
 from scrapersky.cli.output import out
 from scrapersky.cli.scan import scan
 from scrapersky.cli.serve import serve
@@ -45,13 +63,32 @@ def _options(
 ) -> None: ...
 
 
-for each in (scan, urls, changes, serve, worker, demo, doctor, alerts, settings, audit):
+for each in (
+    scan,
+    urls,
+    changes,
+    leads,
+    contacts,
+    serve,
+    worker,
+    demo,
+    doctor,
+    alerts,
+    settings,
+    audit,
+):
     app.command()(each)
 for name, group in {
     "db": database.app,
     "stage": stage.app,
     "job": job.app,
     "batch": batch.app,
+    "import": intake.app,
+    "domain": domain.app,
+    "lead": lead.app,
+    "contact": contact.app,
+    "suppression": suppression.app,
+    "curate": curate.app,
     "dead-letter": dead_letter.app,
     "host": host.app,
     "tenant": tenant.app,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
@@ -13,19 +11,16 @@ from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.exits import Exit
+from scrapersky.cli.line_lists import lines_of
 from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import counted, note, out, print_json, print_table, status, table, when
 from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.errors import InvalidInput
 from scrapersky.sitemaps.batch_progress import Member, Progress, batch_members, batch_progress
 from scrapersky.sitemaps.batch_schemas import batch_out, batch_status
 from scrapersky.sitemaps.batches import Requested, request_batch
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 
 app = typer.Typer(help="Scan many sites at once.", no_args_is_help=True)
-
-STANDARD_INPUT = "-"
-COMMENT = "#"
 
 ListFile = Annotated[
     str,
@@ -41,7 +36,7 @@ BatchId = Annotated[UUID, typer.Argument(help="As `scrapersky batch create` prin
 @app.command()
 def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) -> int:
     """Queue a scan of every site in a list; workers or `scrapersky serve` do the work."""
-    lines = _lines_of(file)
+    lines = lines_of(file)
 
     async def step(session: AsyncSession, everything: Opened) -> Requested:
         return await request_batch(session, everything.actor, everything.settings, lines, max_pages)
@@ -51,18 +46,6 @@ def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) 
         return _exit_code(requested)
 
     return run_in_transaction(step, show)
-
-
-def _lines_of(file: str) -> list[str]:
-    """Empty lines and those that begin with # are none."""
-    try:
-        text = sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text("utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is no text in UTF-8.") from error
-    lines = (each.strip() for each in text.splitlines())
-    return [each for each in lines if each and not each.startswith(COMMENT)]
 
 
 def _print_requested(requested: Requested) -> None:

@@ -149,8 +149,15 @@ def _print_groups(found: BulkOut) -> None:
 
 
 def _ask(found: BulkOut, way: Way) -> None:
-    sentence = f"{counted(found.matched_count, way.noun)} to be {way.done}."
+    confirm(
+        f"{counted(found.matched_count, way.noun)} to be {way.done}.",
+        show=lambda: _print_groups(found),
+    )
+
+
+def confirm(sentence: str, *, show: Callable[[], None] = lambda: None) -> None:
+    """Go on only if somebody says so, who may want to see more before."""
     if not sys.stdin.isatty():
         raise InvalidInput(f"{sentence} Nobody is here to be asked; add --yes if that is meant.")
-    _print_groups(found)
+    show()
     typer.confirm(f"{sentence} Go on?", abort=True, err=True)

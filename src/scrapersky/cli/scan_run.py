@@ -17,11 +17,11 @@ from scrapersky.cli.session import Opened, quieten
 from scrapersky.errors import Conflict, DatabaseRefused, NotFound
 from scrapersky.models import JOB_WORDS, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
+from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.engine import Engine, running_engine
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.scraper.events import SitemapType
 from scrapersky.sitemaps import discovery
-from scrapersky.sitemaps.names import SITEMAP_STAGE
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 
 LOOK_EVERY_SECONDS = 0.2

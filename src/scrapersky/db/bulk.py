@@ -5,16 +5,18 @@ COPY is never the first act of a transaction: until a statement has run, the dri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from asyncpg import UniqueViolationError
-from sqlalchemy import text
+from asyncpg import InterfaceError, PostgresError, UniqueViolationError
+from sqlalchemy import Select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
+from scrapersky.db.direct import DIALECT
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,30 @@ async def _copy_in(
     )
     driver = await _driver(session)
     await driver.copy_records_to_table(name, records=records, columns=list(columns))
+
+
+async def copy_out(
+    session: AsyncSession,
+    statement: Select[Any],
+    write: Callable[[bytes], Awaitable[None]],
+    **how: str,
+) -> int:
+    """Hand over what a statement finds as CSV, the fastest way there is; returns how many rows.
+
+    It is run as it stands: what keeps a session to one tenant does not reach it, so it must say
+    itself whose rows it means.
+    """
+    await session.execute(text("SELECT 1"))  # or the driver would not be in the transaction
+    compiled: Any = statement.compile(dialect=DIALECT, compile_kwargs={"render_postcompile": True})
+    sql, given = str(compiled), compiled.construct_params()
+    values = [given[name] for name in compiled.positiontup]
+    driver = await _driver(session)
+    try:
+        told = await driver.copy_from_query(sql, *values, output=write, format="csv", **how)
+    except (PostgresError, InterfaceError, OSError) as error:
+        lost = driver.is_closed()
+        raise DBAPIError(sql, None, error, connection_invalidated=lost) from error
+    return int(told.removeprefix("COPY "))
 
 
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:

@@ -1,1 +1,1 @@
-"""The demo: a small town of sites on loopback, scanned through the real queue, offline."""
+"""The demo: a small town of sites on loopback, from their names to their contacts, offline."""

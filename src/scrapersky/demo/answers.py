@@ -73,6 +73,30 @@ def redirect_to(base_url: str) -> Answer:
     return answer
 
 
+def trouble_first(answer: Answer) -> Answer:
+    """The first time it is asked in a town the server is in trouble; afterwards it answers."""
+    asked: set[object] = set()
+
+    async def troubled(request: web.BaseRequest) -> web.StreamResponse:
+        transport = request.transport
+        town = transport.get_extra_info("sockname") if transport else None
+        if town in asked:
+            return await answer(request)
+        asked.add(town)
+        return web.Response(status=503, text="Back in a moment.")
+
+    return troubled
+
+
+def elsewhere(url: str) -> Answer:
+    """Every path leads to the same page over there."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=301, headers={"Location": url})
+
+    return answer
+
+
 async def hang_up(request: web.BaseRequest) -> web.StreamResponse:
     """Close the connection without a word."""
     if request.transport is not None:

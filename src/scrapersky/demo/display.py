@@ -1,4 +1,4 @@
-"""Show the jobs while they run: a live table on a terminal, a line per ended job elsewhere."""
+"""Show the sites on their way: a live table on a terminal, a line per event elsewhere."""
 
 from __future__ import annotations
 
@@ -12,73 +12,94 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from scrapersky.demo.watching import Sight
-from scrapersky.models import JOB_WORDS
+from scrapersky.demo.watching import Sight, Step
 
 Show = Callable[[Sequence[Sight]], None]
 
-COLOURS = {
-    JOB_WORDS.queued: "dim",
-    JOB_WORDS.processing: "cyan",
-    JOB_WORDS.done: "green",
-    JOB_WORDS.failed: "red",
-}
+STEPS = list(Step)
+LINES_AROUND = 5
+"""What a live table needs besides its rows, with room to spare."""
 
 
 @contextmanager
 def display(console: Console) -> Iterator[Show]:
-    """Something to hand every look at the jobs to."""
+    """Something to hand every look at the sites to."""
     if not console.is_terminal:
         yield line_by_line(console)
         return
     with Live(console=console, refresh_per_second=10, transient=True) as live:
-        yield lambda sights: live.update(live_table(sights))
+        yield lambda sights: live.update(live_table(sights, room=console.height - LINES_AROUND))
 
 
 def line_by_line(console: Console) -> Show:
-    told: set[str] = set()
+    told: set[tuple[str, str]] = set()
 
     def show(sights: Sequence[Sight]) -> None:
         for each in sights:
-            if each.has_ended and each.name not in told:
-                told.add(each.name)
-                console.print(_sentence(each), soft_wrap=True, highlight=False)
+            sentence = _sentence(each)
+            if sentence and (each.name, sentence) not in told:
+                told.add((each.name, sentence))
+                console.print(f"{each.name}: {sentence}", soft_wrap=True, highlight=False)
 
     return show
 
 
-def _sentence(sight: Sight) -> str:
-    found = f"{counted(sight.sitemaps, 'sitemap')}, {counted(sight.urls, 'URL')}"
-    return f"{sight.name}: {sight.status}, {found}"
+def _sentence(sight: Sight) -> str | None:
+    """Nothing while it is just on its way."""
+    if sight.waits_for_retry:
+        return "waits for its retry"
+    if not sight.has_ended:
+        return None
+    return f"{'given up' if sight.given_up else 'done'}, {_found([sight])}"
+
+
+def _found(sights: Sequence[Sight]) -> str:
+    counts = (
+        (sum(each.sitemaps for each in sights), "sitemap"),
+        (sum(each.urls for each in sights), "URL"),
+        (sum(each.pages for each in sights), "page"),
+        (sum(each.contacts for each in sights), "contact"),
+    )
+    return ", ".join(counted(count, noun) for count, noun in counts)
 
 
 def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def live_table(sights: Sequence[Sight]) -> Table:
+def live_table(sights: Sequence[Sight], *, room: int = 100) -> Table:
+    """Those under way first; on a small screen others make room for them."""
     ended = sum(each.has_ended for each in sights)
-    table = Table(title=f"{ended} of {len(sights)} sites done", title_justify="left", box=None)
-    for heading in ("Site", "Status", ""):
+    title = f"{ended} of {len(sights)} sites done: {_found(sights)}"
+    table = Table(title=title, title_justify="left", box=None)
+    for heading in ("Site", "At", ""):
         table.add_column(heading, no_wrap=True)
-    table.add_column("Sitemaps", justify="right")
-    table.add_column("URLs", justify="right", min_width=6)
-    table.add_column("Phase", no_wrap=True, min_width=20)
-    for each in sights:
+    for heading in ("Sitemaps", "URLs", "Pages", "Contacts"):
+        table.add_column(heading, justify="right")
+    ordered = sorted(sights, key=lambda each: (each.has_ended, -STEPS.index(each.step)))
+    for each in ordered[: max(room, 1)]:
         table.add_row(*_cells(each))
     return table
 
 
 def _cells(sight: Sight) -> tuple[str | Text | ProgressBar, ...]:
-    progress = 1.0 if sight.has_ended else sight.progress
     return (
         sight.name,
-        Text(sight.status, style=COLOURS.get(sight.status, "")),
-        ProgressBar(total=1.0, completed=progress, width=12),
+        _at(sight),
+        ProgressBar(total=len(STEPS) - 1, completed=STEPS.index(sight.step), width=12),
         f"{sight.sitemaps:,}",
         f"{sight.urls:,}",
-        Text("waits for its retry" if sight.waits_for_retry else sight.phase or "", style="dim"),
+        f"{sight.pages:,}",
+        f"{sight.contacts:,}",
     )
+
+
+def _at(sight: Sight) -> Text:
+    if sight.waits_for_retry:
+        return Text("waits for its retry", style="yellow")
+    if sight.has_ended:
+        return Text("given up", style="red") if sight.given_up else Text("done", style="green")
+    return Text(sight.step, style="cyan")
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
-from html import escape
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 NEWS_NAMESPACE = "http://www.google.com/schemas/sitemap-news/0.9"
@@ -53,19 +52,16 @@ def rss(title: str, base: str, locs: Iterable[str]) -> str:
     return f"{head}<title>{title}</title><link>{base}/</link>\n{_lines(items)}</channel></rss>\n"
 
 
-def robots(*, sitemaps: Sequence[str] = (), crawl_delay_seconds: float | None = None) -> str:
-    lines = ["User-agent: *", "Disallow: /intern/"]
+def robots(
+    *,
+    sitemaps: Sequence[str] = (),
+    crawl_delay_seconds: float | None = None,
+    disallow: str = "/intern/",
+) -> str:
+    lines = ["User-agent: *", f"Disallow: {disallow}"]
     if crawl_delay_seconds is not None:
         lines.append(f"Crawl-delay: {crawl_delay_seconds:g}")
     return _lines([*lines, "", *(f"Sitemap: {each}" for each in sitemaps)])
-
-
-def home(title: str, sentence: str, *, head: str = "") -> str:
-    name = escape(title)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-        f"{head}</head>\n<body><h1>{name}</h1><p>{escape(sentence)}</p></body></html>\n"
-    )
 
 
 def _document(root: str, records: Iterable[str]) -> str:

@@ -15,7 +15,11 @@ from scrapersky.settings import Settings, SettingsSource, load_settings
 
 T = TypeVar("T")
 
-PACE = {"SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2", "SITEMAP_SCHEDULER_CONCURRENCY": "16"}
+PACE = {
+    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "2",
+    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2",
+    "SITEMAP_SCHEDULER_CONCURRENCY": "24",
+}
 """The site that does not answer is given up while people watch, and nobody waits for a place."""
 
 

@@ -1,4 +1,4 @@
-"""Tell what the scans came to: what was found, and what was refused or failed, and why."""
+"""Tell what it all came to: sitemaps, contacts, and whatever was refused, failed or is empty."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from scrapersky.demo.display import counted
+from scrapersky.demo.judgement import differences
 from scrapersky.demo.results import Result
 from scrapersky.demo.site import Ending, TownSite
+from scrapersky.demo.tables import contacts_table, empty_table, titled
+from scrapersky.models import SitemapFile
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Method
 
@@ -31,63 +33,63 @@ NEXT = """\
 
 
 def introduce(console: Console, sites: Sequence[TownSite]) -> None:
-    table = _table(f"A town of {counted(len(sites), 'site')}")
+    table = titled(f"A town of {counted(len(sites), 'site')}")
     table.add_column("Site", no_wrap=True)
     table.add_column("What it shows", style="dim")
     for site in sites:
-        table.add_row(site.name, site.shows)
+        if not site.is_ordinary:
+            table.add_row(site.name, site.shows)
+    ordinary = sum(site.is_ordinary for site in sites)
+    table.add_row(f"{ordinary} ordinary houses", "Each publishes its address in another way.")
     console.print(table)
 
 
-def _table(title: str, *, show_footer: bool = False) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        show_footer=show_footer,
-        pad_edge=False,
-    )
-
-
 def tell(console: Console, results: Sequence[Result]) -> None:
-    console.print(found_table(results))
-    console.print(refused_table(results))
+    for table in (found_table, refused_table, contacts_table, empty_table):
+        console.print(table(results))
 
 
 def found_table(results: Sequence[Result]) -> Table:
     found = [each for each in results if each.ending is Ending.FOUND]
-    total = sum(each.urls for each in found)
-    table = _table("What was found", show_footer=True)
+    ordinary = [each for each in found if each.site.is_ordinary]
+    table = titled("Sitemaps that were found", show_footer=True)
     table.add_column("Site", f"{len(found)} of {len(results)} sites", no_wrap=True)
     table.add_column("How found")
     table.add_column("Sitemaps", str(sum(map(_usable, found))), justify="right")
-    table.add_column("URLs", f"{total:,}", justify="right")
+    table.add_column("URLs", f"{sum(each.urls for each in found):,}", justify="right")
     table.add_column("Verdicts")
     for each in found:
-        cells = (_ways(each), str(_usable(each)), f"{each.urls:,}", "\n".join(_verdicts(each)))
-        table.add_row(each.site.name, *cells)
+        if not each.site.is_ordinary:
+            table.add_row(each.site.name, *_found_cells([each]))
+    if ordinary:
+        table.add_row(f"{len(ordinary)} ordinary houses", *_found_cells(ordinary))
     return table
+
+
+def _found_cells(results: Sequence[Result]) -> tuple[str, ...]:
+    files = [file for each in results for file in each.files]
+    urls = sum(each.urls for each in results)
+    return _ways(files), str(sum(map(_usable, results))), f"{urls:,}", "\n".join(_verdicts(files))
 
 
 def _usable(result: Result) -> int:
     return sum(file.status in USABLE for file in result.files)
 
 
-def _ways(result: Result) -> str:
+def _ways(files: Sequence[SitemapFile]) -> str:
     """In the order they came about: an index before what it led to."""
-    return ", ".join(dict.fromkeys(WAYS[Method(file.discovery_method)] for file in result.files))
+    return ", ".join(dict.fromkeys(WAYS[Method(file.discovery_method)] for file in files))
 
 
-def _verdicts(result: Result) -> Iterator[str]:
+def _verdicts(files: Sequence[SitemapFile]) -> Iterator[str]:
     """`4 ok`, and the reason beside whatever is not."""
-    counts = Counter((file.status, file.reason) for file in result.files)
+    counts = Counter((file.status, file.reason) for file in files)
     for (status, reason), count in counts.items():
         yield f"{count} {status}: {reason}" if reason else f"{count} {status}"
 
 
 def refused_table(results: Sequence[Result]) -> Table:
-    table = _table("What was refused or failed, and why")
+    table = titled("Sitemaps that were refused or failed, and why")
     table.add_column("Site", no_wrap=True)
     table.add_column("What")
     table.add_column("Why", overflow="fold")
@@ -101,7 +103,8 @@ def _refusals(result: Result) -> Iterator[tuple[str, str]]:
     """The scan itself, then announced sitemaps, then the places where one might have been."""
     if result.letter is not None:
         attempts = counted(result.letter.attempts, "attempt")
-        yield f"the scan, given up after {attempts}; a dead letter", result.letter.error
+        what = "the scan" if result.job else "its home page"
+        yield f"{what}, given up after {attempts}; a dead letter", result.letter.error
     for file in result.files:
         if file.status not in USABLE:
             yield (
@@ -119,11 +122,17 @@ def _path(url: str) -> str:
 
 def conclude(console: Console, results: Sequence[Result], *, seconds: float) -> int:
     """The exit code, and the sentences that explain it."""
-    differences = [each.difference for each in results if each.difference]
-    for sentence in differences:
+    sentences = [sentence for each in results for sentence in differences(each)]
+    for sentence in sentences:
         console.print(f"[red]{sentence}[/red]", soft_wrap=True, highlight=False)
-    if differences:
+    if sentences:
         return 1
-    console.print(f"Every site ended as expected, in {seconds:.1f} seconds.\n", highlight=False)
+    contacts = sum(len(each.contacts) for each in results)
+    console.print(
+        f"All {contacts} contacts that the town publishes were found, and nothing else; "
+        f"every site ended as expected, in {seconds:.1f} seconds.\n",
+        highlight=False,
+        soft_wrap=True,
+    )
     console.print(NEXT, highlight=False, soft_wrap=True)
     return 0

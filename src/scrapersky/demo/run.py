@@ -1,10 +1,12 @@
-"""Scan the town through the real queue and tell what came of it; leaves nothing behind."""
+"""Take the town through the real queue and tell what came of it; leaves nothing behind."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from time import monotonic
-from uuid import UUID
 
 from rich.console import Console
 
@@ -19,10 +21,19 @@ from scrapersky.demo.results import Result, read_results
 from scrapersky.demo.site import TownSite
 from scrapersky.demo.town import Town
 from scrapersky.demo.watching import watch
+from scrapersky.domains.intake import HAND_IN
+from scrapersky.harvest import catching_up
+from scrapersky.http.intake import Given, take
+from scrapersky.http.intake.taking import Asker
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.settings import Settings
-from scrapersky.sitemaps import service
 from scrapersky.stages import CHORES, STAGES
+
+OUR_CHORES = tuple(
+    replace(each, every=timedelta(seconds=1)) if each is catching_up.LEADS else each
+    for each in CHORES
+)
+"""What is done once a minute for those who are given up is done while people watch."""
 
 
 async def run_demo(settings: Settings, console: Console) -> int:
@@ -41,28 +52,29 @@ async def run_demo(settings: Settings, console: Console) -> int:
 async def _demo(settings: Settings, console: Console) -> int:
     began = monotonic()
     with quiet_logs(wanted=settings.log_level == "debug"):
-        results = await _scan_town(settings, console)
+        results = await _walk_through_town(settings, console)
     report.tell(console, results)
     return report.conclude(console, results, seconds=monotonic() - began)
 
 
-async def _scan_town(settings: Settings, console: Console) -> list[Result]:
+async def _walk_through_town(settings: Settings, console: Console) -> list[Result]:
     async with Town() as town:
         report.introduce(console, town.sites)
         with own_settings(settings, town) as ours:
             console.print("Starting a PostgreSQL of its own in a temporary folder.")
             async with (
                 open_database(ours) as database,
-                running_scheduler(database, ours, STAGES, CHORES),
+                running_scheduler(database, ours, STAGES, OUR_CHORES),
             ):
-                jobs = [await _request(database, ours, site) for site in town.sites]
+                await hand_in(database, ours, town.sites)
                 with display(console) as show:
-                    await watch(database, jobs, show)
-                return await read_results(database, town.sites, jobs)
+                    await watch(database, show)
+                return await read_results(database, town.sites)
 
 
-async def _request(database: Database, settings: Settings, site: TownSite) -> UUID:
+async def hand_in(database: Database, settings: Settings, sites: Sequence[TownSite]) -> None:
+    """The names of the sites, as anybody hands in a list; all the rest is the stages' work."""
+    given = [Given(line, site.name) for line, site in enumerate(sites, start=1)]
     async with database.transaction() as session:
         actor = await system_actor(session, settings)
-        job, _ = await service.request_scan(session, actor, settings, site.name, None)
-        return job.id
+        await take(Asker(session, actor, settings, queue=True), HAND_IN, given)

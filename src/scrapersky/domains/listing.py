@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Has, Listing, OfDomain, OneOf, When
-from scrapersky.models import Domain, DomainCuration
-from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.http.lists import (
+    Contains,
+    Curation,
+    Has,
+    Is,
+    Listing,
+    OfDomain,
+    OneOf,
+    Queues,
+    When,
+)
+from scrapersky.models import Domain, DomainCuration, SiteState
+from scrapersky.models.domains import METADATA_WORDS, NOT_ASKED, SUBMISSION_WORDS
+from scrapersky.models.stage_names import SUBMISSION_STAGE
 
 ANALYSIS = ("pending", *SUBMISSION_WORDS.all)
 
@@ -12,29 +23,43 @@ DOMAINS = Listing(
     name="Domain",
     model=Domain,
     filters=(
+        OneOf("status", Domain.status, words=(NOT_ASKED, *METADATA_WORDS.all)),
         OneOf("sitemap_analysis_status", Domain.sitemap_analysis_status, words=ANALYSIS),
         OneOf(
             "sitemap_curation_status",
             Domain.sitemap_curation_status,
             words=tuple(each.value for each in DomainCuration),
         ),
+        OneOf("site_state", Domain.site_state, words=tuple(each.value for each in SiteState)),
+        OneOf("cms", Domain.cms),
+        OneOf("site_builder", Domain.site_builder),
+        OneOf("shop_system", Domain.shop_system),
+        OneOf("language", Domain.language),
+        Is("is_wordpress", Domain.is_wordpress),
+        Is("has_elementor", Domain.has_elementor),
+        Is("has_contact_form", Domain.has_contact_form),
         OfDomain(Domain.id),
         OneOf("domain_id", Domain.id),
         OneOf("created_by", Domain.created_by),
         When("created", Domain.created_at),
         When("last_scan", Domain.last_scan),
         When("next_scan", Domain.next_scan_at),
+        When("metadata_read", Domain.metadata_read_at),
         Has("has_warning", Domain.scan_warning),
         Contains(
             "error",
-            (Domain.sitemap_analysis_error, Domain.last_scan_error),
-            says="In the error of its submission or of its last scan.",
+            (Domain.error, Domain.sitemap_analysis_error, Domain.last_scan_error),
+            says="In the error of its metadata, of its submission or of its last scan.",
         ),
+        Contains("text", (Domain.title, Domain.description), says="In its title or description."),
         Contains("search", (Domain.domain,), says="Part of the name."),
     ),
     sorts={
         "created_at": Domain.created_at,
         "domain": Domain.domain,
+        "status": Domain.status,
+        "site_state": Domain.site_state,
+        "metadata_read_at": Domain.metadata_read_at,
         "sitemap_analysis_status": Domain.sitemap_analysis_status,
         "last_scan": Domain.last_scan,
         "next_scan_at": Domain.next_scan_at,
@@ -42,4 +67,15 @@ DOMAINS = Listing(
         "total_sitemaps": Domain.total_sitemaps,
         "sitemap_urls": Domain.sitemap_urls,
     },
+)
+
+CURATION = Curation(
+    DOMAINS,
+    Domain.sitemap_curation_status,
+    DomainCuration,
+    Queues(
+        stage=SUBMISSION_STAGE,
+        status="sitemap_analysis_status",
+        words=SUBMISSION_WORDS,
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,8 @@ class DomainOut(BaseModel):
     id: UUID
     domain: str = Field(examples=["example.com"])
     base_url: str | None = Field(examples=["https://www.example.com"])
+    status: str = Field(description="Of reading its home page.", examples=["completed"])
+    error: str | None
     sitemap_analysis_status: str = Field(examples=["submitted"])
     sitemap_analysis_error: str | None
     sitemap_curation_status: str = Field(examples=["New"])
@@ -28,6 +31,40 @@ class DomainOut(BaseModel):
     total_sitemaps: int
     sitemap_urls: int
     last_sitemap_job_id: UUID | None
+    metadata_read_at: datetime | None
+    site_state: str | None = Field(
+        description="What its home page turned out to be; null until it was looked at.",
+        examples=["ok"],
+    )
+    site_state_reason: str | None
+    redirects_to: str | None = Field(description="The other site its home page leads to.")
+    title: str | None
+    description: str | None
+    language: str | None = Field(examples=["de"])
+    favicon_url: str | None
+    logo_url: str | None
+    cms: str | None = Field(examples=["WordPress"])
+    cms_version: str | None
+    is_wordpress: bool | None
+    wordpress_version: str | None
+    has_elementor: bool | None
+    site_builder: str | None
+    shop_system: str | None
+    tech_stack: list[dict[str, Any]] = Field(
+        description="Each with name, category, version and what gave it away."
+    )
+    email_addresses: list[str]
+    phone_numbers: list[str]
+    social_links: list[str]
+    has_contact_form: bool | None
     created_by: UUID
     created_at: datetime
     updated_at: datetime
+
+
+class DomainDetail(DomainOut):
+    """With what would make a list heavy."""
+
+    meta_json: dict[str, Any] = Field(
+        description="The organisation as its home page states it, and what else was read."
+    )

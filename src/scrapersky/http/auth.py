@@ -16,6 +16,11 @@ from scrapersky.models import Actor, Role, Via
 from scrapersky.models.accounts import KEY_PREFIX
 
 OPEN = "open"
+JSON_TYPE = "application/json"
+FILE_TYPES = ("text/csv", "text/tab-separated-values", "application/octet-stream")
+"""What a list that is handed in as a file says it is. A web page cannot send these, nor JSON, to
+another server without that server's consent, which a browser asks for first and we never give;
+what it can send unasked is plain text, forms, and a body of no declared type."""
 
 
 async def identify(request: Request, context: Context) -> Actor:
@@ -106,8 +111,11 @@ def refuse_stranger(request: Request) -> None:
 
 
 def body_is_undeclared(request: Request) -> bool:
-    """A body that does not say it is JSON can be sent by any web page without asking."""
+    """A body that does not say it is JSON or a file can be sent by any web page without asking."""
     length = request.headers.get("content-length", "0")
     has_body = length != "0" or "transfer-encoding" in request.headers
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return has_body and kind != "application/json"
+    return has_body and declared_type(request) not in (JSON_TYPE, *FILE_TYPES)
+
+
+def declared_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -99,5 +99,7 @@ def _refusal(request: Request) -> Response | None:
     except NotAllowed as refusal:
         return problem(request, 403, str(refusal))
     if body_is_undeclared(request):
-        return problem(request, 415, "Send the body as `Content-Type: application/json`.")
+        return problem(
+            request, 415, "Send the body as `Content-Type: application/json`, a file as `text/csv`."
+        )
     return None

@@ -10,13 +10,23 @@ from fastapi import APIRouter, Depends
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, BulkAsked, BulkOut, Listed, Spread, bulk_asked
+from scrapersky.http.lists import (
+    Asked,
+    BulkAsked,
+    BulkOut,
+    Listed,
+    Spread,
+    bulk_asked,
+    export_routes,
+)
 from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.exporting import EXPORT
 from scrapersky.jobs.listing import JOBS
 from scrapersky.jobs.schemas import JobOut, job_out
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_responses(401, 403, 422))
+router.include_router(export_routes(EXPORT))
 
 CANCELLED = bulk_asked(JOBS, "Cancel")
 RETRIED = bulk_asked(JOBS, "Retry", more=[Spread])

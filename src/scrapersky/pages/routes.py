@@ -1,4 +1,4 @@
-"""Pages: list and look."""
+"""Pages: list, look and decide."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from fastapi import APIRouter, Depends
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed
+from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
 from scrapersky.pages import service
-from scrapersky.pages.listing import PAGES
+from scrapersky.pages.exporting import EXPORT
+from scrapersky.pages.listing import CURATION, PAGES
 from scrapersky.pages.schemas import PageOut
 
 router = APIRouter(prefix="/pages", tags=["pages"], responses=problem_responses(401, 403, 422))
+router.include_router(curation_routes(CURATION))
+router.include_router(export_routes(EXPORT))
 
 
 @router.get("", summary="Pages, newest first")

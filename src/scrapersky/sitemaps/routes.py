@@ -13,11 +13,12 @@ from fastapi.responses import StreamingResponse
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import AppContext, Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed, curation_routes
+from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
 from scrapersky.http.pagination import Cursor, Limit, Page
 from scrapersky.jobs import service as job_service
 from scrapersky.sitemaps import service, url_lists
 from scrapersky.sitemaps.changes import ChangeKind, Place, changes_of
+from scrapersky.sitemaps.exporting import EXPORT
 from scrapersky.sitemaps.listing import CURATION, SITEMAP_FILES
 from scrapersky.sitemaps.schemas import (
     ChangeOut,
@@ -44,6 +45,7 @@ from scrapersky.sitemaps.url_lists import (
 
 router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
 router.include_router(curation_routes(CURATION), prefix="/sitemap-files")
+router.include_router(export_routes(EXPORT), prefix="/sitemap-files")
 
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {

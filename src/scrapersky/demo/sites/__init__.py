@@ -1,20 +1,30 @@
-"""The sites of the town, one file each."""
+"""The sites of the town, one file each; the ordinary ones stand together along its streets."""
 
 from scrapersky.demo.site import TownSite
 from scrapersky.demo.sites import (
+    arcade,
     bakery,
+    bank,
     barber,
     bicycles,
     bookshop,
     brewery,
+    cafe,
     choir,
     cinema,
+    dentist,
     florist,
+    gallery,
     hotel,
     library,
+    moved,
     museum,
     newspaper,
+    notary,
+    parked,
     pharmacy,
+    post_office,
+    streets,
 )
 
 SITES: tuple[TownSite, ...] = (
@@ -28,7 +38,17 @@ SITES: tuple[TownSite, ...] = (
     library.SITE,
     brewery.SITE,
     bicycles.SITE,
+    cafe.SITE,
     hotel.SITE,
+    post_office.SITE,
     barber.SITE,
+    gallery.SITE,
+    dentist.SITE,
+    arcade.SITE,
+    notary.SITE,
+    bank.SITE,
+    moved.SITE,
+    parked.SITE,
     cinema.SITE,
+    *streets.SITES,
 )

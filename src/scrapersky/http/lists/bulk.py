@@ -165,11 +165,16 @@ def bulk_asked(
     model: Any = create_model(f"{act}{listing.name}In", __base__=bases, filter=narrowed)
 
     def read(wanted: BulkIn) -> BulkAsked:
-        chosen = wanted.filter if wanted.filter is not None else listing.filter_model()
-        plain = wanted.model_dump(exclude={"ids", "filter", "all"})
-        if plain.get("starting_at") is not None and plain["starting_at"].tzinfo is None:
-            plain["starting_at"] = plain["starting_at"].replace(tzinfo=UTC)
-        ids = None if wanted.ids is None else tuple(wanted.ids)
-        return BulkAsked(ids=ids, given=chosen.given() if ids is None else {}, **plain)
+        return read_bulk(listing, wanted)
 
     return with_model(read, "wanted", model, Body())
+
+
+def read_bulk(listing: Listing, wanted: BulkIn, *, but: Iterable[str] = ()) -> BulkAsked:
+    """What was sent as a bulk act takes it; `but` are fields that are no business of its."""
+    chosen = wanted.filter if wanted.filter is not None else listing.filter_model()
+    plain = wanted.model_dump(exclude={"ids", "filter", "all", *but})
+    if plain.get("starting_at") is not None and plain["starting_at"].tzinfo is None:
+        plain["starting_at"] = plain["starting_at"].replace(tzinfo=UTC)
+    ids = None if wanted.ids is None else tuple(wanted.ids)
+    return BulkAsked(ids=ids, given=chosen.given() if ids is None else {}, **plain)

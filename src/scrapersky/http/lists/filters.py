@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 from uuid import UUID
 
 from pydantic import Field
@@ -24,6 +24,9 @@ Column = Any
 """A mapped column of the list's model."""
 Conditions = Iterator[ColumnElement[bool]]
 
+Number = Annotated[int, Field(ge=0, le=32_767)]
+"""As large as the smallest of our number columns can hold."""
+
 MAX_VALUES = 100
 """Of one filter; longer lists are better asked for in several requests."""
 
@@ -41,7 +44,7 @@ class OneOf:
     name: str
     column: Column
     words: tuple[str, ...] = ()
-    """All there are; none named means any text or, for a key, any key."""
+    """All there are; none named means any text or, for a key or a number, any of these."""
     default: tuple[str, ...] | None = None
     says: str = ""
 
@@ -59,7 +62,8 @@ class OneOf:
             return Literal[self.words]
         if self.column is None:
             return Text
-        return UUID if self.column.type.python_type is UUID else Text
+        kinds = {UUID: UUID, int: Number}
+        return kinds.get(self.column.type.python_type, Text)
 
     def conditions(self, given: Given, actor: Actor) -> Conditions:
         values = given.get(self.name)
@@ -132,6 +136,22 @@ class Has:
     def conditions(self, given: Given, actor: Actor) -> Conditions:
         if (wanted := given.get(self.name)) is not None:
             yield self.column.is_not(None) if wanted else self.column.is_(None)
+
+
+@dataclass(frozen=True)
+class Is:
+    """Whether something is so; rows of which it is not known are in neither."""
+
+    name: str
+    column: Column
+
+    def parameters(self) -> Parameters:
+        said = "Only where this is so, or where it is known not to be."
+        return {self.name: (bool | None, Field(None, description=said))}
+
+    def conditions(self, given: Given, actor: Actor) -> Conditions:
+        if (wanted := given.get(self.name)) is not None:
+            yield self.column.is_(wanted)
 
 
 @dataclass(frozen=True)

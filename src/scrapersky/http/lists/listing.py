@@ -62,7 +62,7 @@ class Narrowed(BaseModel):
         if not isinstance(given, dict):
             return given
         return {
-            name: [value] if isinstance(value, str) and name in cls._lists() else value
+            name: [value] if isinstance(value, str | int) and name in cls._lists() else value
             for name, value in given.items()
         }
 

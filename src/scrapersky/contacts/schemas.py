@@ -1,0 +1,188 @@
+"""Contacts as the API shows and takes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from scrapersky.contacts.values import MAX_VALUE_CHARACTERS
+from scrapersky.models import ContactCuration, ContactKind, EmailType
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise PydanticCustomError("text", "it holds a character that no stored text can hold")
+    if not (bare := text.strip()):
+        raise PydanticCustomError("text", "it is empty; give null to leave it empty")
+    return bare
+
+
+Value = Annotated[
+    str, Field(min_length=1, max_length=MAX_VALUE_CHARACTERS), AfterValidator(_storable)
+]
+Words = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
+MAY_BE_NULL = frozenset({"name", "role", "note"})
+Note = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_storable)]
+
+
+class ContactIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    domain: Words | None = Field(
+        default=None, description="The site, in any spelling.", examples=["bakery.de"]
+    )
+    domain_id: UUID | None = Field(default=None, description="Or its id.")
+    kind: ContactKind
+    value: Value = Field(
+        description="An address, a number with its country, or a profile's URL.",
+        examples=["anna.berger@bakery.de"],
+    )
+    name: Words | None = Field(default=None, examples=["Anna Berger"])
+    role: Words | None = Field(default=None, examples=["Owner"])
+    note: Note | None = None
+
+    @model_validator(mode="after")
+    def _says_of_whom(self) -> ContactIn:
+        if (self.domain is None) == (self.domain_id is None):
+            raise PydanticCustomError("domain", "give either domain or domain_id")
+        return self
+
+
+class ContactChange(BaseModel):
+    """What is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Words | None = Field(default=None, description="Null takes it away.")
+    role: Words | None = Field(default=None, description="Null takes it away.")
+    note: Note | None = Field(default=None, description="Null takes it away.")
+    email_type: EmailType | None = Field(default=None, description="Only of an e-mail address.")
+    contact_curation_status: ContactCuration | None = None
+    value: Value | None = Field(default=None, description="Corrected; its kind stays.")
+    updated_at: datetime | None = Field(
+        default=None,
+        description="As you saw it: when it was changed since, nothing is, and 409 is answered. "
+        "Left out, the last change wins; the history shows all.",
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Null means nothing where there must be something."""
+        given = self.model_dump(exclude={"updated_at"}, exclude_unset=True, mode="json")
+        needed = ("email_type", "contact_curation_status", "value")
+        return {
+            name: each for name, each in given.items() if each is not None or name not in needed
+        }
+
+
+class ContactOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    domain_id: UUID
+    domain: str = Field(examples=["bakery.de"])
+    page_id: UUID | None = Field(description="Where its best evidence stands.")
+    page_url: str | None = Field(examples=["https://bakery.de/kontakt"])
+    kind: str = Field(examples=["email"])
+    value: str = Field(examples=["info@bakery.de"])
+    raw: str | None = Field(description="As the page writes it.")
+    name: str | None
+    role: str | None
+    email_type: str | None = Field(examples=["SERVICE"])
+    is_role_address: bool
+    same_site: bool
+    method: str = Field(description="`manual` when a person added it.", examples=["mailto"])
+    snippet: str | None
+    confidence: float
+    sightings: int
+    suppressed: bool = Field(description="Whether nobody is to write there; it is in no export.")
+    note: str | None
+    contact_curation_status: str = Field(examples=["New"])
+    last_seen_at: datetime
+    edited_at: datetime | None
+    created_by: UUID
+    created_at: datetime
+    updated_at: datetime
+
+
+class EvidenceOut(BaseModel):
+    page_id: UUID
+    page_url: str
+    method: str
+    raw: str | None
+    snippet: str | None
+    confidence: float
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class LineageOut(BaseModel):
+    """Where it comes from, step by step; null where a step is not known."""
+
+    page_id: UUID | None
+    page_url: str | None
+    sitemap_file_id: UUID | None
+    sitemap_url: str | None
+    domain_id: UUID
+    domain: str
+
+
+class ContactDetail(ContactOut):
+    evidence: list[EvidenceOut] = Field(description="The surest first, 200 at most.")
+    lineage: LineageOut
+
+
+class Happened(BaseModel):
+    """One thing that was done to a contact."""
+
+    at: datetime
+    actor_id: UUID = Field(description="The user who did it.")
+    via: str | None = Field(description="By which door; null for a decision about many rows.")
+    action: str = Field(examples=["contact.edit"])
+    details: dict[str, Any]
+
+
+class DeletedOut(BaseModel):
+    id: UUID
+    suppressed: bool
+    explanation: str
+
+
+class EraseIn(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"email": "anna.berger@bakery.de"}]}
+    )
+
+    email: Value | None = None
+    phone: Value | None = Field(default=None, description="With its country.")
+
+    @model_validator(mode="after")
+    def _says_whom(self) -> EraseIn:
+        if (self.email is None) == (self.phone is None):
+            raise PydanticCustomError("whom", "give either email or phone")
+        return self
+
+
+class ErasedOut(BaseModel):
+    """What was removed; the address itself is not repeated."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kind: str = Field(examples=["email"])
+    contacts: int
+    evidence: int
+    places: dict[str, int] = Field(
+        description="Rows of which table it was taken out of.", examples=[{"domains": 1}]
+    )
+    left_in_urls: int = Field(
+        description="URLs of sites that hold it: they are the sites' own words for their pages, "
+        "and are left as they are."
+    )
+    same_name: list[UUID] = Field(
+        description="Other contacts of these sites under the same name; erase them too if they "
+        "are the same person's."
+    )
+    suppression_id: UUID = Field(description="Of the digest that keeps it from coming back.")

@@ -1,0 +1,1 @@
+"""What people decided about many rows at once: seen, and taken back."""

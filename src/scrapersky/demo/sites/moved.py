@@ -1,0 +1,13 @@
+"""A tailor who was taken over and leads to somebody else's site."""
+
+from scrapersky.demo.answers import elsewhere
+from scrapersky.demo.site import Ending, Expected, TownSite
+from scrapersky.demo.sites import bakery
+from scrapersky.models import WhyEmpty
+
+SITE = TownSite(
+    name="thimble-tailor.example",
+    shows="It redirects to another site, whose contacts are not its own.",
+    expected=Expected(Ending.NONE, why=WhyEmpty.REDIRECTED),
+    otherwise=elsewhere(f"{bakery.SITE.base_url}/"),
+)

@@ -1,0 +1,70 @@
+"""Hand in domains: a list, or a CSV file."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict
+
+from scrapersky.domains.intake import DOMAINS, HAND_IN
+from scrapersky.http.auth import Curator
+from scrapersky.http.context import Context, Transaction
+from scrapersky.http.errors import problem_responses
+from scrapersky.http.intake import take
+from scrapersky.http.intake.answers import (
+    ColumnAsked,
+    IntakeOut,
+    Names,
+    QueueAsked,
+    QueueField,
+    as_answer,
+)
+from scrapersky.http.intake.bodies import CsvFile, describe_file, given_in
+from scrapersky.http.intake.rows import listed
+from scrapersky.http.intake.taking import Asker
+
+router = APIRouter(
+    prefix="/domains", tags=["domains"], responses=problem_responses(400, 401, 403, 415, 422)
+)
+
+
+class DomainsIn(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"domains": ["example.com"], "queue": True}]},
+    )
+
+    domains: Names
+    queue: QueueField = True
+
+
+@router.post("/direct-submit", status_code=202, summary="Hand in domains", response_model=IntakeOut)
+async def direct_submit(
+    actor: Curator, context: Context, session: Transaction, wanted: DomainsIn
+) -> StreamingResponse:
+    """Bad rows are reported and the others are kept. Their home pages are read and their sitemaps
+    looked for, unless `queue` is false; a domain that is there already stays as it is, but for
+    one that was only stored."""
+    asker = Asker(session, actor, context.settings, wanted.queue)
+    return as_answer(await take(asker, HAND_IN, listed(wanted.domains)))
+
+
+@router.post(
+    "/import-csv",
+    status_code=202,
+    summary="Hand in a CSV file of domains",
+    response_model=IntakeOut,
+    openapi_extra=describe_file("company,website\nExample,example.com\n"),
+)
+async def import_csv(
+    actor: Curator,
+    context: Context,
+    file: CsvFile,
+    session: Transaction,
+    queue: QueueAsked = True,
+    column: ColumnAsked = None,
+) -> StreamingResponse:
+    """The file is the body, with any of the usual delimiters and encodings, with a header or
+    without. Rows are taken as those of a list are."""
+    asker = Asker(session, actor, context.settings, queue)
+    return as_answer(await take(asker, HAND_IN, given_in(file, DOMAINS, column)))

@@ -1,0 +1,105 @@
+"""What can be exported of a list: its columns, and which of its rows never leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ARRAY, Boolean, ColumnElement, Date, DateTime, Float, Integer, Select, select
+
+from scrapersky.errors import InvalidInput
+from scrapersky.http.exports import Column, Kind
+from scrapersky.http.lists.filters import Given
+from scrapersky.http.lists.listing import Listing
+from scrapersky.http.lists.ownership import owned_by
+from scrapersky.models import Actor
+
+_KINDS: tuple[tuple[type[Any], Kind], ...] = (
+    (Boolean, Kind.boolean),
+    (Integer, Kind.integer),
+    (Float, Kind.number),
+    (DateTime, Kind.moment),
+    (Date, Kind.date),
+    (ARRAY, Kind.texts),
+)
+
+
+class Format(StrEnum):
+    CSV = "csv"
+    JSONL = "jsonl"
+    XLSX = "xlsx"
+    PARQUET = "parquet"
+
+    @property
+    def media_type(self) -> str:
+        return {
+            "csv": "text/csv; charset=utf-8",
+            "jsonl": "application/x-ndjson",
+            "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "parquet": "application/vnd.apache.parquet",
+        }[self.value]
+
+
+@dataclass(frozen=True)
+class Field(Column):
+    """A column of an export, and where what stands in it comes from."""
+
+    value: Any = None
+
+
+def field(name: str, value: Any, heading: str | None = None) -> Field:
+    """Its kind is that of the value; its heading, unless another is given, its name."""
+    kinds = (kind for each, kind in _KINDS if isinstance(value.type, each))
+    heading = heading or name.replace("_", " ").capitalize()
+    return Field(name, heading, next(kinds, Kind.text), value)
+
+
+@dataclass(frozen=True)
+class ExportAsked:
+    """What somebody wants to have of a list, and how."""
+
+    given: Given
+    sort: str | None = None
+    format: Format = Format.CSV
+    columns: str | None = None
+    """Names with commas between them; nothing means the usual ones."""
+    bom: bool = False
+
+
+@dataclass(frozen=True)
+class Export:
+    """One kind of list as a file."""
+
+    listing: Listing
+    rows: str
+    """As the list is called: `sitemap-files`."""
+    usual: tuple[Field, ...]
+    more: tuple[Field, ...] = ()
+    """Those that have to be asked for by name."""
+    beside: tuple[tuple[Any, ColumnElement[bool]], ...] = ()
+    """Tables that give a column or two, each with how one row at most is found in it."""
+    only: tuple[ColumnElement[bool], ...] = ()
+    """What has to hold of a row for it to leave at all, whatever was asked."""
+
+    def fields(self, columns: str | None) -> list[Field]:
+        """Those that were named, in that order."""
+        if columns is None:
+            return list(self.usual)
+        known = {each.name: each for each in (*self.usual, *self.more)}
+        names = list(dict.fromkeys(name.strip() for name in columns.split(",")))
+        if unknown := [name for name in names if name not in known]:
+            raise InvalidInput(
+                f"There is no column {unknown[0][:100] or 'without a name'} here; "
+                f"there are {', '.join(known)}."
+            )
+        return [known[name] for name in names]
+
+    def statement(self, values: Sequence[ColumnElement[Any]], actor: Actor) -> Select[Any]:
+        """These values of the actor's rows, not narrowed any further; fit to be run as it is."""
+        model = self.listing.model
+        found = select(*values).select_from(model).where(owned_by(model, actor), *self.only)
+        for table, is_the_one in self.beside:
+            found = found.outerjoin(table, is_the_one)
+        return found

@@ -1,0 +1,1 @@
+"""Leads: one row per business, the table people work with."""

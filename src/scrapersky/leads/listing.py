@@ -1,0 +1,44 @@
+"""The list of leads: how it can be narrowed and sorted."""
+
+from __future__ import annotations
+
+from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, When
+from scrapersky.models import Lead, LeadCuration, WhyEmpty
+
+LEADS = Listing(
+    name="Lead",
+    model=Lead,
+    filters=(
+        OneOf(
+            "lead_curation_status",
+            Lead.lead_curation_status,
+            words=tuple(each.value for each in LeadCuration),
+        ),
+        OneOf("why_empty", Lead.why_empty, words=tuple(each.value for each in WhyEmpty)),
+        Has("is_empty", Lead.why_empty),
+        Has("has_email", Lead.best_email),
+        Has("has_phone", Lead.phone),
+        Has("has_name", Lead.name),
+        OneOf("category", Lead.category),
+        Contains("address", (Lead.address,), says="Part of the address: a street, town, country."),
+        Contains("name", (Lead.name,)),
+        Contains(
+            "search",
+            (Lead.name, Lead.website, Lead.category, Lead.address, Lead.best_email, Lead.phone),
+            says="In name, website, category, address, best e-mail or phone.",
+        ),
+        OfDomain(Lead.domain_id),
+        OneOf("domain_id", Lead.domain_id),
+        When("created", Lead.created_at),
+        When("updated", Lead.updated_at),
+    ),
+    sorts={
+        "created_at": Lead.created_at,
+        "updated_at": Lead.updated_at,
+        "name": Lead.name,
+        "contacts": Lead.contacts,
+        "rating": Lead.rating,
+    },
+)
+
+CURATION = Curation(LEADS, Lead.lead_curation_status, LeadCuration)

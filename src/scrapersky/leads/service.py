@@ -1,0 +1,59 @@
+"""Read the leads of a tenant, and decide about them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import NotFound
+from scrapersky.harvest.suppressing import is_suppressed
+from scrapersky.leads.schemas import LeadContact, LeadDetail, LeadOut
+from scrapersky.models import Actor, Contact, Lead, LeadCuration, record
+
+MAX_CONTACTS = 500
+
+
+async def lead_of(session: AsyncSession, actor: Actor, lead_id: UUID) -> Lead:
+    return await _one(session, _named(actor, lead_id), lead_id)
+
+
+async def detail(session: AsyncSession, lead: Lead) -> LeadDetail:
+    """With every contact of its site, suppressed ones too."""
+    found = await session.execute(
+        select(Contact, is_suppressed(Contact))
+        .where(Contact.domain_id == lead.domain_id)
+        .order_by(Contact.kind, Contact.confidence.desc(), Contact.value)
+        .limit(MAX_CONTACTS)
+    )
+    contacts = [_short(contact, suppressed=hushed) for contact, hushed in found]
+    return LeadDetail(**LeadOut.model_validate(lead).model_dump(), contact_list=contacts)
+
+
+def _short(contact: Contact, *, suppressed: bool) -> LeadContact:
+    columns = LeadContact.model_fields.keys() - {"suppressed"}
+    said = {name: getattr(contact, name) for name in columns}
+    return LeadContact(**said, suppressed=suppressed)
+
+
+async def decide(session: AsyncSession, actor: Actor, lead_id: UUID, status: LeadCuration) -> Lead:
+    lead = await _one(session, _named(actor, lead_id).with_for_update(), lead_id)
+    if lead.lead_curation_status != status:
+        changes = {"lead_curation_status": [lead.lead_curation_status, status.value]}
+        record(session, actor, "lead.edit", lead.id, changes=changes)
+        lead.lead_curation_status = status.value
+        await session.flush()
+        await session.refresh(lead)
+    return lead
+
+
+def _named(actor: Actor, lead_id: UUID) -> Select[Lead]:
+    return select(Lead).where(Lead.id == lead_id, Lead.tenant_id == actor.tenant_id)
+
+
+async def _one(session: AsyncSession, wanted: Select[Lead], lead_id: UUID) -> Lead:
+    found = await session.scalar(wanted)
+    if found is None:
+        raise NotFound(f"There is no lead {lead_id}.")
+    return found

@@ -1,0 +1,17 @@
+"""The API over contacts, with nobody working the queues."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.app import serving
+from tests.conftest import make_settings
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with serving(make_settings(url, scheduler_enabled=False)) as made:
+        yield made

@@ -1,0 +1,146 @@
+"""Two people decide about the same rows in the same moment: nobody is lost, nobody is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, select, text, update
+from tests.curation.rows import KINDS, SYSTEM, add_rows, decisions
+
+from scrapersky.curation.service import undo_action
+from scrapersky.curations import CURATIONS
+from scrapersky.db.session import Database
+from scrapersky.errors import NotFound
+from scrapersky.http.lists import BulkAsked
+from scrapersky.http.lists.curating import CurateOut, curate
+from scrapersky.http.lists.curation_undo import UndoOut
+from scrapersky.models import BulkActionRows, Page
+
+PAGES = KINDS["page"]
+
+
+async def decide(
+    database: Database, status: str, ids: Sequence[UUID] | None = None, patience: str = "1s"
+) -> CurateOut:
+    asked = BulkAsked(ids=None if ids is None else tuple(ids))
+    async with database.transaction() as session:
+        await session.execute(text(f"SET LOCAL deadlock_timeout = '{patience}'"))
+        return await curate(session, SYSTEM, PAGES, status, asked)
+
+
+async def take_back(database: Database, action_id: UUID | None = None) -> UndoOut | None:
+    try:
+        async with database.transaction() as session:
+            return await undo_action(session, SYSTEM, CURATIONS, action_id)
+    except NotFound:
+        return None
+
+
+async def somebody_waits(database: Database) -> None:
+    """Until a session stands before a lock that another one holds."""
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    async with asyncio.timeout(20):
+        while True:
+            async with database.reading() as session:
+                if await session.scalar(waiting):
+                    return
+            await asyncio.sleep(0.02)
+
+
+async def test_who_comes_second_decides_about_what_the_first_left(database: Database) -> None:
+    ids = await add_rows(database, "page", 50)
+    async with database.transaction() as session:
+        first = await curate(session, SYSTEM, PAGES, "Skipped", BulkAsked(ids=tuple(ids[:30])))
+        second_task = asyncio.create_task(decide(database, "Selected", ids[20:]))
+        await somebody_waits(database)
+    second = await second_task
+
+    assert (first.updated_count, second.updated_count) == (30, 30)
+    words = await decisions(database, "page", ids)
+    assert words == ["Skipped"] * 20 + ["Selected"] * 30
+    async with database.reading() as session:
+        before = select(BulkActionRows.before_status, func.cardinality(BulkActionRows.row_ids))
+        kept = before.where(BulkActionRows.action_id == second.action_id)
+        assert {tuple(each) for each in await session.execute(kept)} == {
+            ("Skipped", 10),
+            ("New", 20),
+        }
+    undone = await take_back(database, first.action_id)
+    assert undone is not None
+    assert (undone.restored_count, undone.left_alone_count) == (20, 10)
+    assert await decisions(database, "page", ids) == ["New"] * 20 + ["Selected"] * 30
+
+
+async def test_rows_that_no_longer_fit_the_filter_are_not_taken(database: Database) -> None:
+    ids = await add_rows(database, "page", 4)
+    new = BulkAsked({"page_curation_status": ["New"]})
+    async with database.transaction() as session:
+        await curate(session, SYSTEM, PAGES, "Skipped", BulkAsked(ids=tuple(ids[:3])))
+
+        async def other() -> CurateOut:
+            async with database.transaction() as theirs:
+                return await curate(theirs, SYSTEM, PAGES, "Selected", new)
+
+        second_task = asyncio.create_task(other())
+        await somebody_waits(database)
+
+    assert (await second_task).updated_count == 1
+    assert await decisions(database, "page", ids) == ["Skipped"] * 3 + ["Selected"]
+
+
+async def test_many_who_decide_at_once_leave_each_row_with_one_of_their_words(
+    database: Database,
+) -> None:
+    ids = await add_rows(database, "page", 200)
+    words = ["Selected", "Skipped", "Complete", "Error"]
+
+    done = await asyncio.gather(
+        *(decide(database, word, part) for word in words for part in (ids, ids[::-1], None))
+    )
+
+    left = await decisions(database, "page", ids)
+    assert set(left) <= set(words)
+    changes = sum(each.updated_count for each in done)
+    async with database.reading() as session:
+        kept = await session.scalar(select(func.sum(func.cardinality(BulkActionRows.row_ids))))
+    assert kept == changes >= 200
+
+
+async def test_a_deadlock_with_somebody_who_locks_in_another_order_is_tried_again(
+    database: Database,
+) -> None:
+    first, last = await add_rows(database, "page", 2)
+
+    def note(row_id: UUID) -> object:
+        return update(Page).where(Page.id == row_id).values(title="Seen")
+
+    async with database.transaction() as session:
+        await session.execute(text("SET LOCAL deadlock_timeout = '60s'"))
+        await session.execute(note(last))  # type: ignore[call-overload]
+        curated = asyncio.create_task(decide(database, "Selected", patience="3s"))
+        await somebody_waits(database)
+        await session.execute(note(first))  # type: ignore[call-overload]
+
+    assert (await curated).updated_count == 2
+    assert await decisions(database, "page", [first, last]) == ["Selected"] * 2
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_two_who_undo_at_once_undo_an_action_once(database: Database, named: bool) -> None:
+    ids = await add_rows(database, "page", 20)
+    done = await decide(database, "Skipped", ids)
+    action_id = done.action_id if named else None
+
+    undone = await asyncio.gather(
+        *(take_back(database, action_id) for _ in range(2)), return_exceptions=True
+    )
+
+    restored = [each.restored_count for each in undone if isinstance(each, UndoOut)]
+    assert restored == [20]
+    assert await decisions(database, "page", ids) == ["New"] * 20

@@ -1,0 +1,41 @@
+"""Rows to export, and the bytes that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from scrapersky.http.exports import Column, Kind
+
+Row = tuple[object, ...]
+
+COLUMNS = [
+    Column("name", "Name"),
+    Column("pages", "Pages", Kind.integer),
+    Column("confidence", "Confidence", Kind.number),
+    Column("is_role", "Role address", Kind.boolean),
+    Column("seen_at", "Seen at", Kind.moment),
+    Column("founded", "Founded", Kind.date),
+    Column("phones", "Phones", Kind.texts),
+]
+MOMENT = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
+ROW: Row = ("Bäckerei Öz", 3, 0.5, True, MOMENT, date(1987, 6, 5), ["+49 341 1", "+49 341 2"])
+EMPTY: Row = (None,) * len(COLUMNS)
+
+
+async def chunks_of(*chunks: Sequence[Row]) -> AsyncGenerator[Sequence[Row], None]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def whole(pieces: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in pieces])
+
+
+async def many_rows(how_many: int, chunk: int = 2_000) -> AsyncGenerator[Sequence[Row], None]:
+    """Rows that are made as they are asked for."""
+    for start in range(0, how_many, chunk):
+        yield [
+            (f"Name {n}", n, n / 7, n % 2 == 0, MOMENT + timedelta(seconds=n), None, [f"+49{n}"])
+            for n in range(start, min(start + chunk, how_many))
+        ]
