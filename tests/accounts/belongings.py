@@ -16,13 +16,17 @@ from scrapersky.models import (
     BatchJob,
     BulkAction,
     BulkActionRows,
+    Contact,
+    ContactEvidence,
     Domain,
     IdempotencyKey,
     Job,
+    Lead,
     Page,
     Role,
     SitemapFile,
     SitemapUrl,
+    Suppression,
     User,
 )
 from scrapersky.models.stage_names import SITEMAP_STAGE
@@ -30,7 +34,19 @@ from scrapersky.pipeline.tables import DeadLetter, Host
 from scrapersky.scraper.urls import url_digest
 
 MARK = "first-owner"
-NAMES = ("user", "domain", "job", "batch", "file", "page", "letter", "action")
+NAMES = (
+    "user",
+    "domain",
+    "job",
+    "batch",
+    "file",
+    "page",
+    "letter",
+    "action",
+    "contact",
+    "lead",
+    "suppression",
+)
 SITE = f"{MARK}.example"
 URL = f"https://{SITE}/sitemap.xml"
 
@@ -86,6 +102,7 @@ def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
         ),
         SitemapUrl(sitemap_id=ids["file"], first_seen=func.now(), **of_url),
         Page(id=ids["page"], sitemap_file_id=ids["file"], path_depth=1, **in_domain),
+        *_contact(ids, owned),
         *_action(ids, owned),
         _letter(ids, tenant),
         IdempotencyKey(
@@ -119,6 +136,39 @@ def _job(ids: dict[str, UUID], status: str, owned: dict[str, UUID]) -> Job:
         domain_id=ids["domain"],
         **owned,
     )
+
+
+def _contact(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """Found on the page, with what that makes of the site."""
+    value = f"{ids['contact']}@{SITE}"
+    return [
+        Contact(
+            id=ids["contact"],
+            domain_id=ids["domain"],
+            page_id=ids["page"],
+            kind="email",
+            value=value,
+            method="mailto",
+            confidence=0.9,
+            **owned,
+        ),
+        ContactEvidence(
+            contact_id=ids["contact"],
+            page_id=ids["page"],
+            method="mailto",
+            snippet=MARK,
+            confidence=0.9,
+            tenant_id=owned["tenant_id"],
+        ),
+        Lead(id=ids["lead"], domain_id=ids["domain"], name=MARK, best_email=value, **owned),
+        Suppression(
+            id=ids["suppression"],
+            kind="domain",
+            value=f"{ids['domain']}.{SITE}",
+            digest=ids["lead"].bytes,
+            **owned,
+        ),
+    ]
 
 
 def _action(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:

@@ -1,4 +1,4 @@
-"""The display shows every job, live or line by line."""
+"""The display shows every site, live or line by line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from io import StringIO
 from rich.console import Console
 
 from scrapersky.demo.display import display, live_table
-from scrapersky.demo.watching import Sight
+from scrapersky.demo.watching import Sight, Step
 
-RUNNING = Sight("bakery.example", "processing", "reading sitemaps", 0.4, 1, 2, 1_234)
-WAITING = Sight("cinema.example", "pending", attempts=1)
-ENDED = Sight("florist.example", "complete", "done", 1.0, 1, 1, 64)
+RUNNING = Sight("bakery.example", Step.SITEMAPS, sitemaps=2, urls=1_234, pages=3, contacts=5)
+WAITING = Sight("cinema.example", Step.HOME_PAGE, waits_for_retry=True)
+ENDED = Sight("florist.example", Step.DONE, sitemaps=1, urls=64, pages=2, contacts=1)
+GIVEN_UP = Sight("cinema.example", Step.DONE, given_up=True)
 
 
 def console(*, is_terminal: bool) -> Console:
@@ -23,28 +24,49 @@ def shown(on: Console) -> str:
     return on.file.getvalue()
 
 
-def test_an_ended_job_is_one_line_told_once_when_nobody_watches() -> None:
+def printed(*sights: Sight, room: int = 100) -> str:
+    plain = console(is_terminal=False)
+    plain.print(live_table(sights, room=room))
+    return shown(plain)
+
+
+def test_an_ended_site_is_one_line_told_once_when_nobody_watches() -> None:
     plain = console(is_terminal=False)
     with display(plain) as show:
-        show([RUNNING, WAITING])
+        show([RUNNING])
         show([RUNNING, ENDED])
         show([RUNNING, ENDED])
-    assert shown(plain) == "florist.example: complete, 1 sitemap, 64 URLs\n"
+    assert shown(plain) == "florist.example: done, 1 sitemap, 64 URLs, 2 pages, 1 contact\n"
 
 
-def test_a_terminal_shows_status_phase_sitemaps_and_urls() -> None:
+def test_a_retry_and_a_site_that_is_given_up_are_told_as_well() -> None:
     plain = console(is_terminal=False)
-    plain.print(live_table([RUNNING, WAITING, ENDED]))
-    text = shown(plain)
-    assert "1 of 3 sites done" in text
+    with display(plain) as show:
+        show([WAITING])
+        show([WAITING])
+        show([GIVEN_UP])
+    assert shown(plain).splitlines() == [
+        "cinema.example: waits for its retry",
+        "cinema.example: given up, 0 sitemaps, 0 URLs, 0 pages, 0 contacts",
+    ]
+
+
+def test_a_terminal_shows_where_each_site_is_and_what_was_found() -> None:
+    text = printed(RUNNING, WAITING, ENDED)
+    assert "1 of 3 sites done: 3 sitemaps, 1,298 URLs, 5 pages, 6 contacts" in text
     row = next(line for line in text.splitlines() if "bakery" in line)
-    assert all(word in row for word in ("processing", "reading sitemaps", " 2 ", "1,234"))
+    assert all(word in row for word in ("sitemaps", " 2 ", "1,234", " 3 ", " 5"))
 
 
-def test_a_job_between_two_attempts_says_that_it_waits() -> None:
-    plain = console(is_terminal=False)
-    plain.print(live_table([WAITING]))
-    assert "waits for its retry" in shown(plain)
+def test_a_site_between_two_attempts_says_that_it_waits() -> None:
+    assert "waits for its retry" in printed(WAITING)
+
+
+def test_on_a_small_screen_ended_sites_make_room_for_those_under_way() -> None:
+    text = printed(ENDED, RUNNING, WAITING, room=2)
+    assert "florist.example" not in text
+    assert "bakery.example" in text
+    assert "cinema.example" in text
 
 
 def test_the_live_table_leaves_the_terminal_when_all_is_done() -> None:

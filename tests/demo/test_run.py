@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,13 @@ import pytest
 from rich.console import Console
 
 from scrapersky.demo import report, run
+from scrapersky.demo.judgement import differences
+from scrapersky.demo.published import Published
 from scrapersky.demo.results import Result
 from scrapersky.demo.site import Ending, Expected, TownSite
+from scrapersky.demo.sites import SITES
+from scrapersky.models import WhyEmpty
+from scrapersky.scraper.contact_finder import Kind, Method
 from scrapersky.settings import Settings, SettingsSource, load_settings
 
 PROGRAM = """
@@ -72,21 +77,41 @@ async def test_demo_ends_well_and_leaves_nothing_running(folder: Path) -> None:
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
     assert code == 0, text
-    assert "morning-courier.example: complete, 5 sitemaps, 3,640 URLs" in text
-    assert "palace-cinema.example: failed, 0 sitemaps, 0 URLs" in text
-    assert "What was refused or failed, and why" in text
-    assert "given up after 2 attempts" in text
+    assert "morning-courier.example: done, 5 sitemaps, 3,640 URLs, 3 pages, 3 contacts" in text
+    assert "market-post-office.example: waits for its retry" in text
+    assert "palace-cinema.example: given up, 0 sitemaps, 0 URLs, 0 pages, 0 contacts" in text
+    assert "given up after 3 attempts" in text
+    assert_both_tables(text)
     assert "scrapersky scan DOMAIN" in text
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert list(folder.iterdir()) == []
     assert processes_in(folder) == []
 
 
+def assert_both_tables(text: str) -> None:
+    """All rows of the contacts with how they were found, and of the empty sites with why."""
+    _, _, after = text.partition("Contacts, and how each was found")
+    contacts, _, empty = after.partition("Sites without contacts, and why")
+    for site in SITES:
+        table = empty if site.expected.why else contacts
+        [row] = [line for line in table.splitlines() if line.split()[:1] == [site.name]]
+        for word in {site.expected.why} if site.expected.why else best_of(site):
+            assert str(word) in row
+
+
+def best_of(site: TownSite) -> set[str]:
+    """How the first of each kind that the site publishes is found; it is its best as well."""
+    methods: dict[Kind, str] = {}
+    for each in site.expected.contacts.values():
+        methods.setdefault(each.kind, each.method)
+    return set(methods.values())
+
+
 @pytest.mark.parametrize(
     ("until", "number", "code"),
     [
         ("Starting", signal.SIGINT, 130),
-        ("corner-bakery.example: complete", signal.SIGTERM, 143),
+        ("corner-bakery.example: done", signal.SIGTERM, 143),
     ],
 )
 def test_an_interrupted_demo_clears_up(
@@ -112,17 +137,42 @@ def test_an_interrupted_demo_clears_up(
     assert processes_in(folder) == []
 
 
-def result(*, status: str, outcome: str | None, urls: int, expected: Expected) -> Result:
+def result(
+    expected: Expected,
+    *,
+    outcome: str | None = None,
+    urls: int = 0,
+    contacts: Sequence[Any] = (),
+    why: str | None = None,
+) -> Result:
     site = TownSite(name="bakery.example", shows="Bread.", expected=expected)
-    job = SimpleNamespace(status=status, result_data={"outcome": outcome} if outcome else None)
-    return Result(site=site, job=cast(Any, job), files=(), urls=urls, letter=None)
+    job = SimpleNamespace(
+        status="complete" if outcome else "processing",
+        result_data={"outcome": outcome} if outcome else None,
+    )
+    return Result(
+        site=site,
+        domain=cast(Any, SimpleNamespace(status="completed")),
+        lead=cast(Any, SimpleNamespace(why_empty=why)),
+        contacts=contacts,
+        job=cast(Any, job),
+        urls=urls,
+    )
+
+
+def contact(value: str, method: Method) -> Any:
+    return SimpleNamespace(kind="email", value=value, method=method)
+
+
+def publishing(value: str, method: Method) -> Expected:
+    return Expected(
+        Ending.NONE, contacts={(Kind.EMAIL, value): Published(Kind.EMAIL, value, method)}
+    )
 
 
 def test_a_site_that_ends_otherwise_makes_the_demo_fail_with_a_sentence() -> None:
     console = Console(file=StringIO(), width=200)
-    other = result(
-        status="complete", outcome="none", urls=0, expected=Expected(Ending.FOUND, urls=37)
-    )
+    other = result(Expected(Ending.FOUND, urls=37), outcome="none")
     assert report.conclude(console, [other], seconds=1) == 1
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == (
@@ -131,14 +181,41 @@ def test_a_site_that_ends_otherwise_makes_the_demo_fail_with_a_sentence() -> Non
 
 
 def test_a_job_that_has_not_ended_is_a_difference() -> None:
-    late = result(
-        status="processing", outcome=None, urls=3, expected=Expected(Ending.FOUND, urls=3)
-    )
-    assert late.difference == (
+    late = result(Expected(Ending.FOUND, urls=3), urls=3)
+    assert list(differences(late)) == [
         "bakery.example is processing with 3 URLs; expected was found with 3 URLs."
+    ]
+
+
+def test_a_failed_site_without_a_dead_letter_is_a_difference() -> None:
+    lost = result(Expected(Ending.FAILED), outcome="none")
+    assert len(list(differences(lost))) == 1
+
+
+def test_a_contact_that_was_not_found_is_a_difference() -> None:
+    missed = result(publishing("a@bakery.example", Method.ROT13), outcome="none")
+    assert list(differences(missed)) == [
+        "bakery.example publishes a@bakery.example (rot13), which was not found."
+    ]
+
+
+def test_a_contact_that_was_found_in_another_way_is_a_difference() -> None:
+    found = [contact("a@bakery.example", Method.TEXT)]
+    otherwise = result(publishing("a@bakery.example", Method.ROT13), outcome="none", contacts=found)
+    assert list(differences(otherwise)) == [
+        "bakery.example: a@bakery.example was found by text, not rot13."
+    ]
+
+
+def test_a_decoy_that_was_stored_is_a_difference() -> None:
+    fooled = result(
+        Expected(Ending.NONE), outcome="none", contacts=[contact("logo@2x.png", Method.TEXT)]
     )
+    assert list(differences(fooled)) == [
+        "bakery.example does not publish logo@2x.png, which was stored (text)."
+    ]
 
 
-def test_a_failed_job_without_a_dead_letter_is_a_difference() -> None:
-    lost = result(status="failed", outcome=None, urls=0, expected=Expected(Ending.FAILED))
-    assert lost.difference is not None
+def test_another_reason_for_being_empty_is_a_difference() -> None:
+    other = result(Expected(Ending.NONE, why=WhyEmpty.PARKED), outcome="none", why="blocked")
+    assert list(differences(other)) == ["bakery.example is blocked; expected was parked."]

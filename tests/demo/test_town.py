@@ -23,9 +23,12 @@ from scrapersky.demo.sites import (
     florist,
     hotel,
     library,
+    moved,
     museum,
     newspaper,
     pharmacy,
+    post_office,
+    streets,
 )
 from scrapersky.demo.town import Town
 from scrapersky.settings import SettingsSource, load_settings
@@ -76,6 +79,11 @@ def test_names_are_different_and_reserved_for_examples() -> None:
 
 def test_every_site_says_in_one_sentence_what_it_shows() -> None:
     assert all(site.shows.endswith(".") for site in SITES)
+
+
+def test_the_town_is_the_same_every_time() -> None:
+    again = [(site.name, site.expected) for site in streets.houses()]
+    assert again == [(site.name, site.expected) for site in SITES if site.is_ordinary]
 
 
 def test_the_town_has_every_ending() -> None:
@@ -186,6 +194,22 @@ async def test_barber_says_honestly_what_is_not_there(visit: Visitor) -> None:
     for path in ("/robots.txt", "/sitemap.xml"):
         answer, _ = await visit(barber.SITE.name, path)
         assert answer.status == 404
+
+
+async def test_post_office_is_in_trouble_once_in_each_town(visit: Visitor) -> None:
+    statuses = [(await visit(post_office.NAME, "/"))[0].status for _ in range(3)]
+    assert statuses == [503, 200, 200]
+
+
+async def test_ordinary_houses_list_their_pages(visit: Visitor) -> None:
+    for site in streets.SITES:
+        assert "Sitemap: " in await visit.text(site, "/robots.txt")
+        assert len(await visit.locs(site, "/sitemap.xml")) == site.expected.urls
+
+
+async def test_tailor_leads_to_the_bakery(visit: Visitor) -> None:
+    answer, _ = await visit(moved.SITE.name, "/anything")
+    assert answer.headers["Location"] == f"{bakery.SITE.base_url}/"
 
 
 async def test_cinema_hangs_up(visit: Visitor) -> None:

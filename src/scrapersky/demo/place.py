@@ -16,8 +16,8 @@ from scrapersky.settings import Settings, SettingsSource, load_settings
 T = TypeVar("T")
 
 PACE = {
-    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "2",
-    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2",
+    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "3",
+    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "3",
     "SITEMAP_SCHEDULER_CONCURRENCY": "24",
 }
 """The site that does not answer is given up while people watch, and nobody waits for a place."""

@@ -7,7 +7,7 @@ from scrapersky.models import WhyEmpty
 
 SITE = TownSite(
     name="thimble-tailor.example",
-    shows="It redirects to another site, whose contacts are not its own.",
-    expected=Expected(Ending.NONE, why=WhyEmpty.REDIRECTED),
+    shows="It redirects to another site: that one's URLs are listed, its contacts are not its own.",
+    expected=Expected(Ending.FOUND, urls=len(bakery.BREADS), why=WhyEmpty.REDIRECTED),
     otherwise=elsewhere(f"{bakery.SITE.base_url}/"),
 )

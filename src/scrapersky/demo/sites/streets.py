@@ -120,7 +120,7 @@ QUARTERS = (
 )
 
 
-def _houses() -> Iterator[TownSite]:
+def houses() -> Iterator[TownSite]:
     """The same ones every time: each quarter draws its streets with a seed of its own."""
     cloaks, numbers = cycle(EVERY_CLOAK), count()
     for quarter in QUARTERS:
@@ -171,4 +171,4 @@ def _pages(quarter: Quarter, corner: str, cloak: Cloak, number: int) -> Pages:
     )
 
 
-SITES = tuple(_houses())
+SITES = tuple(houses())
