@@ -236,6 +236,8 @@ class Settings(BaseModel):
     """Who did which chore when."""
     retention_audit_log_days: Annotated[float, Field(ge=0)] = 365
     """Who changed what."""
+    retention_bulk_actions_days: Annotated[float, Field(ge=0)] = 30
+    """Decisions about many rows, with what is needed to take them back."""
     retention_workers_days: Annotated[float, Field(ge=0)] = 1
     """Workers that died."""
     retention_hosts_days: Annotated[float, Field(ge=0)] = 90

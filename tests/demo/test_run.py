@@ -78,9 +78,9 @@ async def test_demo_ends_well_and_leaves_nothing_running(folder: Path) -> None:
     text = console.file.getvalue()
     assert code == 0, text
     assert "morning-courier.example: done, 5 sitemaps, 3,640 URLs, 3 pages, 3 contacts" in text
-    assert "market-post-office.example: waits for its retry" in text
-    assert "palace-cinema.example: given up, 0 sitemaps, 0 URLs, 0 pages, 0 contacts" in text
-    assert "given up after 3 attempts" in text
+    assert "market-post-office.example: done after 2 attempts, 1 sitemap, 1 URL" in text
+    assert "palace-cinema.example: given up after 2 attempts, 0 sitemaps, 0 URLs" in text
+    assert "given up after 2 attempts" in text
     assert_both_tables(text)
     assert "scrapersky scan DOMAIN" in text
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -175,9 +174,8 @@ async def test_two_workers_together_keep_a_hosts_pace_as_its_server_counts_it(
         jobs = [await ended(client, each["job_id"], seconds=60) for each in asked]
 
     times = sorted(each.at for each in host.seen if each.path.endswith(".xml"))
-    gaps = [later - sooner for sooner, later in pairwise(times)]
     assert [job["status"] for job in jobs] == ["complete", "complete"]
     assert len(times) >= 7
-    # A request may be late on its way and so come closer to the next one; not by half.
-    assert min(gaps) > 0.15, gaps
+    # A request may be late on its way and so come closer to the next one; all of them not.
+    assert times[-1] - times[0] > 0.3 * (len(times) - 1) - 0.5, times
     assert host.most_in_flight <= 4

@@ -7,17 +7,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from tests.conftest import make_settings
 from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
+from scrapersky.harvest import leads
 from scrapersky.harvest.best import choose
 from scrapersky.harvest.catching_up import refresh_waiting_leads
-from scrapersky.harvest.leads import refresh_leads
+from scrapersky.harvest.leads import leads_after_decision, refresh_leads
 from scrapersky.harvest.suppressing import digest_of
-from scrapersky.models import Contact, Domain, Lead, Page, Suppression
+from scrapersky.models import (
+    BulkAction,
+    BulkActionRows,
+    Contact,
+    Domain,
+    Lead,
+    Page,
+    Suppression,
+)
 from scrapersky.scraper.urls import url_digest
 
 
@@ -96,6 +105,10 @@ def page_of(domain: Domain, path: str, **more: Any) -> Page:
         id=uuid7(), domain_id=domain.id, url=url, url_digest=url_digest(url), path_depth=1,
         page_type="contact", priority_level=2, **more, **OWNED,
     )  # fmt: skip
+
+
+def suppression(kind: str, value: str) -> Suppression:
+    return Suppression(kind=kind, value=value, digest=digest_of(value), **OWNED)
 
 
 async def lead_of(database: Database, domain: Domain) -> Lead:
@@ -201,3 +214,36 @@ async def test_a_lead_that_waits_for_pages_nobody_reads_any_more_is_looked_at_ag
 
     async with database.reading() as session:
         assert (await session.scalars(select(Lead.why_empty))).one() == "nothing_published"
+
+
+async def decide_to_skip(database: Database, *contacts: Contact) -> None:
+    ids = [each.id for each in contacts]
+    action = uuid7()
+    async with database.transaction() as session:
+        await session.execute(
+            update(Contact).where(Contact.id.in_(ids)).values(contact_curation_status="Skipped")
+        )
+        counts = {"updated_count": len(ids), "queued_count": 0}
+        session.add(BulkAction(id=action, kind="contact", to_status="Skipped", **counts, **OWNED))
+        await session.flush()
+        session.add(BulkActionRows(action_id=action, part=1, before_status="New", row_ids=ids))
+        await session.flush()
+        await leads_after_decision(session, action)
+
+
+@pytest.mark.parametrize("few", [500, 0])
+async def test_contacts_that_were_sorted_out_together_leave_their_leads_sooner_or_later(
+    few: int, url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = await add_domain(database, status="completed", metadata_read_at=datetime.now(UTC))
+    wrong = contact("a@x.example", domain_id=domain.id, **OWNED)
+    await add(database, wrong, contact("b@x.example", domain_id=domain.id, **OWNED))
+    assert (await lead_of(database, domain)).contacts == 2
+    monkeypatch.setattr(leads, "AT_ONCE", few)
+
+    await decide_to_skip(database, wrong)
+    monkeypatch.undo()
+    assert await refresh_waiting_leads(database, make_settings(url)) == (0 if few else 1)
+
+    async with database.reading() as session:
+        assert (await session.scalars(select(Lead.best_email))).one() == "b@x.example"

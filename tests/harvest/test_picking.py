@@ -31,16 +31,8 @@ async def add_site(
         await session.flush()
         for place, url in enumerate(urls):
             values = {column: values[place] for column, values in kinds.items()}
-            session.add(
-                Page(
-                    id=uuid7(),
-                    domain_id=domain.id,
-                    url=url,
-                    url_digest=url_digest(url),
-                    **values,
-                    **OWNED,
-                )  # fmt: skip
-            )
+            own = {"id": uuid7(), "domain_id": domain.id, "url": url}
+            session.add(Page(url_digest=url_digest(url), **own, **values, **OWNED))
     return domain
 
 

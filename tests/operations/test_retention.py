@@ -15,7 +15,7 @@ from tests.stage_cases import OWNED
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import AuditEntry, Batch, BatchJob, Domain, Job, SitemapFile
+from scrapersky.models import AuditEntry, Batch, BatchJob, BulkAction, Domain, Job, SitemapFile
 from scrapersky.operations import retention
 from scrapersky.operations.retention import KEPT, delete_old
 from scrapersky.pipeline.tables import (
@@ -76,6 +76,18 @@ def audited(at: Any) -> AuditEntry:
     )
 
 
+def decided(at: Any) -> BulkAction:
+    return BulkAction(
+        id=uuid7(),
+        kind="page",
+        to_status="Selected",
+        updated_count=1,
+        queued_count=0,
+        created_at=at,
+        **OWNED,
+    )
+
+
 OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     Job: (job, lambda: job(finished_at=YESTERDAY_OR_SO)),
     Batch: (lambda: batch(AGES_AGO), lambda: batch(YESTERDAY_OR_SO)),
@@ -92,6 +104,7 @@ OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
         lambda: ScheduleRun(name="tidy", slot=func.now()),
     ),
     AuditEntry: (lambda: audited(AGES_AGO), lambda: audited(YESTERDAY_OR_SO)),
+    BulkAction: (lambda: decided(AGES_AGO), lambda: decided(YESTERDAY_OR_SO)),
     Worker: (lambda: worker(AGES_AGO), lambda: worker(YESTERDAY_OR_SO)),
     Host: (
         lambda: Host(host="old.example", next_slot_at=AGES_AGO),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapersky.contacts.filters import AtLeast, Is, SeenOn, Suppressed
+from scrapersky.harvest.leads import leads_after_decision
 from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, When
 from scrapersky.models import (
     Contact,
@@ -53,7 +54,9 @@ CONTACTS = Listing(
     },
 )
 
-CURATION = Curation(CONTACTS, Contact.contact_curation_status, ContactCuration)
+CURATION = Curation(
+    CONTACTS, Contact.contact_curation_status, ContactCuration, then=leads_after_decision
+)
 
 SUPPRESSIONS = Listing(
     name="Suppression",

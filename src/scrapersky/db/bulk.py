@@ -5,7 +5,7 @@ COPY is never the first act of a transaction: until a statement has run, the dri
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -121,28 +121,41 @@ async def _copy_in(
     await driver.copy_records_to_table(name, records=records, columns=list(columns))
 
 
-async def copy_out(
-    session: AsyncSession,
-    statement: Select[Any],
-    write: Callable[[bytes], Awaitable[None]],
-    **how: str,
-) -> int:
-    """Hand over what a statement finds as CSV, the fastest way there is; returns how many rows.
+class CopyOut:
+    """A statement whose finds are handed over as CSV, the fastest way there is.
 
     It is run as it stands: what keeps a session to one tenant does not reach it, so it must say
     itself whose rows it means.
     """
-    await session.execute(text("SELECT 1"))  # or the driver would not be in the transaction
-    compiled: Any = statement.compile(dialect=DIALECT, compile_kwargs={"render_postcompile": True})
-    sql, given = str(compiled), compiled.construct_params()
-    values = [given[name] for name in compiled.positiontup]
-    driver = await _driver(session)
-    try:
-        told = await driver.copy_from_query(sql, *values, output=write, format="csv", **how)
-    except (PostgresError, InterfaceError, OSError) as error:
-        lost = driver.is_closed()
-        raise DBAPIError(sql, None, error, connection_invalidated=lost) from error
-    return int(told.removeprefix("COPY "))
+
+    def __init__(self, statement: Select[Any], **how: str) -> None:
+        compiled: Any = statement.compile(
+            dialect=DIALECT, compile_kwargs={"render_postcompile": True}
+        )
+        self._sql, self._how = str(compiled), how
+        self._names: list[str] = compiled.positiontup
+        self._fixed: dict[str, Any] = compiled.construct_params(_check=False)
+
+    async def run(
+        self,
+        session: AsyncSession,
+        write: Callable[[bytes], Awaitable[None]],
+        values: Mapping[str, Any],
+    ) -> int:
+        """With these values for what it leaves open; returns how many rows there were."""
+        # Also puts the driver into the transaction. Who takes a file leaves cores to the others.
+        await session.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
+        given = {**self._fixed, **values}
+        arguments = [given[name] for name in self._names]
+        driver = await _driver(session)
+        try:
+            told = await driver.copy_from_query(
+                self._sql, *arguments, output=write, format="csv", **self._how
+            )
+        except (PostgresError, InterfaceError, OSError) as error:
+            lost = driver.is_closed()
+            raise DBAPIError(self._sql, None, error, connection_invalidated=lost) from error
+        return int(told.removeprefix("COPY "))
 
 
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:

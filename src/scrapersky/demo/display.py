@@ -50,7 +50,12 @@ def _sentence(sight: Sight) -> str | None:
         return "waits for its retry"
     if not sight.has_ended:
         return None
-    return f"{'given up' if sight.given_up else 'done'}, {_found([sight])}"
+    return f"{_ending(sight)}, {_found([sight])}"
+
+
+def _ending(sight: Sight) -> str:
+    word = "given up" if sight.given_up else "done"
+    return word if sight.attempts < 2 else f"{word} after {sight.attempts} attempts"
 
 
 def _found(sights: Sequence[Sight]) -> str:
@@ -68,7 +73,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def live_table(sights: Sequence[Sight], *, room: int = 100) -> Table:
-    """Those under way first; on a small screen others make room for them."""
+    """Retries first, then others under way; on a small screen ended ones make room for them."""
     ended = sum(each.has_ended for each in sights)
     title = f"{ended} of {len(sights)} sites done: {_found(sights)}"
     table = Table(title=title, title_justify="left", box=None)
@@ -76,10 +81,14 @@ def live_table(sights: Sequence[Sight], *, room: int = 100) -> Table:
         table.add_column(heading, no_wrap=True)
     for heading in ("Sitemaps", "URLs", "Pages", "Contacts"):
         table.add_column(heading, justify="right")
-    ordered = sorted(sights, key=lambda each: (each.has_ended, -STEPS.index(each.step)))
+    ordered = sorted(sights, key=_urgency)
     for each in ordered[: max(room, 1)]:
         table.add_row(*_cells(each))
     return table
+
+
+def _urgency(sight: Sight) -> tuple[bool, bool, int]:
+    return sight.has_ended, not sight.waits_for_retry, -STEPS.index(sight.step)
 
 
 def _cells(sight: Sight) -> tuple[str | Text | ProgressBar, ...]:
@@ -98,7 +107,7 @@ def _at(sight: Sight) -> Text:
     if sight.waits_for_retry:
         return Text("waits for its retry", style="yellow")
     if sight.has_ended:
-        return Text("given up", style="red") if sight.given_up else Text("done", style="green")
+        return Text(_ending(sight), style="red" if sight.given_up else "green")
     return Text(sight.step, style="cyan")
 
 

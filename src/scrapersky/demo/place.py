@@ -16,8 +16,8 @@ from scrapersky.settings import Settings, SettingsSource, load_settings
 T = TypeVar("T")
 
 PACE = {
-    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "3",
-    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "3",
+    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "2",
+    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2",
     "SITEMAP_SCHEDULER_CONCURRENCY": "24",
 }
 """The site that does not answer is given up while people watch, and nobody waits for a place."""
@@ -37,7 +37,8 @@ def own_settings(settings: Settings, town: Town) -> Iterator[Settings]:
         SettingsSource(environ={**town.environment(), **PACE}, env_file=None),
         scrapersky_data_dir=folder / "data",
         scrapersky_pg_bin=settings.scrapersky_pg_bin,
-        retry_base_seconds=0.5,
+        retry_base_seconds=1,
+        worker_dead_after_seconds=60,  # nobody else is there to take over from a slow machine
         shutdown_grace_seconds=0.5,
     )
     try:

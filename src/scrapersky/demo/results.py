@@ -109,4 +109,4 @@ async def _pages(session: AsyncSession, domain_id: UUID) -> dict[UUID, str]:
         .join(Contact, Contact.page_id == Page.id)
         .where(Page.domain_id == domain_id)
     )
-    return dict(found.tuples().all())
+    return dict(found.all())

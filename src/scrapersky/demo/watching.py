@@ -37,6 +37,8 @@ class Sight:
     step: Step
     waits_for_retry: bool = False
     given_up: bool = False
+    attempts: int = 1
+    """Of the stage that needed most."""
     sitemaps: int = 0
     urls: int = 0
     pages: int = 0
@@ -73,6 +75,7 @@ class SiteRow:
             self._step(),
             waits_for_retry=self._waits_for_retry(),
             given_up=METADATA_WORDS.failed == self.home_page or JOB_WORDS.failed == self.job,
+            attempts=max(self.home_page_attempts, self.job_attempts or 0),
             sitemaps=self.sitemaps,
             urls=self.urls,
             pages=self.pages,

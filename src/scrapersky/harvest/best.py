@@ -81,6 +81,8 @@ def _why(emails: Sequence[Contact]) -> str:
     said = ["the only one" if len(emails) == 1 else f"the best of {len(emails)}"]
     said.append("at the site's own domain" if best.same_site else "at another domain")
     said.append("a desk's" if best.is_role_address else "a person's or of unknown use")
+    if best.method == "manual":
+        return f"It is {', '.join([*said, 'added by a person'])}."
     places = "once" if best.sightings == 1 else f"{best.sightings} times"
     said.append(f"seen {places}, best by {best.method}")
     return f"It is {', '.join(said)}."

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Text, Uuid, exists, or_, select, update
+from sqlalchemy import Select, Text, Uuid, exists, or_, select, update
 
 from scrapersky.db.arrays import table_of
 from scrapersky.db.session import Database
@@ -26,13 +26,35 @@ ROUNDS = 20
 
 
 async def refresh_waiting_leads(database: Database, settings: Settings) -> int:
-    """Those that still wait for pages which nobody is going to read any more."""
+    """Those that still wait for pages which nobody is going to read any more, and those of which
+    something was changed for many at once."""
+    count = await _refresh_all(database, _waiting_for_nobody())
+    for _ in range(ROUNDS):
+        done = await _refresh_all(database, _stale())
+        count += done
+        if done < LEADS_AT_ONCE:
+            break
+    return count
+
+
+async def _refresh_all(database: Database, domains: Select[Any]) -> int:
+    async with database.transaction() as session:
+        ids = list(await session.scalars(domains.limit(LEADS_AT_ONCE)))
+        await refresh_leads(session, ids)
+        return len(ids)
+
+
+def _stale() -> Select[Any]:
+    return select(Lead.domain_id).where(Lead.stale_since.is_not(None), Lead.domain_id.is_not(None))
+
+
+def _waiting_for_nobody() -> Select[Any]:
     under_way = exists().where(
         Page.domain_id == Domain.id,
         *is_worth_a_look(),
         Page.page_processing_status.in_((PAGE_WORDS.queued, PAGE_WORDS.processing)),
     )
-    waiting = (
+    return (
         select(Domain.id)
         .outerjoin(Lead, Lead.domain_id == Domain.id)
         .where(
@@ -40,12 +62,7 @@ async def refresh_waiting_leads(database: Database, settings: Settings) -> int:
             or_(Lead.id.is_(None), Lead.why_empty == WhyEmpty.NOT_READ_YET),
             ~under_way,
         )
-        .limit(LEADS_AT_ONCE)
     )
-    async with database.transaction() as session:
-        ids = list(await session.scalars(waiting))
-        await refresh_leads(session, ids)
-        return len(ids)
 
 
 async def classify_stored_pages(database: Database, settings: Settings) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -17,7 +17,15 @@ from scrapersky.harvest.best import Choice, choose
 from scrapersky.harvest.emptiness import PagesOfSite, why_empty
 from scrapersky.harvest.picking import is_worth_a_look
 from scrapersky.harvest.suppressing import is_suppressed
-from scrapersky.models import PAGE_WORDS, Contact, ContactCuration, Domain, Lead, Page
+from scrapersky.models import (
+    PAGE_WORDS,
+    BulkActionRows,
+    Contact,
+    ContactCuration,
+    Domain,
+    Lead,
+    Page,
+)
 
 AT_ONCE = 500
 
@@ -45,6 +53,22 @@ async def refresh_leads(session: AsyncSession, domain_ids: Collection[UUID]) -> 
     ids = sorted(set(domain_ids))
     for start in range(0, len(ids), AT_ONCE):
         await _refresh(session, ids[start : start + AT_ONCE])
+
+
+async def leads_after_decision(session: AsyncSession, action_id: UUID) -> None:
+    """Somebody decided about many contacts: a few leads are made anew at once, many later."""
+    rows = select(func.unnest(BulkActionRows.row_ids)).where(BulkActionRows.action_id == action_id)
+    concerned = select(Contact.domain_id).where(Contact.id.in_(rows)).distinct()
+    few = list(await session.scalars(concerned.limit(AT_ONCE + 1)))
+    if len(few) <= AT_ONCE:
+        await refresh_leads(session, few)
+        return
+    await session.execute(
+        update(Lead)
+        .where(Lead.domain_id.in_(concerned))
+        .values(stale_since=func.now())
+        .execution_options(synchronize_session=False)
+    )
 
 
 async def _refresh(session: AsyncSession, ids: Sequence[UUID]) -> None:
@@ -150,3 +174,4 @@ def _write_contacts(lead: Lead, choice: Choice, count: int) -> None:
     lead.other_emails, lead.phone = choice.other_emails, choice.phone
     lead.other_phones, lead.profiles = choice.other_phones, choice.profiles
     lead.contacts = count
+    lead.stale_since = None

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     func,
+    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -131,6 +132,7 @@ class Lead(Base, Timestamps, Owned):
         one_of("lead_curation_status", *(each.value for each in LeadCuration)),
         one_of("why_empty", *(each.value for each in WhyEmpty)),
         Index("ix_leads_created_at", "tenant_id", "created_at", "id"),
+        Index("ix_leads_stale", "id", postgresql_where=text("stale_since IS NOT NULL")),
         {"postgresql_with": {"fillfactor": 80}},
     )
 
@@ -155,6 +157,8 @@ class Lead(Base, Timestamps, Owned):
     """Nothing when there is an e-mail, a phone or a profile."""
     why_empty_detail: Mapped[str | None]
     lead_curation_status: Mapped[str] = mapped_column(server_default=LeadCuration.NEW)
+    stale_since: Mapped[datetime | None]
+    """When something it is made from was changed for so many at once that it is made anew later."""
 
 
 class SuppressionKind(StrEnum):

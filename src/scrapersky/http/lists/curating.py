@@ -7,6 +7,7 @@ action, so that it can be taken back. No row ever comes to this process.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -68,6 +69,8 @@ class Curation:
     column: Any
     words: type[StrEnum]
     queues: Queues | None = None
+    then: Callable[[AsyncSession, UUID], Awaitable[None]] | None = None
+    """Told of an action once it was carried out or taken back, in the same transaction."""
 
     @property
     def kind(self) -> str:
@@ -155,6 +158,8 @@ async def _decide(
         await session.delete(action)
         return Done()
     action.updated_count, action.queued_count = updated, queued
+    if curation.then is not None:
+        await curation.then(session, action.id)
     if queued:
         await _go_on(session, actor, curation, action.id, asked.note)
     return Done(updated, queued, action.id)

@@ -55,6 +55,8 @@ async def undo(
 
     restored, unqueued = await patiently(session, take_back)
     action.undone_at = func.now()
+    if curation.then is not None:
+        await curation.then(session, action.id)
     counts = {"restored": restored, "unqueued": unqueued}
     record(session, actor, f"{curation.kind}.undo", action.id, status=action.to_status, **counts)
     return UndoOut(

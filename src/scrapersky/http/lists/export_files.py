@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Select, func, literal, select
 
-from scrapersky.db.bulk import copy_out
+from scrapersky.db.bulk import CopyOut
 from scrapersky.db.session import Database
 from scrapersky.http.exports import write_parquet, write_xlsx
 from scrapersky.http.exports.columns import Row
 from scrapersky.http.exports.csv_writer import heading_line
 from scrapersky.http.exports.in_sql import csv_cell, json_value
-from scrapersky.http.lists.export_parts import Part, parts
+from scrapersky.http.lists.export_parts import Values, parts_of
 from scrapersky.http.lists.exporting import Export, ExportAsked, Format
 from scrapersky.models import Actor, keep_to_tenant
 
@@ -54,6 +54,7 @@ class Exporting:
         self, database: Database, export: Export, actor: Actor, asked: ExportAsked
     ) -> None:
         self._database, self._export, self._actor, self._asked = database, export, actor, asked
+        self._parts = parts_of(database, export.listing, actor, asked.given, asked.sort)
         self.fields = export.fields(asked.columns)
 
     async def as_csv(self) -> Pieces:
@@ -62,13 +63,14 @@ class Exporting:
         mark = token_hex(8)
         only = len(self.fields) == 1
         cells = [csv_cell(each.value, each.kind, only=only) for each in self.fields]
-        lines = await begun(self._copied(self._statement([*cells, literal(mark)])))
+        lines = await begun(self._copied(CopyOut(self._statement([*cells, literal(mark)]))))
         heading = heading_line(self.fields, bom=self._asked.bom)
         return _with_ends(lines, f",{mark}\n".encode(), heading)
 
     async def as_jsonl(self) -> Pieces:
         values = [json_value(each.value, each.kind).label(each.name) for each in self.fields]
-        return await begun(self._copied(self._statement(values), in_json=True))
+        row = self._statement(values).subquery("exported").table_valued()
+        return await begun(self._copied(CopyOut(select(func.row_to_json(row)), **UNHEARD_OF)))
 
     async def as_xlsx(self) -> Pieces:
         name = self._export.rows.replace("-", " ").capitalize()
@@ -78,39 +80,32 @@ class Exporting:
         return write_parquet(await begun(self.rows()), self.fields)
 
     def _statement(self, values: Sequence[Any]) -> Select[Any]:
-        return self._export.statement(values, self._actor)
+        return self._parts.narrow(self._export.statement(values, self._actor))
 
-    async def _copied(self, statement: Select[Any], *, in_json: bool = False) -> Pieces:
-        async with aclosing(self._parts(COPIED_AT_ONCE)) as chosen:
-            async for part in chosen:
-                found = part(statement)
-                yield await (self._copy_json(found) if in_json else self._copy(found))
+    async def _copied(self, copying: CopyOut) -> Pieces:
+        async with aclosing(self._parts.values(COPIED_AT_ONCE)) as parts:
+            async for part in parts:
+                yield await self._copy(copying, part)
 
-    async def _copy_json(self, statement: Select[Any]) -> bytes:
-        row = statement.subquery("exported")
-        return await self._copy(select(func.row_to_json(row.table_valued())), **UNHEARD_OF)
-
-    async def _copy(self, statement: Select[Any], **how: str) -> bytes:
+    async def _copy(self, copying: CopyOut, part: Values) -> bytes:
         lines: list[bytes] = []
 
         async def keep(data: bytes) -> None:
             lines.append(data)
 
         async with self._database.reading() as session:
-            await copy_out(session, statement, keep, **how)
+            await copying.run(session, keep, part)
         return b"".join(lines)
 
     async def rows(self) -> AsyncGenerator[Sequence[Row], None]:
+        """For those who write them themselves."""
         statement = self._statement([each.value for each in self.fields])
-        async with aclosing(self._parts(READ_AT_ONCE)) as chosen:
-            async for part in chosen:
+        async with aclosing(self._parts.values(READ_AT_ONCE)) as parts:
+            async for part in parts:
                 async with self._database.reading() as session:
                     keep_to_tenant(session, self._actor.tenant_id)
-                    rows: Any = (await session.execute(part(statement))).all()
+                    rows: Any = (await session.execute(statement, part)).all()
                 yield rows
-
-    def _parts(self, size: int) -> AsyncGenerator[Part, None]:
-        return parts(self._database, self._export, self._actor, self._asked, size=size)
 
 
 async def _with_ends(lines: Pieces, end: bytes, heading: bytes) -> Pieces:

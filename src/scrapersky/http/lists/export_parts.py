@@ -5,22 +5,22 @@ Between two parts no connection is held, however slowly they are taken.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, Protocol
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, column, func, literal, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, bindparam, column, func, tuple_
 
-from scrapersky.db.bulk import copy_out
+from scrapersky.db.bulk import CopyOut
 from scrapersky.db.session import Database
-from scrapersky.http.lists.exporting import Export, ExportAsked
+from scrapersky.http.lists.listing import Listing
 from scrapersky.http.lists.sorting import Order
 from scrapersky.models import Actor, keep_to_tenant
 
-Part = Callable[[Select[Any]], Select[Any]]
-"""Narrows a statement to some of the rows, and puts these in order."""
-Place = tuple[Any, UUID]
+Values = Mapping[str, Any]
 
 NEVER_CHANGES = "created_at"
 KEPT_IN_MEMORY = 1024 * 1024
@@ -28,51 +28,90 @@ BYTES_OF_ID = 37
 """In CSV, with the end of its line."""
 
 
-def parts(
-    database: Database, export: Export, actor: Actor, asked: ExportAsked, *, size: int
-) -> AsyncGenerator[Part, None]:
-    """By the order of the list. Where a row may change its place in it meanwhile, or where every
+class Place(NamedTuple):
+    """Of a row in the order of time."""
+
+    moment: datetime
+    key: UUID
+
+
+FIRST = Place(datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
+LAST = Place(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
+"""No row is beyond these."""
+
+
+class Parts(Protocol):
+    def narrow(self, statement: Select[Any]) -> Select[Any]:
+        """The statement for one part, in order; which part is left open."""
+
+    def values(self, size: int) -> AsyncGenerator[Values, None]:
+        """What to put there, for one part after the other."""
+
+
+def parts_of(
+    database: Database, listing: Listing, actor: Actor, given: Values, sort: str | None
+) -> Parts:
+    """In the order of the list. Where a row may change its place in it meanwhile, or where every
     part would mean to sort all rows, the ids are set down in order first."""
-    listing = export.listing
-    order = listing.order(asked.sort or listing.default_sort)
-    chosen = listing.statement(asked.given, actor)
+    order = listing.order(sort or listing.default_sort)
+    chosen = listing.statement(given, actor)
     if order.column.key == NEVER_CHANGES:
-        return _ranges(database, chosen, order, actor, size)
-    return _handfuls(database, chosen, order, size)
+        return Spans(database, actor, chosen, order)
+    return Handfuls(database, chosen, order)
 
 
-async def _ranges(
-    database: Database, chosen: Select[Any], order: Order, actor: Actor, size: int
-) -> AsyncGenerator[Part, None]:
-    after: Place | None = None
-    while True:
-        following = chosen if after is None else chosen.where(_beyond(order, after))
-        last = following.with_only_columns(order.column, order.key).order_by(*_ordering(order))
-        async with database.reading() as session:
-            keep_to_tenant(session, actor.tenant_id)
-            found = (await session.execute(last.offset(size - 1).limit(1))).one_or_none()
-        until = None if found is None else (found[0], found[1])
-        yield _between(following.whereclause, order, until)
-        if until is None:
-            return
-        after = until
+@dataclass(frozen=True)
+class Spans:
+    """From one moment to another, with so many rows between them."""
+
+    database: Database
+    actor: Actor
+    chosen: Select[Any]
+    order: Order
+
+    def narrow(self, statement: Select[Any]) -> Select[Any]:
+        low, high = ("until", "after") if self.order.descending else ("after", "until")
+        moment = self.order.column
+        return statement.where(
+            self.chosen.whereclause,  # at least whose rows they are
+            self._beyond("after"),
+            ~self._beyond("until"),
+            # Said again of the moments alone: of these the planner knows how few lie between.
+            moment.between(_moment(low, moment), _moment(high, moment)),
+        ).order_by(*_ordering(self.order))
+
+    async def values(self, size: int) -> AsyncGenerator[Values, None]:
+        after, end = (LAST, FIRST) if self.order.descending else (FIRST, LAST)
+        until: Place | None = after
+        while until is not None:
+            until = await self._after(after, size)
+            yield {**_named("after", after), **_named("until", until or end)}
+            after = until or end
+
+    async def _after(self, place: Place, size: int) -> Place | None:
+        """So many rows later."""
+        order = self.order
+        rows = self.chosen.with_only_columns(order.column, order.key).where(self._beyond("after"))
+        rows = rows.order_by(*_ordering(order)).offset(size - 1).limit(1)
+        async with self.database.reading() as session:
+            keep_to_tenant(session, self.actor.tenant_id)
+            found = (await session.execute(rows, _named("after", place))).one_or_none()
+        return None if found is None else Place(*found)
+
+    def _beyond(self, name: str) -> ColumnElement[bool]:
+        moment, key = self.order.column, self.order.key
+        here: Any = tuple_(moment, key)
+        there = tuple_(_moment(name, moment), bindparam(f"{name}_key", type_=key.type))
+        found: ColumnElement[bool] = here < there if self.order.descending else here > there
+        return found
 
 
-def _between(following: ColumnElement[bool] | None, order: Order, until: Place | None) -> Part:
-    def narrow(statement: Select[Any]) -> Select[Any]:
-        if following is not None:
-            statement = statement.where(following)
-        if until is not None:
-            statement = statement.where(~_beyond(order, until))
-        return statement.order_by(*_ordering(order))
-
-    return narrow
+def _moment(name: str, moment: Any) -> ColumnElement[datetime]:
+    return bindparam(f"{name}_moment", type_=moment.type)
 
 
-def _beyond(order: Order, place: Place) -> ColumnElement[bool]:
-    both: Any = tuple_(order.column, order.key)
-    found: ColumnElement[bool] = both < place if order.descending else both > place
-    return found
+def _named(name: str, place: Place) -> Values:
+    return {f"{name}_moment": place.moment, f"{name}_key": place.key}
 
 
 def _ordering(order: Order) -> tuple[Any, Any]:
@@ -81,39 +120,33 @@ def _ordering(order: Order) -> tuple[Any, Any]:
     return order.column.asc(), order.key.asc()
 
 
-async def _handfuls(
-    database: Database, chosen: Select[Any], order: Order, size: int
-) -> AsyncGenerator[Part, None]:
-    with SpooledTemporaryFile(KEPT_IN_MEMORY) as ids:
-        await _set_down(database, chosen.with_only_columns(order.key), order, ids)
-        ids.seek(0)
-        for some in _read(ids, size):
-            yield _named(order, some)
+@dataclass(frozen=True)
+class Handfuls:
+    """By their ids. Whether they still fit what was asked is not looked at again: they did."""
 
+    database: Database
+    chosen: Select[Any]
+    order: Order
 
-async def _set_down(database: Database, keys: Select[Any], order: Order, ids: IO[bytes]) -> None:
-    async def write(data: bytes) -> None:
-        ids.write(data)
+    def narrow(self, statement: Select[Any]) -> Select[Any]:
+        given = (
+            func.unnest(bindparam("ids", type_=ARRAY(Uuid)))
+            .table_valued(column("id", Uuid), with_ordinality="place", name="given")
+            .render_derived()
+        )
+        return statement.join(given, given.c.id == self.order.key).order_by(given.c.place)
 
-    async with database.reading() as session:
-        await copy_out(session, keys.order_by(*_ordering(order)), write)
+    async def values(self, size: int) -> AsyncGenerator[Values, None]:
+        with SpooledTemporaryFile(KEPT_IN_MEMORY) as ids:
+            await self._set_down(ids)
+            ids.seek(0)
+            while lines := ids.read(size * BYTES_OF_ID):
+                yield {"ids": [UUID(each) for each in lines.decode().split()]}
 
+    async def _set_down(self, ids: IO[bytes]) -> None:
+        async def write(data: bytes) -> None:
+            ids.write(data)
 
-def _read(ids: IO[bytes], size: int) -> Iterator[list[UUID]]:
-    while lines := ids.read(size * BYTES_OF_ID):
-        yield [UUID(each) for each in lines.decode().split()]
-
-
-def _named(order: Order, ids: list[UUID]) -> Part:
-    """Whether they still fit what was asked is not looked at again: they did."""
-    given = (
-        func.unnest(literal(ids, ARRAY(Uuid)))
-        .table_valued(column("id", Uuid), with_ordinality="place", name="given")
-        .render_derived()
-    )
-
-    def narrow(statement: Select[Any]) -> Select[Any]:
-        place = given.c.place
-        return statement.join(given, given.c.id == order.key).order_by(place)
-
-    return narrow
+        keys = self.chosen.with_only_columns(self.order.key).order_by(*_ordering(self.order))
+        async with self.database.reading() as session:
+            await CopyOut(keys).run(session, write, {})

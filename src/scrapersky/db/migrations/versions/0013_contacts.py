@@ -113,6 +113,7 @@ def upgrade() -> None:
         sa.Column("reviews_count", sa.Integer(), nullable=True),
         sa.Column("why_empty", sa.Text(), nullable=True),
         sa.Column("why_empty_detail", sa.Text(), nullable=True),
+        sa.Column("stale_since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("lead_curation_status", sa.Text(), server_default="New", nullable=False),
         sa.Column(
             "created_at",
@@ -146,6 +147,9 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": 80},
     )
     op.create_index("ix_leads_created_at", "leads", ["tenant_id", "created_at", "id"], unique=False)
+    op.create_index(
+        "ix_leads_stale", "leads", ["id"], postgresql_where=sa.text("stale_since IS NOT NULL")
+    )
     op.create_table(
         "contacts",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -266,6 +270,7 @@ def downgrade() -> None:
     op.drop_index("ix_contacts_page_id", table_name="contacts")
     op.drop_index("ix_contacts_created_at", table_name="contacts")
     op.drop_table("contacts")
+    op.drop_index("ix_leads_stale", table_name="leads")
     op.drop_index("ix_leads_created_at", table_name="leads")
     op.drop_table("leads")
     op.drop_table("bulk_action_rows")
