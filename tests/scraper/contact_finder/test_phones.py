@@ -269,3 +269,13 @@ def test_no_text_breaks_the_search(text: str) -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=8))
 def test_regions_are_told_from_any_text(a: str, b: str, c: str, d: str) -> None:
     assert all(len(region) == 2 for region in regions_of(a, b, c, d))
+
+
+def test_a_slash_within_one_number_does_not_make_it_two() -> None:
+    assert phones_of_tel("tel:+49 (0)30 / 901 820", ("DE",)) == [
+        ("+4930901820", "+49 (0)30 / 901 820")
+    ]
+    assert [value for value, _ in phones_of_tel("tel:030 901820 / 030 901821", ("DE",))] == [
+        "+4930901820",
+        "+4930901821",
+    ]

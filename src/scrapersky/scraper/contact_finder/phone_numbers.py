@@ -43,9 +43,9 @@ _BRACKETED_TRUNK = re.compile(r"\(\s*[08]\s*\)")
 _EXTENSION = re.compile(r"\s*(?:;|,|\b(?:ext|extension|x|dw|durchwahl|poste|int)\b|[x#])", re.I)
 _SCHEME = re.compile(r"\s*(?:tel|telephone|phone|callto|sms)\s*:[\s/:]*", re.I)
 _SEVERAL = re.compile(
-    r"[|\n]|\s(?:/|-|&|oder|or|und|and|et|ou|y|e|o|en|of|i|lub|nebo|og|och)\s|(?<=\d)[\s,;/]*(?=\+)"
+    r"[|\n]|\s(?:&|oder|or|und|and|et|ou|y|e|o|en|of|i|lub|nebo|og|och)\s|(?<=\d)[\s,;/]*(?=\+)"
 )
-_SLASH_OR_COMMA = re.compile(r"[/,;]")
+_SLASH_OR_COMMA = re.compile(r"[/,;]|\s-\s")
 _VANITY = re.compile(r"\+?1?[\s.(-]*8(?:00|33|44|55|66|77|88)[\s.)-]*(?:[A-Za-z][\s.-]?){7,11}")
 
 
