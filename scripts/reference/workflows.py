@@ -10,6 +10,7 @@ from scripts.reference.markdown import code, page, table
 from scripts.reference.settings import settings_by_group
 from sqlalchemy import CheckConstraint, Table
 
+from scrapersky.curations import CURATIONS
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.stages import STAGES
 
@@ -48,6 +49,23 @@ def workflows_page() -> str:
             *table(("Stage", "Column", "Queued", "Processing", "Done", "Failed", "Other"), _map()),
         ],
         _shared_rows(),
+        [
+            "## Transitions",
+            "",
+            "Every change of a status that there is, and what makes it.",
+            "",
+            *table(("Column", "From", "To", "When"), _transitions()),
+        ],
+        [
+            "## Decisions",
+            "",
+            "Beside what the program does stands what people decided. *Selected* queues the row "
+            "for its next stage and clears its error, in the same transaction; the other words "
+            "only say what somebody thinks of it. The last decision about many rows can be taken "
+            "back.",
+            "",
+            *table(("Rows", "Column", "Words", "Selected queues"), _decisions()),
+        ],
         [
             "## Hand-offs",
             "",
@@ -102,6 +120,36 @@ def _other_words(stage: AnyStage) -> list[str]:
         if isinstance(each, CheckConstraint) and each.name == f"ck_{rows.name}_{stage.status}":
             return [word for word in re.findall(r"'([^']+)'", str(each.sqltext)) if word not in own]
     raise AssertionError(f"{_column(stage)} has no CHECK constraint")
+
+
+def _transitions() -> Iterator[tuple[str, str, str, str]]:
+    for stage in STAGES:
+        column, words = code(_column(stage)), stage.words
+        before = [word for word in _other_words(stage) if word not in words.all]
+        for word in before:
+            yield column, word, words.queued, "asked for: by a request, a decision or a policy"
+        yield column, words.queued, words.processing, "claimed by a worker, with a lease"
+        yield column, words.processing, words.done, "the work is done and stored"
+        if words.skipped is not None:
+            yield column, ", ".join(before), words.skipped, "not done by itself: a policy decides"
+            yield column, words.processing, words.skipped, "there is nothing to do; it says why"
+        yield column, words.processing, words.queued, _BACK
+        yield column, words.processing, words.failed, "given up, with a dead letter"
+        if words.cancelled is not None:
+            yield column, words.queued, words.cancelled, "taken out of the queue by people"
+        ended = [words.failed, words.done, words.skipped, words.cancelled]
+        yield column, ", ".join(filter(None, ended)), words.queued, _AGAIN
+
+
+_BACK = "a retry, a rescue after a crash, or handed back by a worker that stops"
+_AGAIN = "replayed, requeued, reset or selected by people, or due again"
+
+
+def _decisions() -> Iterator[tuple[str, str, str, str]]:
+    for each in CURATIONS:
+        column = code(f"{each.model.__tablename__}.{each.column.key}")
+        queued = code(each.queues.stage) if each.queues else "nothing: it is the end of the line"
+        yield each.rows, column, ", ".join(word.value for word in each.words), queued
 
 
 def _shared_rows() -> Iterator[str]:

@@ -14,7 +14,7 @@ from scrapersky.errors import InvalidInput, Rejected, RetryLater
 from scrapersky.harvest.reading import PageRead
 from scrapersky.models import Domain, SiteState
 from scrapersky.models.domains import METADATA_WORDS
-from scrapersky.models.stage_names import METADATA_STAGE, SUBMISSION_STAGE
+from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.scraper.contact_finder import read_contacts
 from scrapersky.scraper.failures import HostClosed
@@ -138,7 +138,7 @@ STAGE = Stage(
     words=METADATA_WORDS,
     prefix="DOMAIN_SCHEDULER",
     pace=Pace(batch_size=50, max_instances=3, concurrency=16, timeout_seconds=60),
-    feeds=(SUBMISSION_STAGE,),
+    feeds=(SUBMISSION_STAGE, PAGE_STAGE),
     read=read,
     work=work,
     store=store,
