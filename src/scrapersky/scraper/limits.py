@@ -26,5 +26,6 @@ class FetchLimits:
             max_redirects=settings.fetch_max_redirects,
         )
 
+
 MAX_PAGE_BYTES = 2 * 1024 * 1024
 """Read of a home page; what links and titles it has stand before that."""

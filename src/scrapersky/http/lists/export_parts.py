@@ -71,9 +71,10 @@ class Spans:
 
     def narrow(self, statement: Select[Any]) -> Select[Any]:
         low, high = ("until", "after") if self.order.descending else ("after", "until")
-        moment = self.order.column
+        moment, chosen = self.order.column, self.chosen.whereclause
+        assert chosen is not None  # it says at least whose rows they are
         return statement.where(
-            self.chosen.whereclause,  # at least whose rows they are
+            chosen,
             self._beyond("after"),
             ~self._beyond("until"),
             # Said again of the moments alone: of these the planner knows how few lie between.
@@ -101,13 +102,13 @@ class Spans:
     def _beyond(self, name: str) -> ColumnElement[bool]:
         moment, key = self.order.column, self.order.key
         here: Any = tuple_(moment, key)
-        there = tuple_(_moment(name, moment), bindparam(f"{name}_key", type_=key.type))
+        there = tuple_(_moment(name, moment), bindparam(f"{name}_key", None, key.type))
         found: ColumnElement[bool] = here < there if self.order.descending else here > there
         return found
 
 
 def _moment(name: str, moment: Any) -> ColumnElement[datetime]:
-    return bindparam(f"{name}_moment", type_=moment.type)
+    return bindparam(f"{name}_moment", None, moment.type)
 
 
 def _named(name: str, place: Place) -> Values:
@@ -130,7 +131,7 @@ class Handfuls:
 
     def narrow(self, statement: Select[Any]) -> Select[Any]:
         given = (
-            func.unnest(bindparam("ids", type_=ARRAY(Uuid)))
+            func.unnest(bindparam("ids", None, ARRAY(Uuid)))
             .table_valued(column("id", Uuid), with_ordinality="place", name="given")
             .render_derived()
         )
