@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import pytest
 from rich.console import Console
@@ -107,11 +107,21 @@ def best_of(site: TownSite) -> set[str]:
     return set(methods.values())
 
 
+def lines_until(stream: IO[str], beginning: str) -> list[str]:
+    """What was said up to the line that begins so, or to the end."""
+    said: list[str] = []
+    for line in stream:
+        said.append(line)
+        if line.startswith(beginning):
+            break
+    return said
+
+
 @pytest.mark.parametrize(
     ("until", "number", "code"),
     [
         ("Starting", signal.SIGINT, 130),
-        ("corner-bakery.example: done", signal.SIGTERM, 143),
+        ("tin-soldier-toys.example: done", signal.SIGTERM, 143),
     ],
 )
 def test_an_interrupted_demo_clears_up(
@@ -127,7 +137,8 @@ def test_an_interrupted_demo_clears_up(
         text=True,
     ) as demo:
         assert demo.stdout is not None
-        assert any(line.startswith(until) for line in demo.stdout)
+        said = lines_until(demo.stdout, until)
+        assert said[-1].startswith(until), "".join(said)
         demo.send_signal(number)
         demo.send_signal(number)
         rest = demo.stdout.read()
@@ -144,6 +155,7 @@ def result(
     urls: int = 0,
     contacts: Sequence[Any] = (),
     why: str | None = None,
+    home_page: str = "completed",
 ) -> Result:
     site = TownSite(name="bakery.example", shows="Bread.", expected=expected)
     job = SimpleNamespace(
@@ -152,7 +164,7 @@ def result(
     )
     return Result(
         site=site,
-        domain=cast(Any, SimpleNamespace(status="completed")),
+        domain=cast(Any, SimpleNamespace(status=home_page)),
         lead=cast(Any, SimpleNamespace(why_empty=why)),
         contacts=contacts,
         job=cast(Any, job),
@@ -184,6 +196,13 @@ def test_a_job_that_has_not_ended_is_a_difference() -> None:
     late = result(Expected(Ending.FOUND, urls=3), urls=3)
     assert list(differences(late)) == [
         "bakery.example is processing with 3 URLs; expected was found with 3 URLs."
+    ]
+
+
+def test_a_home_page_that_is_still_being_read_is_a_difference() -> None:
+    stuck = result(Expected(Ending.NONE), outcome="none", home_page="processing")
+    assert list(differences(stuck)) == [
+        "bakery.example is processing with 0 URLs; expected was none with 0 URLs."
     ]
 
 

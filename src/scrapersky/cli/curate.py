@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
@@ -11,6 +11,7 @@ import typer
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.exits import Exit
+from scrapersky.cli.filters import Filters, read_filters
 from scrapersky.cli.many import DryRun, Every, Why, Yes, are_named, confirm, narrowed
 from scrapersky.cli.output import counted, note, out
 from scrapersky.cli.session import Opened, run_in_transaction
@@ -25,14 +26,6 @@ app = typer.Typer(help="Decide about many rows at once, and take it back.", no_a
 
 Status = Annotated[str, typer.Option("--status", help="What was decided, such as Selected.")]
 RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="This row; several may be given.")]
-Filters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filter",
-        metavar="NAME=VALUE",
-        help="Only rows of which this holds, as in the list; several may be given.",
-    ),
-]
 ActionId = Annotated[
     UUID | None, typer.Option("--action", help="This one; left out: your last one.")
 ]
@@ -51,7 +44,7 @@ def _deciding(curation: Curation) -> Callable[..., int]:
         yes: Yes = False,
     ) -> int:
         _refuse_unknown(curation, status)
-        rows = _rows(curation, ids, _read(filters or ()), every=every, note=why)
+        rows = _rows(curation, ids, read_filters(filters or ()), every=every, note=why)
         matched = _try(curation, status, rows).matched_count
         sentence = f"{counted(matched, _noun(curation))} to be {status}."
         if dry_run or not matched:
@@ -68,22 +61,6 @@ def _refuse_unknown(curation: Curation, status: str) -> None:
     words = [each.value for each in curation.words]
     if status not in words:
         raise InvalidInput(f"No {_noun(curation)} can be {status}; there are {', '.join(words)}.")
-
-
-def _read(filters: Sequence[str]) -> dict[str, Any]:
-    """`cms=WordPress` → a filter of the list; one that is given twice means either."""
-    given: dict[str, Any] = {}
-    for each in filters:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise InvalidInput(f"{each} is no filter; write NAME=VALUE, such as status=error.")
-        before = given.get(name)
-        given[name] = value if before is None else [*_as_list(before), value]
-    return given
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _rows(

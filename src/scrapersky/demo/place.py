@@ -19,6 +19,7 @@ PACE = {
     "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "2",
     "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2",
     "SITEMAP_SCHEDULER_CONCURRENCY": "24",
+    "SITEMAP_IMPORT_SCHEDULER_CONCURRENCY": "8",
 }
 """The site that does not answer is given up while people watch, and nobody waits for a place."""
 

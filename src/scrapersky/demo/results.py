@@ -40,6 +40,8 @@ class Result:
     @property
     def ending(self) -> Ending | None:
         """None while it has not ended, or when it ended as nothing should."""
+        if self.domain.status not in (METADATA_WORDS.done, METADATA_WORDS.failed):
+            return None
         if self.letter is not None and self._was_given_up():
             return Ending.FAILED
         if self.job is not None and self.job.status == JOB_WORDS.done:
@@ -54,7 +56,9 @@ class Result:
 
     @property
     def status(self) -> str:
-        return self.job.status if self.job else self.domain.status
+        """Of its scan, once its home page was read."""
+        is_read = self.domain.status == METADATA_WORDS.done
+        return self.job.status if self.job and is_read else self.domain.status
 
     @property
     def data(self) -> dict[str, Any]:

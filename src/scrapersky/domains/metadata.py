@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.domains.metadata_storing import store_site
 from scrapersky.errors import InvalidInput, Rejected, RetryLater
-from scrapersky.harvest.reading import PageRead
+from scrapersky.harvest.reading import PageRead, beside_the_loop
 from scrapersky.models import Domain, SiteState
 from scrapersky.models.domains import METADATA_WORDS
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE, SUBMISSION_STAGE
@@ -66,7 +65,7 @@ async def work(name: str, tools: Tools) -> AsyncIterator[SiteRead | Done]:
         raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
     yield SiteRead(
         visit.metadata,
-        home=await asyncio.to_thread(_home, visit, settings.decode_obfuscated),
+        home=await beside_the_loop(_home, visit, settings.decode_obfuscated),
         links=_links(visit),
         pages_per_site=settings.pages_per_site if settings.auto_queue_pages else 0,
     )

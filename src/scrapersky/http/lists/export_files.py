@@ -25,7 +25,7 @@ from scrapersky.models import Actor, keep_to_tenant
 T = TypeVar("T")
 Pieces = AsyncGenerator[bytes, None]
 
-COPIED_AT_ONCE = 10_000
+COPIED_AT_ONCE = 20_000
 READ_AT_ONCE = 5_000
 UNHEARD_OF = {"quote": "\x01", "delimiter": "\x02"}
 """Neither stands in a line of JSON, where they are escaped: COPY finds nothing to quote."""

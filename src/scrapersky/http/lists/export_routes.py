@@ -1,5 +1,6 @@
 """The route that hands out a list as a file; the same for every kind."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -23,7 +24,8 @@ HOW = ("sort", "format", "columns", "bom")
 
 
 class Download(StreamingResponse):
-    """Bytes as they are made. Whoever makes them is told to stop when nobody reads any more."""
+    """Bytes as they are made. Whoever makes them stops after the next piece once nobody reads any
+    more: cut short in the middle of it, they could not give their connection back in order."""
 
     def __init__(self, pieces: Pieces, *, name: str, media_type: str) -> None:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -31,8 +33,26 @@ class Download(StreamingResponse):
         self._pieces = pieces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._pieces):
-            await super().__call__(scope, receive, send)
+        gone = asyncio.create_task(_gone(receive))
+        try:
+            await self._send(send, gone)
+        finally:
+            gone.cancel()
+
+    async def _send(self, send: Send, gone: asyncio.Task[None]) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        async with aclosing(self._pieces) as pieces:
+            await send(start)
+            async for piece in pieces:
+                if gone.done():
+                    return
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def export_asked(export: Export) -> Callable[..., ExportAsked]:

@@ -1,0 +1,145 @@
+"""`scrapersky export`: to a file, whole or not at all, or to whoever reads on."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from scrapersky.db.session import Database
+from tests.cli.conftest import Cli, Invoke
+from tests.contacts.rows import SITE, a_contact, a_domain, a_page, stored
+
+INFO, NUMBER = f"info@{SITE}", "+4930901820"
+
+
+@pytest.fixture
+def _found(url: str) -> None:
+    """A bakery's address and number."""
+    domain = a_domain(title="Backhaus Berger")
+    page = a_page(domain, "/kontakt")
+    contacts = [a_contact(domain, INFO, page), a_contact(domain, NUMBER, page, kind="phone")]
+
+    async def make() -> None:
+        database = Database(url, pool_size=2)
+        await stored(database, domain, page, *contacts)
+        await database.close()
+
+    asyncio.run(make())
+
+
+@pytest.mark.usefixtures("_found")
+def test_a_list_is_written_to_a_file_with_its_filter(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "contacts.csv"
+    columns = ("--columns", "value,page_url,domain")
+
+    said = invoke("export", "contacts", *columns, "--filter", "kind=email", "-o", str(file))
+
+    assert (said.code, said.out) == (0, ""), said
+    page = f"https://{SITE}/kontakt"
+    assert list(csv.reader(file.open(newline=""))) == [
+        ["Contact", "Page", "Domain"],
+        [INFO, page, SITE],
+    ]
+    assert [each.name for each in tmp_path.iterdir()] == ["contacts.csv"]
+
+
+@pytest.mark.usefixtures("_found")
+def test_without_a_file_it_goes_to_standard_output(invoke: Invoke) -> None:
+    either = ("--filter", "kind=email", "--filter", "kind=phone", "--sort", "value")
+    said = invoke("export", "contacts", "--format", "jsonl", "--columns", "value", *either)
+
+    assert [json.loads(line)["value"] for line in said.out.splitlines()] == [NUMBER, INFO]
+    assert invoke("export", "contacts", "--bom", "-o", "-").out.startswith("\ufeffDomain,")
+    assert invoke("export", "leads").out.splitlines()[1].startswith("Backhaus Berger,")
+
+
+@pytest.mark.parametrize("kind", ["leads", "contacts", "domains", "pages", "sitemap-files", "jobs"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "xlsx", "parquet"])
+@pytest.mark.usefixtures("_found")
+def test_every_list_is_written_in_every_format(
+    invoke: Invoke, tmp_path: Path, kind: str, format: str
+) -> None:
+    file = tmp_path / f"{kind}.{format}"
+
+    said = invoke("export", kind, "--format", format, "-o", str(file))
+
+    assert said.code == 0, said
+    assert file.stat().st_size > 0 or (format, kind) in {
+        ("jsonl", "sitemap-files"),
+        ("jsonl", "jobs"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--columns", "nonsense"), "There is no column nonsense here; there are domain, kind"),
+        (("--filter", "nonsense=1"), "there is no nonsense here"),
+        (("--filter", "kind"), "kind is no filter; write NAME=VALUE"),
+        (("--sort", "colour"), "There is no order by colour"),
+        (("--tenant", "nobody"), "nobody"),
+    ],
+)
+def test_what_cannot_be_leaves_what_was_there(
+    invoke: Invoke, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "contacts.csv"
+    file.write_text("from yesterday")
+
+    complained = invoke("export", "contacts", *arguments, "-o", str(file))
+
+    assert complained.code != 0
+    assert said in complained.err
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [
+        ("contacts.csv", "from yesterday")
+    ]
+
+
+@pytest.mark.usefixtures("_found")
+def test_what_fails_on_the_way_leaves_no_file(
+    invoke: Invoke, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second part cannot be read: its table has gone by then."""
+    monkeypatch.setattr("scrapersky.http.lists.export_files.COPIED_AT_ONCE", 1)
+    loses = (
+        "CREATE FUNCTION lose() RETURNS int LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'gone'; END $$"
+    )
+
+    async def break_it() -> None:
+        database = Database(url, pool_size=2)
+        async with database.transaction() as session:
+            await session.execute(text(loses))
+            # The older of the two rows, the second by age: whoever reads its raw text fails.
+            await session.execute(text("ALTER TABLE contacts RENAME raw TO told"))
+            raised = "CASE WHEN kind = 'email' THEN lose()::text ELSE told END"
+            await session.execute(text("ALTER TABLE contacts RENAME TO contacts_behind"))
+            await session.execute(
+                text(f"CREATE VIEW contacts AS SELECT *, {raised} AS raw FROM contacts_behind")
+            )
+        await database.close()
+
+    asyncio.run(break_it())
+
+    said = invoke("export", "contacts", "--columns", "raw,kind", "-o", str(tmp_path / "c.csv"))
+
+    assert said.code == 1
+    assert "gone" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_found")
+async def test_who_has_read_enough_is_not_told_off(cli: Cli) -> None:
+    writing = await cli.start("export", "contacts")
+    assert writing.stdout is not None
+    assert writing.stderr is not None
+
+    writing.stdout._transport.close()  # type: ignore[attr-defined]
+
+    assert await writing.stderr.read() == b""
+    assert await writing.wait() == 0

@@ -1,0 +1,123 @@
+"""A hundred thousand rows through a real server: whole, or broken off for all to see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+from tests.contacts.rows import a_domain, stored
+from tests.processes import HASTY, api
+
+from scrapersky.db.session import Database
+
+API = "/api/v3"
+ROWS = 100_000
+MANY = """
+INSERT INTO contacts (id, tenant_id, created_by, domain_id, kind, value, method, confidence,
+                      snippet, created_at)
+SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, tenant_id, created_by, id, 'email', n || '@' || domain, 'mailto', 0.9,
+       repeat('We bake every day. ', 10), now() - make_interval(secs => n / 100)
+FROM domains, generate_series(1, :rows) n
+"""
+IN_TRANSACTION = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+async def _many(database: Database) -> None:
+    await stored(database, a_domain("many.example"))
+    async with database.transaction() as session:
+        # What each row points at is there; to have that looked up for each takes longest.
+        await session.execute(text("SET LOCAL session_replication_role = replica"))
+        await session.execute(text(MANY), {"rows": ROWS})
+    async with database.transaction() as session:
+        await session.execute(text("ANALYZE contacts"))
+
+
+@pytest.fixture
+async def real(url: str, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    environ = {**HASTY, "DATABASE_URL": url, "SCHEDULER_ENABLED": "false"}
+    async with api(environ, tmp_path / "log") as client:
+        yield client
+
+
+async def nothing_under_way(database: Database) -> None:
+    async with asyncio.timeout(30):
+        while await _count(database):
+            await asyncio.sleep(0.05)
+
+
+async def _count(database: Database) -> Any:
+    async with database.reading() as session:
+        return await session.scalar(text(IN_TRANSACTION))
+
+
+@pytest.mark.usefixtures("_many")
+async def test_a_hundred_thousand_rows_are_exported_and_decided_about(
+    real: httpx.AsyncClient,
+) -> None:
+    file = await real.get(f"{API}/contacts/export", params={"columns": "value,kind"})
+    body = {"filter": {"kind": ["email"]}, "status": "Skipped"}
+    done = await real.post(f"{API}/contacts/curate", json=body)
+    params = {"columns": "value", "contact_curation_status": "Skipped", "sort": "value"}
+    after = await real.get(f"{API}/contacts/export", params=params)
+
+    lines = file.text.split("\r\n")[1:-1]
+    assert len(lines) == len(set(lines)) == ROWS
+    assert done.json()["updated_count"] == ROWS
+    listed = after.text.split("\r\n")[1:-1]
+    assert len(listed) == ROWS
+    assert {f"{each},email" for each in listed} == set(lines)
+
+
+@pytest.mark.usefixtures("_many")
+@pytest.mark.parametrize("word", ["csv", "xlsx"])
+async def test_what_goes_wrong_on_the_way_ends_in_a_broken_connection(
+    real: httpx.AsyncClient, database: Database, word: str
+) -> None:
+    params = {"format": word, "columns": "id,snippet,value"}
+    async with real.stream("GET", f"{API}/contacts/export", params=params) as answer:
+        assert answer.status_code == 200
+        pieces = answer.aiter_raw(1024)
+        await anext(pieces)
+        async with database.transaction() as session:
+            await session.execute(text("ALTER TABLE contacts RENAME COLUMN snippet TO gone"))
+        with pytest.raises(httpx.RemoteProtocolError):
+            async for _ in pieces:
+                pass
+
+    await nothing_under_way(database)
+    assert (await real.get("/health")).status_code == 200
+
+
+@pytest.mark.usefixtures("_many")
+async def test_who_goes_away_leaves_nothing_behind(
+    real: httpx.AsyncClient, database: Database, tmp_path: Path
+) -> None:
+    for sort in ("-created_at", "value"):
+        params = {"sort": sort}
+        async with real.stream("GET", f"{API}/contacts/export", params=params) as answer:
+            await anext(answer.aiter_raw(1024))
+
+    await nothing_under_way(database)
+    assert (await real.get(f"{API}/contacts", params={"limit": 1})).status_code == 200
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+async def test_what_is_wrong_from_the_beginning_is_said(
+    real: httpx.AsyncClient, database: Database
+) -> None:
+    async with database.transaction() as session:
+        await session.execute(text("ALTER TABLE contacts RENAME COLUMN snippet TO gone"))
+
+    for word in ("csv", "jsonl", "xlsx", "parquet"):
+        answer = await real.get(f"{API}/contacts/export", params={"format": word})
+        assert answer.status_code == 500
+        assert answer.headers["content-type"] == "application/problem+json"
