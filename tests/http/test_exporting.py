@@ -431,6 +431,34 @@ async def test_asking_for_the_suppressed_has_none(
     assert records(answer.content) == []
 
 
+async def test_a_lead_that_was_made_before_somebody_was_suppressed_is_without_them(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await stored(database, a_domain("bakery.example"))
+    items = [{"value": each} for each in ("a@x.com", "b@x.com", "+4930901820", "+4930901821")]
+    await client.post(f"{API}/suppressions", json={"items": items})
+    stale = {
+        "best_email": "a@x.com",
+        "best_email_why": "It is the only one.",
+        "other_emails": ["c@x.com", "b@x.com", "d@x.com"],
+        "phone": "+4930901820",
+        "other_phones": ["+4930901821"],
+    }
+    async with database.transaction() as session:
+        await session.execute(update(Lead).values(stale))
+
+    for word in Format:
+        columns = "best_email,best_email_why,other_emails,phone,other_phones,website"
+        answer = await client.get(
+            f"{API}/leads/export", params={"format": word, "columns": columns}
+        )
+        [row] = as_table(word, answer.content)[1:]
+        assert [each for each in row if each] in (
+            ["c@x.com; d@x.com", "bakery.example"],
+            [["c@x.com", "d@x.com"], "bakery.example"],
+        )
+
+
 # Who may
 
 

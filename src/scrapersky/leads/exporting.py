@@ -1,10 +1,35 @@
-"""Leads as a file: one line per business."""
+"""Leads as a file: one line per business.
+
+Leads are made without what is suppressed. What was found on a page in the very moment in which it
+was suppressed is in them until they are next made, and is left out here.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Text, case, func, select
+
+from scrapersky.harvest.suppressing import is_named
 from scrapersky.http.lists import Export, field
 from scrapersky.leads.listing import LEADS
-from scrapersky.models import Domain, Lead
+from scrapersky.models import Domain, Lead, SuppressionKind
+
+
+def _where_allowed(kind: SuppressionKind, value: Any, shown: Any) -> ColumnElement[Any]:
+    """What is shown of a value that may be written to."""
+    return case((~is_named(Lead.tenant_id, kind, value), shown))
+
+
+def _those_allowed(kind: SuppressionKind, values: Any) -> ColumnElement[Any]:
+    each = func.unnest(values).table_valued("value")
+    left = select(each.c.value).where(~is_named(Lead.tenant_id, kind, each.c.value))
+    return func.array(left.correlate(Lead).scalar_subquery(), type_=ARRAY(Text))
+
+
+EMAIL, PHONE = SuppressionKind.EMAIL, SuppressionKind.PHONE
+BEST_EMAIL = _where_allowed(EMAIL, Lead.best_email, Lead.best_email)
+WHY_BEST = _where_allowed(EMAIL, Lead.best_email, Lead.best_email_why)
 
 EXPORT = Export(
     listing=LEADS,
@@ -13,12 +38,12 @@ EXPORT = Export(
         field("name", Lead.name),
         field("category", Lead.category),
         field("address", Lead.address),
-        field("phone", Lead.phone),
+        field("phone", _where_allowed(PHONE, Lead.phone, Lead.phone)),
         field("website", Lead.website),
-        field("best_email", Lead.best_email, "Best e-mail"),
-        field("best_email_why", Lead.best_email_why, "Why that one"),
-        field("other_emails", Lead.other_emails, "Other e-mails"),
-        field("other_phones", Lead.other_phones),
+        field("best_email", BEST_EMAIL, "Best e-mail"),
+        field("best_email_why", WHY_BEST, "Why that one"),
+        field("other_emails", _those_allowed(EMAIL, Lead.other_emails), "Other e-mails"),
+        field("other_phones", _those_allowed(PHONE, Lead.other_phones)),
         field("profiles", Lead.profiles),
         field("rating", Lead.rating),
         field("reviews_count", Lead.reviews_count, "Reviews"),
