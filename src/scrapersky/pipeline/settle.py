@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import insert
@@ -272,7 +272,6 @@ class Settler:
                 self._settle_all(), name="settler", context=contextvars.Context()
             )
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
         return settled
 
     async def idle(self) -> None:
@@ -281,11 +280,16 @@ class Settler:
             await asyncio.wait(self._tasks)
 
     async def _settle_all(self) -> None:
-        while self._waiting:
-            await self._gather_company()
-            batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
-            if batch:
-                await self._settle_batch(batch)
+        try:
+            while self._waiting:
+                await self._gather_company()
+                batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
+                if batch:
+                    await self._settle_batch(batch)
+        finally:
+            # At once, and not when the loop comes to it: what is put in meanwhile would wait for
+            # somebody who has left.
+            self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def _gather_company(self) -> None:
         until = monotonic() + BATCH_SECONDS
@@ -326,7 +330,7 @@ class Settler:
             try:
                 return await self._settle_once(outcomes, careful=careful)
             except Exception as error:
-                if is_connection_trouble(error):
+                if is_connection_trouble(error) or _is_deadlock(error):
                     if monotonic() > give_up_at:
                         raise
                     await asyncio.sleep(pause)
@@ -350,12 +354,21 @@ class Settler:
             )
 
 
+def _is_deadlock(error: BaseException) -> bool:
+    """Two stages may share a table and settle the same rows at once, in any order; whoever gave
+    way comes again."""
+    return _sqlstate(error) == "40P01"
+
+
 def is_connection_trouble(error: BaseException) -> bool:
     """The server is away or going away: the same statement may succeed in a moment."""
     if isinstance(error, OSError | TimeoutError | PoolTimeout):
         return True
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
+    return _sqlstate(error).startswith(AWAY)
+
+
+def _sqlstate(error: BaseException) -> str:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    state: str = getattr(cause, "sqlstate", None) or ""
-    return state.startswith(AWAY)
+    return getattr(cause, "sqlstate", None) or ""
