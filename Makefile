@@ -38,7 +38,7 @@ dev: $(VENV)/developing ## the same with the tools for tests and checks
 run: install ## serve the API with its schedulers on http://127.0.0.1:8000
 	$(BIN)/scrapersky serve
 
-demo: install ## scan a small town of sites on this machine, offline, and show what was found
+demo: install ## take a town of sites on this machine to their contacts, offline, and show them
 	$(BIN)/scrapersky demo
 
 # Debian's packages that single tests need. Root gets them; others are told by the tests they skip.

@@ -1,4 +1,4 @@
-"""`scrapersky demo`: a small town of sites, scanned offline."""
+"""`scrapersky demo`: a town of sites, taken to their contacts offline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scrapersky.cli.session import run, settings_for_people
 
 
 def demo() -> int:
-    """Scan a small town of sites on this machine, offline, and show what was found."""
+    """Take a town of sites on this machine to their contacts, offline, and show them."""
     from scrapersky.demo.run import run_demo
 
     return run(run_demo(settings_for_people(), out))

@@ -22,9 +22,10 @@ def _where_allowed(kind: SuppressionKind, value: Any, shown: Any) -> ColumnEleme
 
 
 def _those_allowed(kind: SuppressionKind, values: Any) -> ColumnElement[Any]:
-    each = func.unnest(values).table_valued("value")
+    each = func.unnest(values).table_valued("value", with_ordinality="place").render_derived()
     left = select(each.c.value).where(~is_named(Lead.tenant_id, kind, each.c.value))
-    return func.array(left.correlate(Lead).scalar_subquery(), type_=ARRAY(Text))
+    ordered = left.order_by(each.c.place).correlate(Lead).scalar_subquery()
+    return func.array(ordered, type_=ARRAY(Text))
 
 
 EMAIL, PHONE = SuppressionKind.EMAIL, SuppressionKind.PHONE
