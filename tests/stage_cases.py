@@ -73,11 +73,14 @@ async def _noop_effects(session: AsyncSession) -> int:
     return int(await session.scalar(select(func.sum(NoopRow.effects))) or 0)
 
 
-async def _domains(session: AsyncSession, count: int, status: str) -> list[Domain]:
+async def _domains(
+    session: AsyncSession, count: int, status: str, *, home_page: str = "completed"
+) -> list[Domain]:
     domains = [
         Domain(
             id=uuid7(),
             domain=f"site{n}-{uuid7().hex}.example",
+            status=home_page,
             sitemap_analysis_status=status,
             **OWNED,
         )
@@ -212,7 +215,8 @@ def _site_read(name: str) -> metadata.SiteRead:
 
 
 async def _domains_to_read(session: AsyncSession, count: int) -> list[UUID]:
-    return [domain.id for domain in await _domains(session, count, "submitted")]
+    domains = await _domains(session, count, "submitted", home_page="pending")
+    return [domain.id for domain in domains]
 
 
 async def _contacts_and_pages(session: AsyncSession) -> int:

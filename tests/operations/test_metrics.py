@@ -187,6 +187,7 @@ async def test_a_large_table_is_not_counted_and_says_so(
                 Domain(
                     id=uuid7(),
                     domain=f"{status}{n}.example",
+                    status="completed",
                     sitemap_analysis_status=status,
                     **OWNED,
                 )

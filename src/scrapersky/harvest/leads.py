@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.harvest.best import Choice, choose
 from scrapersky.harvest.emptiness import PagesOfSite, why_empty
 from scrapersky.harvest.picking import is_worth_a_look
-from scrapersky.harvest.suppressing import is_suppressed
+from scrapersky.harvest.suppressing import ways_to_be_suppressed
 from scrapersky.models import (
     PAGE_WORDS,
     BulkActionRows,
@@ -28,6 +27,8 @@ from scrapersky.models import (
 )
 
 AT_ONCE = 500
+MOST_OF_A_LEAD = 500
+"""Contacts that a lead is made from."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class Known:
     """All that a lead is made from."""
 
     contacts: Sequence[Contact] = field(default_factory=list)
+    """The best of them."""
+    count: int = 0
+    """How many there are."""
     pages: PagesOfSite = field(default_factory=PagesOfSite)
 
 
@@ -79,7 +83,8 @@ async def _refresh(session: AsyncSession, ids: Sequence[UUID]) -> None:
     leads = await _leads(session, list(by_id.values()))
     contacts, pages = await _contacts(session, ids), await _pages(session, ids)
     for domain_id, lead in leads.items():
-        known = Known(contacts.get(domain_id, []), pages.get(domain_id, PagesOfSite()))
+        best, count = contacts.get(domain_id, ([], 0))
+        known = Known(best, count, pages.get(domain_id, PagesOfSite()))
         _write(lead, by_id[domain_id], known)
     await session.flush()
 
@@ -109,20 +114,45 @@ async def _leads(session: AsyncSession, domains: Sequence[Domain]) -> Mapping[UU
     return {each.domain_id: each for each in found if each.domain_id is not None}
 
 
-async def _contacts(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Contact]]:
-    """But for those that nobody is to write to, and those that people sorted out."""
-    found = await session.scalars(
-        select(Contact)
+async def _contacts(
+    session: AsyncSession, ids: Sequence[UUID]
+) -> Mapping[UUID, tuple[list[Contact], int]]:
+    """But for those that nobody is to write to, and those that people sorted out; of a directory
+    with thousands of them the best, and how many there are."""
+    site = select(Domain.domain).where(Domain.id == Contact.domain_id).correlate(Contact)
+    suppressed = ways_to_be_suppressed(Contact, site.scalar_subquery())
+    best_first = (
+        (Contact.contact_curation_status == ContactCuration.SELECTED).desc(),
+        Contact.same_site.desc(),
+        Contact.is_role_address.desc(),
+        Contact.sightings.desc(),
+        Contact.confidence.desc(),
+        Contact.id,
+    )
+    ranked = (
+        select(
+            Contact.id,
+            func.row_number()
+            .over(partition_by=Contact.domain_id, order_by=best_first)
+            .label("place"),
+            func.count().over(partition_by=Contact.domain_id).label("count"),
+        )
         .where(
             Contact.domain_id.in_(ids),
             Contact.contact_curation_status != ContactCuration.SKIPPED,
-            ~is_suppressed(),
+            *(~each for each in suppressed),
         )
+        .subquery("ranked")
+    )
+    found = await session.execute(
+        select(Contact, ranked.c.count)
+        .join(ranked, ranked.c.id == Contact.id)
+        .where(ranked.c.place <= MOST_OF_A_LEAD)
         .execution_options(populate_existing=True)
     )
-    grouped: defaultdict[UUID, list[Contact]] = defaultdict(list)
-    for each in found:
-        grouped[each.domain_id].append(each)
+    grouped: dict[UUID, tuple[list[Contact], int]] = {}
+    for contact, count in found:
+        grouped.setdefault(contact.domain_id, ([], count))[0].append(contact)
     return grouped
 
 
@@ -149,7 +179,7 @@ def _write(lead: Lead, domain: Domain, known: Known) -> None:
     organisation: Mapping[str, Any] = domain.meta_json.get("organisation") or {}
     choice = choose(known.contacts, organisation)
     _write_who(lead, domain, organisation)
-    _write_contacts(lead, choice, len(known.contacts))
+    _write_contacts(lead, choice, known.count)
     lead.why_empty, lead.why_empty_detail = (
         (None, None) if known.contacts else why_empty(domain, known.pages)
     )
