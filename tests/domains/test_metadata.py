@@ -16,7 +16,7 @@ ORGANISATION = """<script type="application/ld+json">{"@context": "https://schem
 </script>"""
 HOME = html(
     "<a href=/impressum>Impressum</a> <a href=/kontakt>Kontakt</a> <a href=/brot/roggen>Roggen</a>"
-    "<a href='mailto:info@bakery.example'>Mail</a>",
+    "<a href='mailto:info@bakery.example'>Mail</a> <a href='tel:+493417654321'>Laden</a>",
     title="Bäckerei Muster",
     head=ORGANISATION + '<meta name="generator" content="WordPress 6.5.2">',
 )
@@ -44,7 +44,7 @@ async def test_a_home_page_says_what_the_site_is(url: str, database: Database) -
         "6.5.2",
     )
     assert domain.email_addresses == ["info@bakery.example"]
-    assert domain.phone_numbers == ["+493411234567"]
+    assert set(domain.phone_numbers) == {"+493411234567", "+493417654321"}
     assert domain.base_url == "http://bakery.example"
 
 
@@ -65,7 +65,7 @@ async def test_the_home_page_is_a_page_that_was_read_and_its_promising_links_are
 
     pages = {page.url.removeprefix("http://bakery.example"): page for page in await run.all(Page)}
     assert set(pages) == {"/", "/impressum", "/kontakt"}
-    assert (pages["/"].page_processing_status, pages["/"].contacts_found) == ("Complete", 2)
+    assert (pages["/"].page_processing_status, pages["/"].contacts_found) == ("Complete", 3)
     assert pages["/impressum"].page_processing_status == "Queued"
     assert (pages["/kontakt"].link_text, pages["/kontakt"].page_type) == ("Kontakt", "contact")
 
@@ -81,8 +81,9 @@ async def test_a_lead_says_who_it_is_and_which_address_is_best(
     assert (lead.name, lead.name_from, lead.category) == ("Muster Brot", "json_ld", "Bakery")
     assert lead.address == "Weg 1, 04109 Leipzig"
     assert (lead.best_email, lead.phone) == ("info@bakery.example", "+493411234567")
+    assert lead.other_phones == ["+493417654321"]
     assert lead.best_email_why is not None
-    assert (lead.why_empty, lead.contacts) == (None, 2)
+    assert (lead.why_empty, lead.contacts) == (None, 3)
 
 
 async def test_nothing_is_queued_when_people_are_to_select_pages(
@@ -170,3 +171,15 @@ async def test_what_was_known_before_is_not_invented_when_the_page_is_gone(
 
     domain = await run.one(Domain)
     assert (domain.title, domain.cms, domain.email_addresses) == (None, None, [])
+
+
+async def test_without_an_organisation_a_lead_is_named_as_the_site_names_itself(
+    url: str, database: Database
+) -> None:
+    named = '<meta property="og:site_name" content="Muster Brot">'
+    async with FakeWeb() as web:
+        web.host("bakery.example").page("/", html("<p>Hallo</p>", title="Willkommen", head=named))
+        run = await look(url, database, web)
+
+    lead = await run.one(Lead)
+    assert (lead.name, lead.name_from) == ("Muster Brot", "site_name")

@@ -20,6 +20,7 @@ from scrapersky.models import PAGE_WORDS, ContactKind, Domain, Page, SiteState
 from scrapersky.models.domains import NEVER_DUE, SUBMISSION_WORDS
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.scraper.contact_finder.phones import phone_of, regions_of
 from scrapersky.scraper.page_facts import PageLink
 from scrapersky.scraper.site_metadata import Organisation, SiteMetadata
 from scrapersky.scraper.urls import url_digest
@@ -38,7 +39,7 @@ async def store_site(
     pages_per_site: int,
 ) -> None:
     await hold_lead(session, domain)
-    _note(domain, metadata)
+    _note(domain, metadata, home)
     _note_contacts(domain, home)
     await session.flush()
     if home is not None:
@@ -51,7 +52,7 @@ async def store_site(
     await refresh_leads(session, [domain.id])
 
 
-def _note(domain: Domain, metadata: SiteMetadata) -> None:
+def _note(domain: Domain, metadata: SiteMetadata, home: PageRead | None) -> None:
     domain.metadata_read_at = func.now()
     domain.site_state, domain.site_state_reason = metadata.state, metadata.reason
     domain.redirects_to = metadata.redirected_to
@@ -71,13 +72,15 @@ def _note(domain: Domain, metadata: SiteMetadata) -> None:
             "status_code": metadata.status_code,
             "charset": metadata.charset,
             "schema_types": list(metadata.schema_types),
-            "organisation": _organisation(metadata.organisation),
+            "organisation": _organisation(metadata),
+            "site_name": home.facts.open_graph.site_name if home else None,
         }
     )
 
 
-def _organisation(organisation: Organisation | None) -> Mapping[str, Any] | None:
-    """As its own page states it, and the address as one line."""
+def _organisation(metadata: SiteMetadata) -> Mapping[str, Any] | None:
+    """As its own page states it, with the address as one line and the number as E.164."""
+    organisation = metadata.organisation
     if organisation is None:
         return None
     stated = _said(asdict(organisation))
@@ -94,8 +97,18 @@ def _organisation(organisation: Organisation | None) -> Mapping[str, Any] | None
             "address": parts,
             "type": organisation.types[0] if organisation.types else None,
             "address_text": ", ".join(line for line in lines if line),
+            "telephone_e164": _telephone(metadata, organisation),
         }
     )
+
+
+def _telephone(metadata: SiteMetadata, organisation: Organisation) -> str | None:
+    if organisation.telephone is None:
+        return None
+    country = organisation.address.country if organisation.address else None
+    url = metadata.final_url or metadata.url
+    regions = regions_of(metadata.language, url, country, None)
+    return phone_of(organisation.telephone, regions=regions)
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from scrapersky.scraper.contact_finder import ContactsFound, read_contacts
-from scrapersky.scraper.page_facts import PageFacts, decode_page, read_page
+from scrapersky.scraper.page_facts import PageFacts, facts_of, open_document
 from scrapersky.scraper.responses import Response
 from scrapersky.scraper.urls import is_same_site
 
@@ -63,14 +63,14 @@ async def read_answer(
 
 
 def _read(answer: Response, decode_obfuscated: bool) -> PageRead:
-    decoded = decode_page(answer.body, answer.headers.get("Content-Type"))
+    document = open_document(answer)
     return PageRead(
         url=answer.url,
         final_url=answer.final_url,
         status=answer.status,
-        facts=read_page(answer),
+        facts=facts_of(document),
         contacts=read_contacts(
-            decoded.text, url=answer.final_url, decode_obfuscated=decode_obfuscated
+            document.html, url=answer.final_url, decode_obfuscated=decode_obfuscated
         ),
         truncated=answer.truncated,
     )

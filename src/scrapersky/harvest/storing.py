@@ -33,6 +33,7 @@ async def store_page(session: AsyncSession, page: Page, read: PageRead | NotAPag
     page.read_at, page.http_status = func.now(), read.status or None
     if isinstance(read, NotAPage):
         page.contact_scrape_status, page.contacts_found = ContactScrape.NOT_A_FIT, 0
+        page.page_processing_error = read.reason  # the lead is made by it, before the row ends
     else:
         _note_facts(page, read)
         found = await store_contacts(session, page, read.contacts.contacts)

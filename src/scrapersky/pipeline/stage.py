@@ -31,7 +31,8 @@ class Tools:
     """What the robots.txt of a page's host says, remembered for a while."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "robots", RobotsMemory(self.fetch))
+        memory = RobotsMemory(self.fetch, user_agent=self.settings.fetch_user_agent)
+        object.__setattr__(self, "robots", memory)
 
 
 @dataclass(frozen=True, kw_only=True)

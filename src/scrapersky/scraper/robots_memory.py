@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from time import monotonic
 
+from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches
 from scrapersky.scraper.robots import MAX_ROBOTS_BYTES, Robots, robots_of
 from scrapersky.scraper.urls import origin_of
@@ -25,8 +26,9 @@ class _Entry:
 
 
 class RobotsMemory:
-    def __init__(self, fetch: Fetches) -> None:
+    def __init__(self, fetch: Fetches, *, user_agent: str) -> None:
         self._fetch = fetch
+        self._user_agent = user_agent
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     async def of(self, url: str) -> Robots:
@@ -45,4 +47,7 @@ class RobotsMemory:
 
     async def _ask(self, origin: str) -> Robots:
         answer = await self._fetch.get(f"{origin}/robots.txt", max_bytes=MAX_ROBOTS_BYTES)
-        return robots_of(answer)
+        robots = robots_of(answer)
+        if delay := robots.crawl_delay(self._user_agent):
+            await self._fetch.set_crawl_delay(origin, min(delay, MAX_CRAWL_DELAY_SECONDS))
+        return robots

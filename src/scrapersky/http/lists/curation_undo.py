@@ -51,12 +51,12 @@ async def undo(
 
     async def take_back() -> tuple[int, int]:
         restored, unqueued = (await session.execute(_chain(curation, actor, action))).one()
+        if curation.then is not None:
+            await curation.then(session, action.id)
         return restored, unqueued
 
     restored, unqueued = await patiently(session, take_back)
     action.undone_at = func.now()
-    if curation.then is not None:
-        await curation.then(session, action.id)
     counts = {"restored": restored, "unqueued": unqueued}
     record(session, actor, f"{curation.kind}.undo", action.id, status=action.to_status, **counts)
     return UndoOut(

@@ -11,6 +11,7 @@ from scrapersky.scraper.contact_finder.found import (
     FoundContact,
     Kind,
     Sighting,
+    storable,
 )
 from scrapersky.scraper.contact_finder.page import Page, snippet_of
 
@@ -22,12 +23,12 @@ def contact_of(sighting: Sighting, page: Page) -> FoundContact:
     return FoundContact(
         kind=sighting.kind,
         value=sighting.value,
-        raw=sighting.raw,
+        raw=storable(sighting.raw),
         method=sighting.method,
-        snippet=_snippet_of(sighting, page),
+        snippet=storable(_snippet_of(sighting, page)),
         confidence=_confidence_of(sighting, domain, same_site=bool(same_site)),
-        name=sighting.name,
-        role=sighting.role,
+        name=storable(sighting.name or "") or None,
+        role=storable(sighting.role or "") or None,
         is_role_address=is_email and is_role_address(sighting.value),
         same_site=same_site,
     )

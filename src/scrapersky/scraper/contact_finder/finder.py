@@ -17,6 +17,7 @@ from scrapersky.scraper.contact_finder.found import (
     Kind,
     Method,
     Sighting,
+    storable,
 )
 from scrapersky.scraper.contact_finder.mailto import is_mailto, recipients
 from scrapersky.scraper.contact_finder.page import Page
@@ -69,7 +70,8 @@ def read_contacts(
         read_profiles(page),
     ):
         seen.add(sighting)
-    contacts = [contact_of(sighting, page) for sighting in seen.best(page)]
+    best = [each for each in seen.best(page) if each.value == storable(each.value)]
+    contacts = [contact_of(sighting, page) for sighting in best]
     return ContactsFound(tuple(contacts), tuple(page.capped))
 
 
@@ -126,7 +128,7 @@ def _stated(said: list[Statement], page: Page, regions: Sequence[str]) -> Iterat
 def _values_of(
     statement: Statement, page: Page, regions: Sequence[str]
 ) -> Iterator[tuple[Kind, str]]:
-    written = statement.value
+    written = storable(statement.value)
     if statement.says is Says.EMAIL:
         text = " ".join(recipients(written)) if is_mailto(written) else written
         for email in page.emails_in(text, limit=_EMAILS_IN_ONE):

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Without what no database takes as text: a page may hide it in an escape of its JSON."""
+    return _UNSTORABLE.sub("", text)
 
 
 class Kind(StrEnum):
