@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 from tests.conftest import make_settings
 
 from scrapersky.db.session import Database
@@ -44,6 +44,20 @@ async def test_two_workers_together_never_exceed_a_hosts_concurrency(
 
     await asyncio.gather(*(ask(number) for number in range(9)))
     assert most == 3
+
+
+async def test_a_host_whose_row_is_not_there_any_more_or_not_yet_is_asked_all_the_same(
+    database: Database, url: str
+) -> None:
+    mine = gate(database, url)
+    async with mine.slot(HOST, exempt=True):
+        pass
+    async with database.transaction() as session:
+        await session.execute(delete(Host))
+
+    async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
+        async with database.reading() as session:
+            assert list(await session.scalars(select(HostSlot.host))) == [HOST]
 
 
 async def test_two_workers_together_keep_the_hosts_delay(database: Database, url: str) -> None:

@@ -55,7 +55,6 @@ class HostGate:
         self._worker_id = worker_id
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
         self._still_ours = settings.worker_dead_after_seconds / 2
-        self._known: set[str] = set()
         self._owed: set[UUID] = set()
         """Slots that could not be given back because the database was away; due with the next
         request or heartbeat."""
@@ -128,31 +127,20 @@ class HostGate:
         """What is remembered here only saves round trips; the table is the truth."""
         if len(self._places) > HOSTS_REMEMBERED:
             self._places.clear()
-            self._known.clear()
 
     async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
             await self.repay()
             async with self._database.transaction() as session:
-                await self._introduce(session, host)
                 turn = await self._try(session, host, exempt=exempt)
             if turn is not None:
                 return turn
             await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))
 
-    async def _introduce(self, session: AsyncSession, host: str) -> None:
-        if host not in self._known:
-            await session.execute(insert(Host).values(host=host).on_conflict_do_nothing())
-            self._known.add(host)
-
     async def _try(self, session: AsyncSession, host: str, *, exempt: bool) -> Turn | None:
         """The host's row is locked first: only then is what is counted still true when we act."""
-        now, row = (
-            await session.execute(
-                select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
-            )
-        ).one()
+        now, row = await _locked(session, host)
         (self._in_trouble.add if row.failures else self._in_trouble.discard)(host)
         _refuse_closed(row, now)
         if await self._in_flight(session, host) >= (
@@ -195,6 +183,20 @@ class HostGate:
         except Exception as error:
             self._owed.add(turn.slot_id)
             log.warning("a host's slot could not be given back yet", error=str(error))
+
+
+async def _locked(session: AsyncSession, host: str) -> tuple[datetime, Host]:
+    """The host's row, made by the first who asks, and the time.
+
+    Whether it is there is asked each time: one who made it before us may not have committed it.
+    """
+    wanted = select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
+    found = (await session.execute(wanted)).one_or_none()
+    if found is None:
+        await session.execute(insert(Host).values(host=host).on_conflict_do_nothing())
+        found = (await session.execute(wanted)).one()
+    now, row = found
+    return now, row
 
 
 def _refuse_closed(host: Host, now: datetime) -> None:
