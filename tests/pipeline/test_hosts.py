@@ -55,9 +55,8 @@ async def test_a_host_whose_row_is_not_there_any_more_or_not_yet_is_asked_all_th
     async with database.transaction() as session:
         await session.execute(delete(Host))
 
-    async with asyncio.timeout(5), mine.slot(HOST, exempt=True):
-        async with database.reading() as session:
-            assert list(await session.scalars(select(HostSlot.host))) == [HOST]
+    async with asyncio.timeout(5), mine.slot(HOST, exempt=True), database.reading() as session:
+        assert list(await session.scalars(select(HostSlot.host))) == [HOST]
 
 
 async def test_two_workers_together_keep_the_hosts_delay(database: Database, url: str) -> None:
