@@ -10,6 +10,8 @@ from fastapi import FastAPI
 from scrapersky import __version__
 from scrapersky.accounts.service import system_actor
 from scrapersky.api import ROUTERS
+from scrapersky.dashboard.routes import router as dashboard
+from scrapersky.dashboard.static_files import STATIC_FILES
 from scrapersky.db.opening import Say, open_database
 from scrapersky.http.context import AppContext
 from scrapersky.http.errors import install_error_handlers
@@ -50,8 +52,9 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
     )
     install_error_handlers(app)
     install_middleware(app, settings)
-    for router in ROUTERS:
+    for router in (*ROUTERS, dashboard):
         app.include_router(router)
+    app.router.routes.append(STATIC_FILES)
     return app
 
 

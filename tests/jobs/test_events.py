@@ -23,7 +23,8 @@ from tests.processes import HASTY, Program, answering, free_port, running
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.jobs.events import ABORT, EventStream
+from scrapersky.http.event_stream import ABORT
+from scrapersky.jobs.events import events_of
 from scrapersky.jobs.watching import Watch
 from scrapersky.models import Actor, Job, Role, Tenant, User
 
@@ -346,7 +347,7 @@ async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
     settings = make_settings(url, events_patience_seconds=0.2, events_heartbeat_seconds=5)
     watch = Watch(database, every_seconds=0.02)
     stuck = StuckClient(takes=2)
-    stream = EventStream(
+    stream = events_of(
         watch, UUID(job_id), after=None, settings=settings, stopping=asyncio.Event()
     )
     async with watch.watching(UUID(job_id)) as other:

@@ -6,7 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from scrapersky.jobs.events import ABORT
+from scrapersky.http.event_stream import ABORT
 
 
 class TooLarge(Exception):

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Header, Request, Response
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Context, Reading
 from scrapersky.http.errors import problem_responses
+from scrapersky.http.event_stream import EventStream
 from scrapersky.jobs import service as job_service
-from scrapersky.jobs.events import EventStream, watch_of
+from scrapersky.jobs.events import events_of, watch_of
 from scrapersky.jobs.watching import Snapshot
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_responses(401, 403, 422))
@@ -49,7 +50,7 @@ async def events(
     now = Snapshot.of(await job_service.get(session, actor, job_id))
     if now.is_last and now.id == last_event_id:
         return Response(status_code=204)
-    return EventStream(
+    return events_of(
         watch_of(request, context),
         job_id,
         after=last_event_id,

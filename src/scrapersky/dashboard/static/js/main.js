@@ -1,0 +1,42 @@
+// What every page has: times, theme, menu, sign-out, help, the live stream.
+
+import { call } from "./api.js";
+import { follow } from "./live.js";
+import { complain } from "./messages.js";
+import { localise } from "./moments.js";
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", root.dataset.theme);
+  } catch {
+    // Then it holds for this page only.
+  }
+}
+
+function toggleMenu(button) {
+  const shown = document.getElementById("navigation").classList.toggle("shown");
+  button.setAttribute("aria-expanded", String(shown));
+}
+
+async function signOut() {
+  try {
+    await call("DELETE", "/session");
+    location.assign("/sign-in");
+  } catch (error) {
+    complain(error);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.matches("[data-theme-toggle]")) toggleTheme();
+  if (button.matches("[data-menu]")) toggleMenu(button);
+  if (button.matches("[data-sign-out]")) signOut();
+});
+
+localise();
+follow();

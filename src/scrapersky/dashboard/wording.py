@@ -1,0 +1,123 @@
+"""How values read on a page: numbers, times, addresses, long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from markupsafe import Markup, escape
+
+STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+LINK = Markup(
+    '<a class="out" href="{}" rel="noopener noreferrer nofollow" target="_blank">{}</a>'
+)
+NOTHING = Markup('<span class="nothing">–</span>')
+
+
+def number(value: float | None) -> str:
+    """`1234567` → `1,234,567`."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    """`5400` → `1 h 30 min`: the two largest units."""
+    if seconds is None:
+        return "–"
+    left, parts = int(max(seconds, 0)), []
+    for size, unit in STEPS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def moment(at: datetime | None) -> Markup:
+    """A time that the browser shows in the person's zone; until then, and without it, in UTC."""
+    if at is None:
+        return NOTHING
+    universal = at.astimezone(UTC)
+    stamp, text = universal.isoformat(), universal.strftime("%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}" data-moment>{}</time>').format(stamp, text)
+
+
+def site_link(url: str | None, text: str | None = None) -> Markup:
+    """A link that leaves us, for what is an http address; everything else is only shown."""
+    if not url:
+        return NOTHING
+    shown = Markup("<bdi>{}</bdi>").format(text or url)
+    if urlsplit_scheme(url) not in ("http", "https"):
+        return shown
+    return LINK.format(url, shown)
+
+
+def urlsplit_scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+
+
+def said(text: Any) -> Markup:
+    """A text from outside, which cannot turn the direction of what stands around it."""
+    if text is None or text == "":
+        return NOTHING
+    return Markup("<bdi>{}</bdi>").format(text)
+
+
+def in_words(word: str | None) -> str:
+    """`only_a_form` → `only a form`."""
+    return "" if word is None else str(word).replace("_", " ")
+
+
+TONES = {
+    "good": ("complete", "completed", "ok", "selected", "submitted", "imported", "open mode"),
+    "busy": ("processing", "queued", "pending", "new"),
+    "poor": ("partial", "filtered", "maybe", "redirected", "snoozed", "paused", "retried"),
+    "bad": ("failed", "error", "dead", "refused", "blocked", "not a fit", "open", "cancelled"),
+}
+
+
+def tone(word: str | None) -> str:
+    """Which colour a status has; every status stands there in words too."""
+    lower = str(word or "").lower().replace("_", " ")
+    return next((name for name, words in TONES.items() if lower in words), "plain")
+
+
+def badge(word: str | None) -> Markup:
+    if not word:
+        return NOTHING
+    return Markup('<span class="badge {}">{}</span>').format(tone(word), in_words(word))
+
+
+def shortened(text: str | None, most: int = 120) -> Markup:
+    """The beginning of a long text; the whole of it when one points at it."""
+    if not text:
+        return NOTHING
+    if len(text) <= most:
+        return said(text)
+    start = text[: most - 1].rstrip()
+    return Markup('<bdi title="{}">{}…</bdi>').format(escape(text[:1000]), start)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "number": number,
+    "duration": duration,
+    "milliseconds": milliseconds,
+    "moment": moment,
+    "site_link": site_link,
+    "said": said,
+    "in_words": in_words,
+    "badge": badge,
+    "tone": tone,
+    "shortened": shortened,
+}

@@ -1,0 +1,89 @@
+"""Server-sent events: a response that lasts, and ends when its client, the server or it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
+from scrapersky.settings import Settings
+
+ABORT = "scrapersky.abort"
+"""What the server offers for ending a connection whose other end takes nothing any more."""
+LONGEST_SECONDS = 3600.0
+"""After this the client asks again, and shows again that it may."""
+RETRY_MILLISECONDS = 2000
+GREETING = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+HEARTBEAT = b": still here\n\n"
+GOODBYE_SECONDS = 1.0
+
+Say = Callable[[bytes], Awaitable[None]]
+"""Sends bytes to the client; `TimeoutError` when it takes nothing for too long."""
+Tell = Callable[[Say], Awaitable[None]]
+"""Says everything there is to say, as it comes to be."""
+
+
+class EventStream(Response):
+    """Goes on while there is something to tell and somebody listens."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, tell: Tell, *, settings: Settings, stopping: asyncio.Event) -> None:
+        self.status_code, self.background = 200, None
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._tell = tell
+        self._patience_seconds = settings.events_patience_seconds
+        self._stopping = stopping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        telling = asyncio.create_task(self._greet_and_tell(send))
+        leaving = [
+            asyncio.create_task(_disconnected(receive)),
+            asyncio.create_task(self._stopping.wait()),
+        ]
+        try:
+            await asyncio.wait([telling, *leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _end(telling, *leaving)
+        try:
+            await self._send(send, b"", seconds=GOODBYE_SECONDS, more=False)
+        except TimeoutError:
+            await _drop(scope, receive)
+
+    async def _greet_and_tell(self, send: Send) -> None:
+        async def say(body: bytes) -> None:
+            await self._send(send, body, seconds=self._patience_seconds)
+
+        await say(GREETING)
+        await self._tell(say)
+
+    async def _send(self, send: Send, body: bytes, *, seconds: float, more: bool = True) -> None:
+        async with asyncio.timeout(seconds):
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _end(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
+    """A client that took nothing for too long is an end like any other."""
+    for task in (telling, *others):
+        task.cancel()
+    await asyncio.wait([telling, *others])
+    failure = None if telling.cancelled() else telling.exception()
+    if failure is not None and not isinstance(failure, TimeoutError):
+        raise failure
+
+
+async def _drop(scope: Scope, receive: Receive) -> None:
+    """What was not taken would otherwise be kept for a client that never takes it."""
+    abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT)
+    if abort is not None:
+        abort()
+        await _disconnected(receive)
