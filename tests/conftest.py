@@ -23,6 +23,9 @@ from scrapersky.settings import Settings, SettingsSource, load_settings
 
 TEMPLATE = "scrapersky_template"
 TEMPLATE_LOCK = 4711
+WITHOUT_WAITING_FOR_THE_DISK = ("fsync = off", "full_page_writes = off")
+"""Tests kill processes, servers too, but nobody pulls the machine's plug: what was written to the
+system's memory is there. A database is made and dropped in a twentieth of the time."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,6 +59,9 @@ async def _make_template(address: ServerAddress) -> None:
             text("SELECT 1 FROM pg_database WHERE datname = :name"), {"name": TEMPLATE}
         )
         if not there:
+            for each in WITHOUT_WAITING_FOR_THE_DISK:
+                await connection.execute(text(f"ALTER SYSTEM SET {each}"))
+            await connection.execute(text("SELECT pg_reload_conf()"))
             await connection.execute(text("CREATE DATABASE scrapersky_making"))
             making = Database(database_url(address, "scrapersky_making"), pool_size=2)
             await upgrade(making)
@@ -76,7 +82,9 @@ async def url(server: ServerAddress) -> AsyncIterator[str]:
     admin = Database(server.url, pool_size=2)
     async with admin.engine.connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
-        await connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}"))
+        await connection.execute(
+            text(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
+        )
         yield database_url(server, name)
         await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     await admin.close()
