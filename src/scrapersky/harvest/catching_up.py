@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Text, Uuid, exists, or_, select, update
+from sqlalchemy import Select, Text, Uuid, exists, select, union_all, update
 
 from scrapersky.db.arrays import table_of
+from scrapersky.db.direct import written_out
 from scrapersky.db.session import Database
 from scrapersky.harvest.kinds import KINDS, kinds_of
 from scrapersky.harvest.leads import refresh_leads
@@ -49,20 +50,27 @@ def _stale() -> Select[Any]:
 
 
 def _waiting_for_nobody() -> Select[Any]:
+    """Found by two small indexes: leads that wait, and sites that were given up without one."""
     under_way = exists().where(
         Page.domain_id == Domain.id,
         *is_worth_a_look(),
         Page.page_processing_status.in_((PAGE_WORDS.queued, PAGE_WORDS.processing)),
     )
-    return (
+    waiting = (
         select(Domain.id)
-        .outerjoin(Lead, Lead.domain_id == Domain.id)
+        .join(Lead, Lead.domain_id == Domain.id)
         .where(
+            Lead.why_empty == written_out(WhyEmpty.NOT_READ_YET),
             Domain.status.in_((METADATA_WORDS.done, METADATA_WORDS.failed)),
-            or_(Lead.id.is_(None), Lead.why_empty == WhyEmpty.NOT_READ_YET),
             ~under_way,
         )
     )
+    given_up = select(Domain.id).where(
+        Domain.status == written_out(METADATA_WORDS.failed),
+        ~exists().where(Lead.domain_id == Domain.id),
+    )
+    found = union_all(waiting, given_up).subquery()
+    return select(found.c.id)
 
 
 async def classify_stored_pages(database: Database, settings: Settings) -> int:

@@ -133,6 +133,7 @@ class Lead(Base, Timestamps, Owned):
         one_of("why_empty", *(each.value for each in WhyEmpty)),
         Index("ix_leads_created_at", "tenant_id", "created_at", "id"),
         Index("ix_leads_stale", "id", postgresql_where=text("stale_since IS NOT NULL")),
+        Index("ix_leads_waiting", "id", postgresql_where=text("why_empty = 'not_read_yet'")),
         {"postgresql_with": {"fillfactor": 80}},
     )
 

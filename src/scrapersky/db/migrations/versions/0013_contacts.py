@@ -150,6 +150,12 @@ def upgrade() -> None:
     op.create_index(
         "ix_leads_stale", "leads", ["id"], postgresql_where=sa.text("stale_since IS NOT NULL")
     )
+    op.create_index(
+        "ix_leads_waiting",
+        "leads",
+        ["id"],
+        postgresql_where=sa.text("why_empty = 'not_read_yet'"),
+    )
     op.create_table(
         "contacts",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -270,6 +276,7 @@ def downgrade() -> None:
     op.drop_index("ix_contacts_page_id", table_name="contacts")
     op.drop_index("ix_contacts_created_at", table_name="contacts")
     op.drop_table("contacts")
+    op.drop_index("ix_leads_waiting", table_name="leads")
     op.drop_index("ix_leads_stale", table_name="leads")
     op.drop_index("ix_leads_created_at", table_name="leads")
     op.drop_table("leads")
