@@ -12,7 +12,7 @@ from scripts.reference.source import docstrings_of_fields
 from typer.main import get_command
 
 from scrapersky.cli import exits
-from scrapersky.cli.app import app as command_line
+from scrapersky.cli.app import whole_app
 
 
 def cli_page() -> str:
@@ -40,7 +40,7 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
 def all_commands() -> Iterator[tuple[Any, typer.Context]]:
     """Every command and group with a context that knows its name, parents first."""
     waiting: list[tuple[Any, str, typer.Context | None]] = [
-        (get_command(command_line), "scrapersky", None)
+        (get_command(whole_app()), "scrapersky", None)
     ]
     while waiting:
         command, name, parent = waiting.pop(0)

@@ -19,7 +19,7 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 from sqlalchemy import Select, func, select, text
 
 from scrapersky.accounts.service import system_actor
-from scrapersky.cli.app import app
+from scrapersky.cli.app import app_for
 from scrapersky.cli.failures import guarded
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
@@ -142,7 +142,11 @@ def bare_invoke(
         with monkeypatch.context() as patch:
             for name, value in environ.items():
                 patch.setenv(name, value)
-            code = guarded(lambda: app([*arguments], prog_name="scrapersky", standalone_mode=False))
+            code = guarded(
+                lambda: app_for(arguments)(
+                    [*arguments], prog_name="scrapersky", standalone_mode=False
+                )
+            )
         said = capfd.readouterr()
         return Said(code, said.out, said.err)
 

@@ -1,53 +1,53 @@
-"""Every command, in the order people meet them."""
+"""Every command, in the order people meet them. Only what was asked for is loaded."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli import (
-    api_key,
-    batch,
-    contact,
-    curate,
-    database,
-    dead_letter,
-    domain,
-    export,
-    host,
-    intake,
-    job,
-    lead,
-    stage,
-    suppression,
-    tenant,
-    user,
-)
-from scrapersky.cli.alerts import alerts
-from scrapersky.cli.audit import audit
-from scrapersky.cli.changes import changes
-from scrapersky.cli.contact import contacts
-from scrapersky.cli.demo import demo
-from scrapersky.cli.doctor import doctor
 from scrapersky.cli.failures import guarded
-from scrapersky.cli.lead import leads
 from scrapersky.cli.output import out
-from scrapersky.cli.scan import scan
-from scrapersky.cli.serve import serve
-from scrapersky.cli.settings import settings
-from scrapersky.cli.urls import urls
-from scrapersky.cli.worker import worker
 
-app = typer.Typer(
-    name="scrapersky",
-    help="From a site's name to every sitemap and every URL in it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "scan": "scan",
+    "urls": "urls",
+    "changes": "changes",
+    "leads": "lead",
+    "contacts": "contact",
+    "serve": "serve",
+    "worker": "worker",
+    "demo": "demo",
+    "doctor": "doctor",
+    "alerts": "alerts",
+    "settings": "settings",
+    "audit": "audit",
+}
+"""Single commands: a function of the same name in this module."""
+GROUPS = {
+    "db": "database",
+    "stage": "stage",
+    "job": "job",
+    "batch": "batch",
+    "import": "intake",
+    "domain": "domain",
+    "lead": "lead",
+    "contact": "contact",
+    "suppression": "suppression",
+    "curate": "curate",
+    "export": "export",
+    "dead-letter": "dead_letter",
+    "host": "host",
+    "tenant": "tenant",
+    "user": "user",
+    "api-key": "api_key",
+}
+"""Groups of commands: the `app` of this module."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,7 +56,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Which one.")
@@ -64,42 +63,43 @@ def _options(
 ) -> None: ...
 
 
-for each in (
-    scan,
-    urls,
-    changes,
-    leads,
-    contacts,
-    serve,
-    worker,
-    demo,
-    doctor,
-    alerts,
-    settings,
-    audit,
-):
-    app.command()(each)
-for name, group in {
-    "db": database.app,
-    "stage": stage.app,
-    "job": job.app,
-    "batch": batch.app,
-    "import": intake.app,
-    "domain": domain.app,
-    "lead": lead.app,
-    "contact": contact.app,
-    "suppression": suppression.app,
-    "curate": curate.app,
-    "export": export.app,
-    "dead-letter": dead_letter.app,
-    "host": host.app,
-    "tenant": tenant.app,
-    "user": user.app,
-    "api-key": api_key.app,
-}.items():
-    app.add_typer(group, name=name)
+def app_with(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands and groups."""
+    app = typer.Typer(
+        name="scrapersky",
+        help="From a site's name to every sitemap and every URL in it.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in names:
+        if name in COMMANDS:
+            app.command()(getattr(_module(COMMANDS[name]), name))
+        else:
+            app.add_typer(_module(GROUPS[name]).app, name=name)
+    return app
+
+
+def _module(name: str) -> Any:
+    return import_module(f"scrapersky.cli.{name}")
+
+
+@cache
+def whole_app() -> typer.Typer:
+    return app_with([*COMMANDS, *GROUPS])
+
+
+def app_for(words: Sequence[str]) -> typer.Typer:
+    """What these words need. All of it for help, and to say what there is instead of a command
+    that there is not."""
+    typed = next((word for word in words if not word.startswith("-")), None)
+    if typed in COMMANDS or typed in GROUPS:
+        return app_with([typed])
+    return app_with(()) if list(words) == ["--version"] else whole_app()
 
 
 def run_app() -> int:
     """What was typed, from parsing it to the exit code."""
-    return guarded(lambda: app(prog_name="scrapersky", standalone_mode=False))
+    return guarded(lambda: app_for(sys.argv[1:])(prog_name="scrapersky", standalone_mode=False))
