@@ -146,6 +146,10 @@ class Listing:
         fields = {**self._filter_fields(), **shown}
         return create_model(f"{self.name}Query", __base__=Narrowed, **fields)
 
+    @cached_property
+    def filter_names(self) -> frozenset[str]:
+        return frozenset(self._filter_fields())
+
     def _filter_fields(self) -> dict[str, Any]:
         return {name: kind for each in self.filters for name, kind in each.parameters().items()}
 
@@ -161,7 +165,7 @@ class Listing:
         return with_model(read, "query", self.query_model, Query())
 
     def conditions(self, given: Given, actor: Actor) -> list[ColumnElement[bool]]:
-        if unknown := set(given) - set(self._filter_fields()):
+        if unknown := set(given) - self.filter_names:
             raise InvalidInput(f"These rows cannot be chosen by {min(unknown)}.")
         narrowing = [each for f in self.filters for each in f.conditions(given, actor)]
         return [owned_by(self.model, actor), *narrowing]
