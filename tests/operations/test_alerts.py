@@ -29,6 +29,8 @@ from scrapersky.models import Domain, Job
 from scrapersky.operations.alert_posts import post_due
 from scrapersky.operations.alert_rules import RULES
 from scrapersky.operations.alerts import look
+from scrapersky.pipeline.report import report_stages
+from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.tables import (
     Alert,
     AlertPost,
@@ -263,6 +265,16 @@ async def test_the_command_line_shows_what_is_wrong(url: str, database: Database
     [firing] = json.loads(listed.out)["firing"]
     assert said.out.startswith(f"stage_without_consumer {STAGE}: Rows are due (1)")
     assert (firing["rule"], firing["since"] is not None) == ("stage_without_consumer", True)
+
+
+async def test_a_scheduler_that_has_just_started_is_not_taken_for_nobody(
+    url: str, database: Database
+) -> None:
+    settings = make_settings(url, worker_beat_seconds=60, worker_dead_after_seconds=300)
+    async with running_scheduler(database, settings, STAGES, ()):
+        async with database.reading() as session:
+            reports = await report_stages(session, STAGES, settings)
+        assert {each.name: each.consumers for each in reports} == {each.name: 1 for each in STAGES}
 
 
 async def test_a_process_that_only_takes_requests_notices_that_nobody_works(

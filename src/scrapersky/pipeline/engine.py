@@ -94,7 +94,7 @@ class Engine:
         return self.runners[stage]
 
     async def start(self) -> None:
-        await self._beat_once()
+        await self.beat()
         await self._take_paces()
         self._beating = asyncio.create_task(self._beat(), name="heartbeat")
         await self.rescuer.rescue()
@@ -126,7 +126,7 @@ class Engine:
         while True:
             await asyncio.sleep(self.settings.worker_beat_seconds)
             try:
-                await self._beat_once()
+                await self.beat()
                 await self._take_paces()
                 if self.gate is not None:
                     await self.gate.repay()
@@ -159,7 +159,7 @@ class Engine:
         if retimed:
             self.on_interval_change(runner)
 
-    async def _beat_once(self) -> None:
+    async def beat(self) -> None:
         async with self._heart.transaction() as session:
             await workers.beat(session, self.worker, self.state(), self.vitals.read())
 

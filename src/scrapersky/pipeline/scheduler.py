@@ -76,6 +76,8 @@ class Scheduler:
             )
             for runner in list(self.engine.runners.values()):
                 self._register_stage(runner)
+            # Whoever judges the stages from now on is to see that somebody runs them.
+            await self.engine.beat()
             for chore in self.chores:
                 self._register_chore(chore)
             self._ticking.start()
@@ -115,6 +117,7 @@ class Scheduler:
                 next_run_time=datetime.now(UTC),
                 replace_existing=True,
             )
+            runner.last_tick = time.time()
             self.engine.wakeups.subscribe(name, lambda: self.wake(name))
         except Exception as error:
             self.failures[name] = str(error) or type(error).__name__
