@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run
@@ -91,6 +93,28 @@ async def test_picking_twice_queues_nothing_more(database: Database) -> None:
     await pick(database, domain)
 
     assert await pick(database, domain) == 0
+
+
+@pytest.mark.parametrize(
+    ("days_after_reading", "status"), [(-1, "Complete"), (1, "Queued"), (30, "Complete")]
+)
+async def test_a_page_that_changed_since_it_was_read_is_read_again(
+    database: Database, days_after_reading: int, status: str
+) -> None:
+    """The last of these dates is in the future."""
+    domain = await add_site(database, "/kontakt")
+    read_at = func.now() - timedelta(days=10)
+    async with database.transaction() as session:
+        await session.execute(
+            update(Page).values(
+                page_processing_status="Complete",
+                read_at=read_at,
+                lastmod=read_at + timedelta(days=days_after_reading),
+            )
+        )
+    await pick(database, domain)
+
+    assert await statuses(database) == {"/kontakt": status}
 
 
 async def test_where_people_select_nothing_is_filtered(database: Database) -> None:

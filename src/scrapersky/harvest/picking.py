@@ -36,13 +36,15 @@ def is_worth_a_look() -> tuple[ColumnElement[bool], ...]:
 
 
 async def queue_right_pages(session: AsyncSession, domain_id: UUID, *, limit: int) -> int:
-    """Of the pages of a site that nobody has decided about, queue the best, and filter the rest."""
+    """Of the pages of a site that nobody has decided about, queue the best, and filter the rest;
+    of those that were read, queue what has changed since."""
     await session.execute(
         select(Domain.id).where(Domain.id == domain_id).with_for_update(key_share=True)
     )
+    changed = await _queue_changed(session, domain_id)
     undecided = await _undecided(session, domain_id)
     if not undecided:
-        return 0
+        return changed
     room = max(limit - await _decided(session, domain_id), 0)
     seen = [(url, classified(url, link_text=link)) for url, link in undecided.values()]
     right = {url for url, _ in pick_pages(seen, limit=room)}
@@ -52,7 +54,28 @@ async def queue_right_pages(session: AsyncSession, domain_id: UUID, *, limit: in
     await _set(session, others, PAGE_WORDS.skipped or PAGE_WORDS.done, OVER_THE_LIMIT)
     if chosen:
         wake_after_commit(session, PAGE_STAGE)
-    return len(chosen)
+    return changed + len(chosen)
+
+
+async def _queue_changed(session: AsyncSession, domain_id: UUID) -> int:
+    """Pages that were read, and changed since as their sitemap says, are read again."""
+    found = await session.scalars(
+        select(Page.id)
+        .where(
+            Page.domain_id == domain_id,
+            Page.page_processing_status == PAGE_WORDS.done,
+            # A date in the future would have it read again and again.
+            Page.lastmod.between(Page.read_at, func.now()),
+            *is_worth_a_look(),
+        )
+        .order_by(Page.id)
+        .with_for_update(skip_locked=True)
+    )
+    changed = list(found)
+    await _set(session, changed, PAGE_WORDS.queued, None)
+    if changed:
+        wake_after_commit(session, PAGE_STAGE)
+    return len(changed)
 
 
 async def _undecided(session: AsyncSession, domain_id: UUID) -> dict[UUID, tuple[str, str | None]]:
