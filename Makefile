@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables chaos clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables bench-dashboard chaos clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -43,10 +43,11 @@ demo: install ## take a town of sites on this machine to their contacts, offline
 
 # Debian's packages that single tests need. Root gets them; others are told by the tests they skip.
 $(VENV)/packages: $(VENV)/made
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; then \
-	  echo "apt-get install pgbouncer"; \
+	@missing=""; for each in pgbouncer chromium; do PATH="$$PATH:/usr/sbin" command -v $$each >/dev/null || missing="$$missing $$each"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "apt-get install$$missing"; \
 	  DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
-	  apt-get install -y -qq pgbouncer >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq pgbouncer >/dev/null; }; \
+	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }; \
 	fi
 	@touch $@
 

@@ -464,18 +464,24 @@ def test_a_server_that_is_stopping_is_waited_for_and_started_again(data_dir: Pat
     server.release()
 
 
-def test_a_long_recovery_is_waited_for_and_told(data_dir: Path, programs: Path) -> None:
+def test_a_long_recovery_is_waited_for_and_told(
+    data_dir: Path, programs: Path, tmp_path: Path
+) -> None:
+    """The server is ready only once the recovery was told."""
     starter = EmbeddedPostgres(data_dir)
     starter.acquire()
     os.kill(_postmaster(data_dir), signal.SIGKILL)
-    ready_at = int(time.time()) + 4
-    (programs / "pg_isready").write_text(f"#!/bin/sh\n[ $(date +%s) -ge {ready_at} ]\n")
+    ready = tmp_path / "ready"
+    (programs / "pg_isready").write_text(f"#!/bin/sh\n[ -e '{ready}' ]\n")
     heard: list[str] = []
 
-    with EmbeddedPostgres(data_dir, pg_bin=programs, say=heard.append):
-        assert time.time() >= ready_at
+    def hear(sentence: str) -> None:
+        heard.append(sentence)
+        if "recovering" in sentence:
+            ready.touch()
 
-    assert "PostgreSQL is recovering from a crash; waiting." in heard
+    with EmbeddedPostgres(data_dir, pg_bin=programs, say=hear):
+        assert heard[-1] == "PostgreSQL is recovering from a crash; waiting."
     starter.release()
 
 
@@ -526,12 +532,12 @@ def test_the_callers_variables_do_not_reach_the_server(data_dir: Path) -> None:
 def test_a_socket_cleared_away_under_an_unused_server_is_healed(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapersky.db.embedded.readiness.UNREACHABLE_SECONDS", 0.5)
     starter = Holder(data_dir)
     starter.url()
     shutil.rmtree(socket_folder(_layout(data_dir)))
 
-    with pytest.raises(DatabaseRefused, match="cannot be reached"):
+    with monkeypatch.context() as patch, pytest.raises(DatabaseRefused, match="cannot be reached"):
+        patch.setattr("scrapersky.db.embedded.readiness.UNREACHABLE_SECONDS", 0.5)
         EmbeddedPostgres(data_dir).acquire()
     starter.kill()
     server = EmbeddedPostgres(data_dir)
