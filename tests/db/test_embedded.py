@@ -536,9 +536,10 @@ def test_a_socket_cleared_away_under_an_unused_server_is_healed(
     starter.url()
     shutil.rmtree(socket_folder(_layout(data_dir)))
 
-    with monkeypatch.context() as patch, pytest.raises(DatabaseRefused, match="cannot be reached"):
+    with monkeypatch.context() as patch:
         patch.setattr("scrapersky.db.embedded.readiness.UNREACHABLE_SECONDS", 0.5)
-        EmbeddedPostgres(data_dir).acquire()
+        with pytest.raises(DatabaseRefused, match="cannot be reached"):
+            EmbeddedPostgres(data_dir).acquire()
     starter.kill()
     server = EmbeddedPostgres(data_dir)
     with server:
