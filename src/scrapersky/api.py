@@ -6,6 +6,8 @@ from fastapi import APIRouter
 
 from scrapersky.accounts.audit_routes import router as audit
 from scrapersky.accounts.routes import router as api_keys
+from scrapersky.accounts.session_routes import own_sessions
+from scrapersky.accounts.session_routes import router as session
 from scrapersky.accounts.user_routes import router as users
 from scrapersky.contacts.routes import router as contacts
 from scrapersky.contacts.suppression_routes import router as suppressions
@@ -29,9 +31,11 @@ from scrapersky.pages.routes import router as pages
 from scrapersky.sitemaps.batch_routes import router as batches
 from scrapersky.sitemaps.import_routes import router as sitemap_imports
 from scrapersky.sitemaps.routes import router as sitemaps
+from scrapersky.starting.routes import router as starting
 
 v3 = APIRouter(prefix="/api/v3")
 for each in (
+    starting,
     sitemaps,
     batches,
     sitemap_imports,
@@ -50,6 +54,8 @@ for each in (
     bulk_acts,
     flow,
     alerts,
+    session,
+    own_sessions,
     users,
     api_keys,
     audit,

@@ -127,6 +127,11 @@ class Settings(BaseModel):
     jwt_leeway_seconds: Annotated[float, Field(ge=0, le=600)] = 30
     """How far the clock of whoever issues tokens may be off."""
 
+    session_hours: Annotated[float, Field(gt=0, le=8760)] = 12
+    """Whoever is signed in to the dashboard and does nothing for so long has to sign in again."""
+    session_max_days: Annotated[float, Field(gt=0, le=365)] = 7
+    """Whatever they do, people sign in to the dashboard anew after so many days."""
+
     # Requests
     max_request_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
     """A request's body; a larger one is answered 413 and not read to its end."""
@@ -238,6 +243,8 @@ class Settings(BaseModel):
     """Who changed what."""
     retention_bulk_actions_days: Annotated[float, Field(ge=0)] = 30
     """Decisions about many rows, with what is needed to take them back."""
+    retention_sessions_days: Annotated[float, Field(ge=0)] = 30
+    """When people were signed in to the dashboard, counted from when it would have expired."""
     retention_workers_days: Annotated[float, Field(ge=0)] = 1
     """Workers that died."""
     retention_hosts_days: Annotated[float, Field(ge=0)] = 90

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import func
@@ -28,6 +29,7 @@ from scrapersky.models import (
     SitemapUrl,
     Suppression,
     User,
+    UserSession,
 )
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import DeadLetter, Host
@@ -81,6 +83,14 @@ def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
     in_domain = {"domain_id": ids["domain"], **of_url, **owned}
     return [
         User(id=ids["user"], name=f"{MARK} {ids['user']}", role=Role.CURATOR, **tenant),
+        UserSession(
+            user_id=ids["user"],
+            role=Role.CURATOR,
+            token_hash=ids["user"].bytes,
+            client=MARK,
+            expires_at=func.now() + timedelta(days=1),
+            **tenant,
+        ),
         Host(host=f"{ids['domain']}.{SITE}"),
         Domain(id=ids["domain"], domain=f"{ids['domain']}.{SITE}", **owned),
         Batch(id=ids["batch"], max_pages=1, accepted=1, rejected=0, **owned),

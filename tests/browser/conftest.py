@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
-from tests.conftest import make_settings
-from tests.processes import free_port
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from scrapersky.main import create_app
 from scrapersky.settings import Settings
+from tests.conftest import make_settings
+from tests.processes import free_port
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -34,6 +34,9 @@ PICTURES = Path(os.environ.get("SCREENSHOTS", "") or Path(__file__).parents[2] /
 """Where tests leave pictures of pages; not kept in the repository."""
 DESK = {"width": 1360, "height": 860}
 PHONE = {"width": 390, "height": 844}
+PATIENCE_MILLISECONDS = 20_000
+"""For what a page is to show: machines that run tests are busy."""
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -124,7 +127,7 @@ async def window(browser: Browser, complaints: Complaints) -> AsyncIterator[Brow
         locale="en-GB",
         accept_downloads=True,
     )
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(PATIENCE_MILLISECONDS)
     made.on("page", complaints.listen)
     yield made
     await made.close()

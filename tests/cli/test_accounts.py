@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 from typing import Any
 from uuid import UUID
@@ -9,6 +11,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
+from scrapersky.accounts.passwords import is_right
 from scrapersky.models import DEFAULT_TENANT_ID, ApiKey, AuditEntry, User
 from scrapersky.models.accounts import hash_key
 from tests.cli.conftest import Invoke, from_database
@@ -150,3 +153,19 @@ def test_the_log_is_narrowed(invoke: Invoke, acme: str) -> None:
     [in_acme] = listed(invoke, "audit", "--tenant", "acme")
     assert in_acme["details"] == {"name": "alice", "role": "admin"}
     assert "user.create" in invoke("audit").out
+
+
+def test_a_password_is_read_from_standard_input(
+    invoke: Invoke, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoke("user", "create", "--name", "bob")
+    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
+    refused = invoke("user", "password", "bob")
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
+    given = invoke("user", "password", "bob")
+
+    [bob] = from_database(url, select(User).where(User.name == "bob"))
+    assert (refused.code, given.code) == (1, 0), given
+    assert "at least 12 characters" in refused.err
+    assert "correct horse" not in given.out + given.err
+    assert asyncio.run(is_right("correct horse battery", bob.password_hash))

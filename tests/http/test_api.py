@@ -16,6 +16,8 @@ from tests.app import scan, serving
 from tests.conftest import make_settings
 
 from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.static_files import STATIC_FILES
 from scrapersky.db.session import Database
 from scrapersky.http.auth import Public, RoleRequired
 from scrapersky.main import create_app
@@ -39,7 +41,7 @@ def api_routes(settings: Settings) -> Iterator[APIRoute]:
         included = getattr(route, "original_router", None)
         if included is not None:
             found.extend(included.routes)
-        else:
+        elif route is not STATIC_FILES:
             assert isinstance(route, APIRoute), f"{route} is a route nobody guards"
             yield route
 
@@ -62,7 +64,7 @@ def test_every_route_declares_who_may_call_it(settings: Settings) -> None:
 
     assert len(routes) > 20
     assert unguarded == []
-    assert public == {"/health", "/health/ready"}
+    assert public == {"/health", "/health/ready", "/session", "/sign-in"}
 
 
 async def test_without_a_key_every_guarded_route_answers_401(url: str) -> None:
@@ -74,9 +76,28 @@ async def test_without_a_key_every_guarded_route_answers_401(url: str) -> None:
             for method in methods:
                 answers[method, path] = (await client.request(method, filled)).status_code
 
-    assert len(answers) == len(list(api_routes(settings)))
+    described = [each for each in api_routes(settings) if not isinstance(each, PageRoute)]
+    assert len(answers) == len(described)
     open_to_all = {key for key, status in answers.items() if status != 401}
-    assert open_to_all == {("get", "/health"), ("get", "/health/ready")}
+    assert open_to_all == {
+        ("get", "/health"),
+        ("get", "/health/ready"),
+        ("post", "/api/v3/session"),
+    }
+
+
+async def test_without_a_session_every_page_leads_to_sign_in(url: str) -> None:
+    settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
+    pages = [each for each in api_routes(settings) if isinstance(each, PageRoute)]
+    led = {}
+    async with serving(settings) as client:
+        for page in pages:
+            filled = re.sub(r"{.*?}", str(uuid4()), page.path_format)
+            answer = await client.get(filled)
+            led[page.path_format] = answer.headers.get("location", "").startswith("/sign-in?next=")
+
+    assert len(led) > 10
+    assert {path for path, is_led in led.items() if not is_led} == {"/sign-in"}
 
 
 async def test_a_key_opens_what_its_role_reaches_and_no_more(url: str, database: Database) -> None:

@@ -347,9 +347,7 @@ async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
     settings = make_settings(url, events_patience_seconds=0.2, events_heartbeat_seconds=5)
     watch = Watch(database, every_seconds=0.02)
     stuck = StuckClient(takes=2)
-    stream = events_of(
-        watch, UUID(job_id), after=None, settings=settings, stopping=asyncio.Event()
-    )
+    stream = events_of(watch, UUID(job_id), after=None, settings=settings, stopping=asyncio.Event())
     async with watch.watching(UUID(job_id)) as other:
         dropping = asyncio.create_task(stream(stuck.scope(), stuck.receive, stuck.send))
         for percent in range(1, 30):

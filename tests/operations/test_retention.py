@@ -15,7 +15,16 @@ from tests.stage_cases import OWNED
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import AuditEntry, Batch, BatchJob, BulkAction, Domain, Job, SitemapFile
+from scrapersky.models import (
+    AuditEntry,
+    Batch,
+    BatchJob,
+    BulkAction,
+    Domain,
+    Job,
+    SitemapFile,
+    UserSession,
+)
 from scrapersky.operations import retention
 from scrapersky.operations.retention import KEPT, delete_old
 from scrapersky.pipeline.tables import (
@@ -88,6 +97,17 @@ def decided(at: Any) -> BulkAction:
     )
 
 
+def signed_in(expires_at: Any) -> UserSession:
+    return UserSession(
+        tenant_id=OWNED["tenant_id"],
+        user_id=OWNED["created_by"],
+        role="viewer",
+        token_hash=uuid7().bytes,
+        client="",
+        expires_at=expires_at,
+    )
+
+
 OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     Job: (job, lambda: job(finished_at=YESTERDAY_OR_SO)),
     Batch: (lambda: batch(AGES_AGO), lambda: batch(YESTERDAY_OR_SO)),
@@ -105,6 +125,7 @@ OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     ),
     AuditEntry: (lambda: audited(AGES_AGO), lambda: audited(YESTERDAY_OR_SO)),
     BulkAction: (lambda: decided(AGES_AGO), lambda: decided(YESTERDAY_OR_SO)),
+    UserSession: (lambda: signed_in(AGES_AGO), lambda: signed_in(YESTERDAY_OR_SO)),
     Worker: (lambda: worker(AGES_AGO), lambda: worker(YESTERDAY_OR_SO)),
     Host: (
         lambda: Host(host="old.example", next_slot_at=AGES_AGO),

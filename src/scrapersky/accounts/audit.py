@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import InvalidInput
@@ -21,6 +21,7 @@ class Wanted:
     actor_id: UUID | None = None
     action: str | None = None
     since: datetime | None = None
+    until: datetime | None = None
 
 
 async def entries(
@@ -32,18 +33,24 @@ async def entries(
     limit: int = 50,
 ) -> tuple[Sequence[AuditEntry], str | None]:
     """One page, and the cursor of the next if there is one."""
-    statement = select(AuditEntry).where(AuditEntry.tenant_id == actor.tenant_id)
-    if wanted.actor_id is not None:
-        statement = statement.where(AuditEntry.actor_id == wanted.actor_id)
-    if wanted.action is not None:
-        statement = statement.where(AuditEntry.action == wanted.action)
-    if wanted.since is not None:
-        statement = statement.where(AuditEntry.at >= _with_zone(wanted.since))
+    ours = select(AuditEntry).where(AuditEntry.tenant_id == actor.tenant_id)
+    statement = ours.where(*_conditions(wanted))
     if cursor is not None:
         statement = statement.where(tuple_(AuditEntry.at, AuditEntry.id) < _decoded(cursor))
     newest_first = statement.order_by(AuditEntry.at.desc(), AuditEntry.id.desc())
     found = (await session.scalars(newest_first.limit(limit + 1))).all()
     return found[:limit], _encoded(found[limit - 1]) if len(found) > limit else None
+
+
+def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    if wanted.actor_id is not None:
+        yield AuditEntry.actor_id == wanted.actor_id
+    if wanted.action is not None:
+        yield AuditEntry.action == wanted.action
+    if wanted.since is not None:
+        yield AuditEntry.at >= _with_zone(wanted.since)
+    if wanted.until is not None:
+        yield AuditEntry.at < _with_zone(wanted.until)
 
 
 def _encoded(last: AuditEntry) -> str:

@@ -25,9 +25,10 @@ async def list_entries(
     actor: Annotated[UUID | None, Query(description="The id of the user who did it.")] = None,
     action: Annotated[str | None, Query(examples=["job.cancel"])] = None,
     since: Annotated[datetime | None, Query(examples=["2026-11-01T00:00:00Z"])] = None,
+    until: Annotated[datetime | None, Query(examples=["2026-11-02T00:00:00Z"])] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[AuditEntryOut]:
-    wanted = audit.Wanted(actor_id=actor, action=action, since=since)
+    wanted = audit.Wanted(actor_id=actor, action=action, since=since, until=until)
     found, following = await audit.entries(session, asking, wanted, cursor=cursor, limit=limit)
     return Page(items=[AuditEntryOut.model_validate(each) for each in found], next_cursor=following)

@@ -1,6 +1,8 @@
-"""What may be a name of a tenant, a user or a key."""
+"""What may be a name of a tenant, a user or a key, and what is an id instead."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from scrapersky.errors import InvalidInput
 
@@ -15,3 +17,10 @@ def name_of(thing: str, text: str) -> str:
             f"{thing} needs a name of 1 to {LONGEST_NAME} printable characters, to know it by."
         )
     return name
+
+
+def uuid_in(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from scrapersky.models import Role
 
+Password = Annotated[SecretStr, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -64,6 +65,14 @@ class RoleIn(BaseModel):
     role: Role
 
 
+class PasswordIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    password: Password = Field(
+        description="At least 12 characters.", examples=["a few words of your own"]
+    )
+
+
 class UserOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
@@ -73,6 +82,7 @@ class UserOut(BaseModel):
     role: str
     created_at: datetime
     deactivated_at: datetime | None
+    has_password: bool = Field(description="Whether they can sign in to the dashboard with one.")
 
 
 class TenantOut(BaseModel):

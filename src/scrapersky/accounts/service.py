@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.accounts.names import name_of
+from scrapersky.accounts.sessions import end_of_key
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, InvalidInput, NotFound, SettingsError
 from scrapersky.models import Actor, ApiKey, Role, User, record
@@ -105,7 +106,8 @@ async def list_api_keys(session: AsyncSession, actor: Actor) -> Sequence[ApiKey]
 async def rotate_api_key(
     session: AsyncSession, actor: Actor, key_id: UUID, *, grace: timedelta = timedelta()
 ) -> tuple[ApiKey, str]:
-    """A new secret for the same key, shown this once; the one before stays good for the grace."""
+    """A new secret for the same key, shown this once; the one before stays good for the grace.
+    Sessions that were begun with it end."""
     if not timedelta() <= grace <= LONGEST_GRACE:
         raise InvalidInput(f"The grace is from 0 to {LONGEST_GRACE.days} days.")
     key = await _get_key(session, actor, key_id)
@@ -115,6 +117,7 @@ async def rotate_api_key(
     key.previous_hash = key.key_hash if grace else None
     key.previous_until = func.now() + grace if grace else None
     key.key_hash, key.prefix = hash_key(secret), secret[:SHOWN_CHARACTERS]
+    await end_of_key(session, actor, key.id)
     record(session, actor, "api_key.rotate", key.id, grace_seconds=grace.total_seconds())
     return await _stored(session, key), secret
 
@@ -123,6 +126,7 @@ async def revoke_api_key(session: AsyncSession, actor: Actor, key_id: UUID) -> A
     key = await _get_key(session, actor, key_id)
     if key.revoked_at is None:
         key.revoked_at = func.now()
+        await end_of_key(session, actor, key.id)
     record(session, actor, "api_key.revoke", key.id, name=key.name)
     return await _stored(session, key)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.names import name_of
+from scrapersky.accounts.names import name_of, uuid_in
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, InvalidInput, NotFound
 from scrapersky.models import Actor, Tenant, record
@@ -18,7 +17,7 @@ from scrapersky.models import Actor, Tenant, record
 
 async def create_tenant(session: AsyncSession, actor: Actor, name: str) -> Tenant:
     name = name_of("A tenant", name)
-    if _uuid(name) is not None:
+    if uuid_in(name) is not None:
         raise InvalidInput("A tenant's name cannot look like an id, for it may stand for one.")
     made: Tenant | None = await session.scalar(
         insert(Tenant)
@@ -40,16 +39,9 @@ async def acting_in(session: AsyncSession, actor: Actor, tenant: str | None) -> 
     """The same person, acting in a tenant given by name or id; nothing means their own."""
     if tenant is None:
         return actor
-    given = _uuid(tenant)
+    given = uuid_in(tenant)
     wanted = Tenant.name == tenant if given is None else Tenant.id == given
     tenant_id = await session.scalar(select(Tenant.id).where(wanted))
     if tenant_id is None:
         raise NotFound(f"There is no tenant {tenant}.")
     return replace(actor, tenant_id=tenant_id)
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -9,6 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.accounts.names import name_of
+from scrapersky.accounts.sessions import end_of_user
+from scrapersky.accounts.sign_in import Proven
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, NotFound
 from scrapersky.models import Actor, Role, User, Via, record
@@ -71,13 +73,14 @@ async def set_role(session: AsyncSession, actor: Actor, user_id: UUID, role: Rol
 async def deactivate(
     session: AsyncSession, actor: Actor, settings: Settings, user_id: UUID
 ) -> User:
-    """The user's keys and tokens open nothing from the next request on; what they made stays."""
+    """Keys, tokens and sessions open nothing from the next request on; what they made stays."""
     user = await get_user(session, actor, user_id)
     if user.id == settings.scheduler_system_user_id:
         raise Conflict("The schedulers act as this user, so it has to stay.")
     _refuse_for_oneself(actor, user)
     if user.deactivated_at is None:
         user.deactivated_at = func.now()
+    await end_of_user(session, actor, user.id)
     record(session, actor, "user.deactivate", user.id)
     return await _stored(session, user)
 
@@ -89,9 +92,40 @@ async def reactivate(session: AsyncSession, actor: Actor, user_id: UUID) -> User
     return await _stored(session, user)
 
 
+async def set_password(
+    session: AsyncSession, actor: Actor, user_id: UUID, password_hash: str
+) -> User:
+    """By somebody else; whoever was signed in with the old one is signed out."""
+    user = await get_user(session, actor, user_id)
+    if user.id == actor.user_id and actor.via is not Via.CLI:
+        raise Conflict("Your own password is changed with the current one, on your account's page.")
+    if user.issuer is not None:
+        raise Conflict(f"{user.name} comes by token, and signs in at whoever issues it.")
+    return await _with_password(session, actor, user, password_hash)
+
+
+async def change_own_password(
+    session: AsyncSession, actor: Actor, proven: Proven, password_hash: str
+) -> User:
+    """All other sessions of this person end."""
+    user = await get_user(session, actor, actor.user_id)
+    if user.password_hash != proven.password_hash:
+        raise Conflict("Your password was changed by somebody else just now.")
+    return await _with_password(session, actor, user, password_hash)
+
+
+async def _with_password(
+    session: AsyncSession, actor: Actor, user: User, password_hash: str
+) -> User:
+    user.password_hash = password_hash
+    ended = await end_of_user(session, actor, user.id)
+    record(session, actor, "user.set_password", user.id, sessions_ended=ended)
+    return await _stored(session, user)
+
+
 def _refuse_for_oneself(actor: Actor, user: User) -> None:
     """Or the last admin could lock everybody out. On the command line one can always come back."""
-    if user.id == actor.user_id and actor.via is Via.API:
+    if user.id == actor.user_id and actor.via is not Via.CLI:
         raise Conflict("You cannot do this to yourself; ask another admin.")
 
 

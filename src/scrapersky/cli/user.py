@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 from uuid import UUID
@@ -10,7 +11,7 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts import users
+from scrapersky.accounts import passwords, users
 from scrapersky.accounts.schemas import UserOut
 from scrapersky.accounts.tenants import acting_in
 from scrapersky.cli.options import AsJson, OfTenant
@@ -19,7 +20,9 @@ from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.models import Actor, Role, User
 from scrapersky.settings import Settings
 
-app = typer.Typer(help="Make, list, change or deactivate users.", no_args_is_help=True)
+app = typer.Typer(
+    help="Make, list, change or deactivate users; give them passwords.", no_args_is_help=True
+)
 
 Known = Annotated[str, typer.Argument(metavar="USER", help="A name or id; see `user list`.")]
 Deed = Callable[[AsyncSession, Actor, UUID, Settings], Awaitable[User]]
@@ -102,6 +105,26 @@ def reactivate(user: Known, tenant: OfTenant = None) -> int:
         return await users.reactivate(session, actor, user_id)
 
     return _do(deed, user, tenant, lambda changed: f"{changed.name} is let in again.")
+
+
+@app.command()
+def password(user: Known, tenant: OfTenant = None) -> int:
+    """Give a user a password for the dashboard; it is asked for, or read from standard input."""
+    given = _asked_password()
+
+    async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
+        fresh = await passwords.hashed(given)
+        return await users.set_password(session, actor, user_id, fresh)
+
+    return _do(deed, user, tenant, lambda changed: f"{changed.name} can sign in with it.")
+
+
+def _asked_password() -> str:
+    """Typed twice and not shown; or the first line of what comes through a pipe."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return typed
 
 
 def _do(deed: Deed, user: str, tenant: str | None, sentence: Callable[[User], str]) -> int:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.rendering import Show
+from scrapersky.errors import NotSignedIn
+from scrapersky.http.auth import identify
 from scrapersky.http.event_stream import HEARTBEAT, LONGEST_SECONDS, EventStream, Say
 from scrapersky.logging import get_logger
 from scrapersky.models import Actor, keep_to_tenant
 
 LOOK_EVERY_SECONDS = 1.0
+KNOWN_FOR_SECONDS = 10.0
+"""So often it is asked again whether this one may look."""
 
 log = get_logger(__name__)
 
@@ -57,9 +61,14 @@ def live_stream(show: Show, view: LiveView, subject: str) -> EventStream:
 
     async def tell(say: Say) -> None:
         ends, sent = monotonic() + LONGEST_SECONDS, dict[str, str]()
-        quiet_since = monotonic()
+        quiet_since = known_since = monotonic()
+        shown: Show | None = show
         while monotonic() < ends:
-            news = await _news(show, view, subject, sent)
+            if monotonic() - known_since > KNOWN_FOR_SECONDS:
+                shown, known_since = await _for_whoever_it_is_now(show), monotonic()
+            if shown is None:
+                return
+            news = await _news(shown, view, subject, sent)
             if news:
                 await say(f"event: parts\ndata: {json.dumps(news)}\n\n".encode())
                 sent.update(news)
@@ -70,6 +79,17 @@ def live_stream(show: Show, view: LiveView, subject: str) -> EventStream:
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     return EventStream(tell, settings=context.settings, stopping=context.stopping)
+
+
+async def _for_whoever_it_is_now(show: Show) -> Show | None:
+    """Nothing for those who are let in no more; others may have another role by now."""
+    try:
+        return replace(show, actor=await identify(show.request, show.context))
+    except NotSignedIn:
+        return None
+    except Exception as error:
+        log.warning("nobody could be looked up", error=str(error))
+        return show
 
 
 async def _news(show: Show, view: LiveView, subject: str, sent: Parts) -> Parts:

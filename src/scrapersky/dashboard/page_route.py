@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from scrapersky.dashboard.rendering import Show
 from scrapersky.errors import NotSignedIn, ScraperSkyError
 from scrapersky.http.errors import STATUS
+from scrapersky.http.sessions import is_a_sign_of_life
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -30,6 +31,8 @@ class PageRoute(APIRoute):
             try:
                 return await answer(request)
             except NotSignedIn:
+                if not is_a_sign_of_life(request):
+                    raise
                 return _to_sign_in(request)
             except (ScraperSkyError, RequestValidationError, HTTPException) as error:
                 status, sentence = _described(error)

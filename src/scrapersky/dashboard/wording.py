@@ -10,9 +10,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-LINK = Markup(
-    '<a class="out" href="{}" rel="noopener noreferrer nofollow" target="_blank">{}</a>'
-)
+LINK = Markup('<a class="out" href="{}" rel="noopener noreferrer nofollow" target="_blank">{}</a>')
 NOTHING = Markup('<span class="nothing">–</span>')
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
@@ -36,9 +37,13 @@ OUR_CHORES = tuple(
 """What is done once a minute for those who are given up is done while people watch."""
 
 
-async def run_demo(settings: Settings, console: Console) -> int:
+Stay = Callable[[Settings], Awaitable[None]]
+"""What to do with the town once everything is told, until it ends; with the demo's settings."""
+
+
+async def run_demo(settings: Settings, console: Console, stay: Stay | None = None) -> int:
     """0 when every site ended as the town expects it, 1 when not, 130 when interrupted."""
-    demo = asyncio.create_task(_demo(settings, console), name="demo")
+    demo = asyncio.create_task(_demo(settings, console, stay), name="demo")
     with cancelled_by_signals(demo) as caught:
         try:
             return await demo
@@ -49,15 +54,27 @@ async def run_demo(settings: Settings, console: Console) -> int:
             return 128 + caught[0]
 
 
-async def _demo(settings: Settings, console: Console) -> int:
+async def _demo(settings: Settings, console: Console, stay: Stay | None) -> int:
     began = monotonic()
+
+    def tell(results: list[Result]) -> int:
+        report.tell(console, results)
+        return report.conclude(console, results, seconds=monotonic() - began)
+
     with quiet_logs(wanted=settings.log_level == "debug"):
-        results = await _walk_through_town(settings, console)
-    report.tell(console, results)
-    return report.conclude(console, results, seconds=monotonic() - began)
+        async with _town_at_work(settings, console) as (results, ours):
+            if stay is not None:
+                ended = tell(results)
+                await stay(ours)
+                return ended
+    return tell(results)
 
 
-async def _walk_through_town(settings: Settings, console: Console) -> list[Result]:
+@asynccontextmanager
+async def _town_at_work(
+    settings: Settings, console: Console
+) -> AsyncIterator[tuple[list[Result], Settings]]:
+    """What came of every site; the town and those who work it stay for as long as the block."""
     async with Town() as town:
         report.introduce(console, town.sites)
         with own_settings(settings, town) as ours:
@@ -69,7 +86,7 @@ async def _walk_through_town(settings: Settings, console: Console) -> list[Resul
                 await hand_in(database, ours, town.sites)
                 with display(console) as show:
                     await watch(database, show)
-                return await read_results(database, town.sites)
+                yield await read_results(database, town.sites), ours
 
 
 async def hand_in(database: Database, settings: Settings, sites: Sequence[TownSite]) -> None:

@@ -12,10 +12,13 @@ from fastapi import Depends, Request
 from scrapersky.errors import NotAllowed, NotSignedIn
 from scrapersky.http.application import AppContext, Context
 from scrapersky.http.credentials import actor_with_key, actor_with_token
+from scrapersky.http.presented import key_or_token_in, session_in
+from scrapersky.http.sessions import is_a_sign_of_life, refuse_forged, signed_in_with
 from scrapersky.models import Actor, Role, Via
 from scrapersky.models.accounts import KEY_PREFIX
 
 OPEN = "open"
+EVERYBODY = "everybody on this machine"
 JSON_TYPE = "application/json"
 FILE_TYPES = ("text/csv", "text/tab-separated-values", "application/octet-stream")
 """What a list that is handed in as a file says it is. A web page cannot send these, nor JSON, to
@@ -25,14 +28,33 @@ what it can send unasked is plain text, forms, and a body of no declared type.""
 
 async def identify(request: Request, context: Context) -> Actor:
     """Once per request, however many of its parts need to know; kept as `state.identity`."""
-    found = (
-        context.system
-        if context.settings.auth_mode == OPEN
-        else await _signed_in(_credentials_in(request), context, request.state.request_id)
-    )
-    actor = replace(found, via=Via.API, request_id=request.state.request_id)
+    found = await _found_out(request, context)
+    actor = replace(found, request_id=request.state.request_id)
     request.state.identity = actor
     return actor
+
+
+async def _found_out(request: Request, context: AppContext) -> Actor:
+    """A key or token that is shown counts, good or not; the cookie, only where there is none."""
+    if context.settings.auth_mode == OPEN:
+        request.state.user_name = EVERYBODY
+        return replace(context.system, via=Via.API)
+    if credentials := key_or_token_in(request):
+        return await actor_with(credentials, context, request.state.request_id)
+    if token := session_in(request):
+        return await _with_session(request, context, token)
+    raise NotSignedIn(
+        "Send an API key or a token as `Authorization: Bearer …`, or sign in to the dashboard."
+    )
+
+
+async def _with_session(request: Request, context: AppContext, token: str) -> Actor:
+    found = await signed_in_with(
+        context.database, context.settings, token, noted=is_a_sign_of_life(request)
+    )
+    refuse_forged(request, found.csrf)
+    request.state.csrf, request.state.user_name = found.csrf, found.user_name
+    return found.actor
 
 
 Identity = Annotated[Actor, Depends(identify)]
@@ -70,20 +92,14 @@ OperatorAdmin = Annotated[Actor, Depends(RoleRequired(Role.ADMIN, operator=True)
 PUBLIC = Depends(Public())
 
 
-async def _signed_in(credentials: str, context: AppContext, request_id: str) -> Actor:
+async def actor_with(credentials: str, context: AppContext, request_id: str) -> Actor:
+    """Whose API key or token this is."""
     if context.tokens is None or credentials.startswith(KEY_PREFIX):
-        return await actor_with_key(context.database, credentials)
-    claims = context.tokens.claims_of(credentials)
-    return await actor_with_token(context.database, claims, request_id=request_id)
-
-
-def _credentials_in(request: Request) -> str:
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and credentials.strip():
-        return credentials.strip()
-    if key := request.headers.get("x-api-key", "").strip():
-        return key
-    raise NotSignedIn("Send an API key or a token as `Authorization: Bearer …`.")
+        actor = await actor_with_key(context.database, credentials)
+    else:
+        claims = context.tokens.claims_of(credentials)
+        actor = await actor_with_token(context.database, claims, request_id=request_id)
+    return replace(actor, via=Via.API)
 
 
 def is_loopback(host: str) -> bool:

@@ -11,6 +11,8 @@ from scrapersky.http.errors import problem_responses
 from scrapersky.http.idempotency import HEADER, MAX_KEY_CHARACTERS
 
 API = "/api/"
+NOT_REPEATED = ("/api/v3/session",)
+"""Signing in: nobody is known yet whose key it could be, and each time is a new one."""
 EVERYWHERE = (408, 413, 429)
 WITH_A_KEY = (409,)
 KEY_PARAMETER: dict[str, Any] = {
@@ -38,16 +40,16 @@ def describe_limits(app: FastAPI) -> None:
             described.update(without())
             for path, operations in described["paths"].items():
                 if path.startswith(API):
-                    _add_to(operations)
+                    _add_to(operations, keyed=path not in NOT_REPEATED)
         return described
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _add_to(operations: dict[str, Any]) -> None:
+def _add_to(operations: dict[str, Any], *, keyed: bool) -> None:
     for method, operation in operations.items():
         _may_answer(operation, *EVERYWHERE)
-        if method == "post":
+        if method == "post" and keyed:
             _may_answer(operation, *WITH_A_KEY)
             operation.setdefault("parameters", []).append(KEY_PARAMETER)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from fastapi import APIRouter, Response
@@ -82,15 +83,19 @@ async def schedulers(
     """503 when a queue's oldest due row is too old, rows wait without a consumer, a consumer has
     stopped ticking, or a stage could not be registered."""
     reports = await report_stages(session, context.stages, context.settings)
-    stages = [_health_of(each, _failure_here(context, each.name)) for each in reports]
-    healthy = all(each.healthy for each in stages)
-    here = _scheduler_here(context)
-    if not healthy or here == "stopped":
+    health = schedulers_health(context, reports)
+    if health.status != "healthy":
         response.status_code = 503
+    return health
+
+
+def schedulers_health(context: AppContext, reports: Sequence[StageReport]) -> SchedulersHealth:
+    """What probes are answered and people are shown."""
+    stages = [_health_of(each, _failure_here(context, each.name)) for each in reports]
+    here = _scheduler_here(context)
+    healthy = here != "stopped" and all(each.healthy for each in stages)
     return SchedulersHealth(
-        status="healthy" if response.status_code != 503 else "unhealthy",
-        scheduler_here=here,
-        stages=stages,
+        status="healthy" if healthy else "unhealthy", scheduler_here=here, stages=stages
     )
 
 

@@ -35,6 +35,7 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 MAX_KEY_CHARACTERS = 255
 RETRY_AFTER_SECONDS = 1
+NOT_KEPT = b""
 
 log = get_logger(__name__)
 
@@ -56,6 +57,8 @@ class Attempt:
     tenant_id: UUID | None = None
     session: AsyncSession | None = None
     failed: bool = False
+    secret: bool = False
+    """Whether the request itself holds a secret, of which not even a digest is kept."""
     _ending: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def begin(self, database: Database, tenant_id: UUID) -> AsyncSession:
@@ -83,7 +86,7 @@ class Attempt:
     def _answer_from(self, known: IdempotencyKey | None) -> Response | None:
         if known is None:
             return None
-        if known.fingerprint != self.fingerprint:
+        if known.fingerprint not in (self.fingerprint, NOT_KEPT):
             return problem(
                 self.request,
                 422,
@@ -94,7 +97,7 @@ class Attempt:
                 self.request,
                 409,
                 f"This was done at {known.created_at:%Y-%m-%d %H:%M:%S} UTC; "
-                "its answer held a secret and was not kept.",
+                "a secret was part of it, so its answer was not kept.",
             )
         return Response(known.body, known.status, {**known.headers, REPLAYED: "true"})
 
@@ -104,7 +107,7 @@ class Attempt:
             await self.undo()
         elif self.failed or answer.status >= 500:
             await self.undo()
-            if answer.status < 500:
+            if answer.status < 500 and not self.secret:
                 await self._remember_refusal(database, answer)
         else:
             await self._remember(self.session, answer)
@@ -123,7 +126,7 @@ class Attempt:
 
     async def _remember(self, session: AsyncSession, answer: Answer) -> None:
         values = {
-            "fingerprint": self.fingerprint,
+            "fingerprint": NOT_KEPT if self.secret else self.fingerprint,
             "status": answer.status,
             "headers": answer.kept_headers(),
             "body": bytes(answer.body) if answer.may_be_kept else None,
@@ -167,12 +170,23 @@ async def transaction_of(
         raise
 
 
+async def _forbid_keeping_any_of_it(request: Request, response: Response) -> None:
+    await _forbid_keeping(response)
+    attempt: Attempt | None = getattr(request.state, "attempt", None)
+    if attempt is not None:
+        attempt.secret = True
+
+
 async def _forbid_keeping(response: Response) -> None:
     response.headers["Cache-Control"] = NO_STORE
 
 
 SHOWN_ONCE = Depends(_forbid_keeping)
 """For routes that answer with a secret: it is kept nowhere, not even to be repeated."""
+
+
+HOLDS_A_SECRET = Depends(_forbid_keeping_any_of_it)
+"""For routes that are given one, such as a password."""
 
 
 class Idempotency:

@@ -21,6 +21,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrapersky.http.errors import problem
+from scrapersky.http.presented import key_or_token_in, session_in
 from scrapersky.settings import Settings
 
 REMEMBERED = 10_000
@@ -104,7 +105,7 @@ class RateLimits:
         request = Request(scope)
         credentials = _credentials_in(request)
         caller = self._known.get(credentials) if credentials else None
-        bucket = self._bucket(caller or _address_of(request))
+        bucket = self._bucket(caller or address_of(request))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -145,11 +146,11 @@ def _is_health_check(path: str) -> bool:
 
 def _credentials_in(request: Request) -> str | None:
     """Not themselves: nothing here is worth stealing."""
-    given = request.headers.get("authorization") or request.headers.get("x-api-key")
+    given = key_or_token_in(request) or session_in(request)
     return hashlib.sha256(given.encode()).hexdigest() if given else None
 
 
-def _address_of(request: Request) -> str:
+def address_of(request: Request) -> str:
     host = request.client.host if request.client else ""
     try:
         address = ipaddress.ip_address(host)

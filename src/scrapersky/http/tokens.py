@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ LONGEST_TOKEN = 8 * 1024
 """Longer ones are not even looked into."""
 LONGEST_NAME = 200
 SHORTEST_RSA_BITS = 2048
+FAR_AHEAD = 4_000_000_000
+"""Tokens that expire later than this, in the year 2096, count as if they did then."""
 REQUIRED = ["exp", "aud", "sub", "tenant", "role"]
 
 BROKEN = (ValueError, TypeError, ArithmeticError, RecursionError)
@@ -39,6 +42,7 @@ class Claims:
     tenant: str
     """Its id or its name."""
     role: Role
+    expires_at: datetime
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def _checked(said: dict[str, Any]) -> Claims:
         issuer=_name(said, "iss") if "iss" in said else "",
         tenant=_name(said, "tenant"),
         role=_role(said["role"]),
+        expires_at=datetime.fromtimestamp(min(float(said["exp"]), FAR_AHEAD), UTC),
     )
 
 

@@ -7,6 +7,7 @@ from scrapersky.models.accounts import (
     Role,
     Tenant,
     User,
+    UserSession,
     Via,
 )
 from scrapersky.models.audit import AuditEntry, record
@@ -67,6 +68,7 @@ __all__ = [
     "SuppressionKind",
     "Tenant",
     "User",
+    "UserSession",
     "Via",
     "WhyEmpty",
     "keep_to_tenant",

@@ -1,4 +1,4 @@
-"""Tenants, users and the keys programs sign in with."""
+"""Tenants, users, the keys programs sign in with and the sessions of people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, Timestamps, uuid7
@@ -42,6 +42,7 @@ class Via(StrEnum):
     """By which door somebody came."""
 
     API = "api"
+    DASHBOARD = "dashboard"
     CLI = "cli"
     ENGINE = "engine"
 
@@ -55,6 +56,8 @@ class Actor:
     role: Role = Role.ADMIN
     key_id: UUID | None = None
     """Nothing for those who came without an API key."""
+    session_id: UUID | None = None
+    """Nothing for those who did not sign in to the dashboard."""
     via: Via = Via.ENGINE
     request_id: str | None = None
 
@@ -94,7 +97,13 @@ class User(Base, Timestamps, OfTenant):
     """Who vouches for somebody who came by token; nothing for those made here."""
     role: Mapped[str]
     deactivated_at: Mapped[datetime | None]
-    """From then on their keys and tokens open nothing."""
+    """From then on their keys, tokens and sessions open nothing."""
+    password_hash: Mapped[str | None]
+    """With all that is needed to try a password; nothing for those who cannot sign in with one."""
+
+    @property
+    def has_password(self) -> bool:
+        return self.password_hash is not None
 
 
 class ApiKey(Base, Timestamps, OfTenant):
@@ -120,6 +129,33 @@ class ApiKey(Base, Timestamps, OfTenant):
     revoked_at: Mapped[datetime | None]
 
 
+class UserSession(Base, OfTenant):
+    """Somebody signed in to the dashboard. Only the hash of what their browser shows is kept."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (
+        CheckConstraint(ROLE_CHECK, name="role"),
+        Index("ix_sessions_user_id", "user_id"),
+        Index("ix_sessions_expires_at", "expires_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_keys.id"))
+    """The key it was begun with, and ends with."""
+    role: Mapped[str]
+    """At most: that of the key or token it was begun with."""
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    client: Mapped[str]
+    """What the browser says it is, for people to know their sessions by."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    """To the minute or so; without a sign of life it ends long before it expires."""
+    expires_at: Mapped[datetime]
+    """However much it is used."""
+    ended_at: Mapped[datetime | None]
+
+
 def hash_key(secret: str) -> bytes:
-    """A plain digest is enough: the keys are long and random, so nothing can be guessed."""
+    """A plain digest is enough: keys and session tokens are long and random, beyond guessing."""
     return hashlib.sha256(secret.encode()).digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ from scrapersky.logging import get_logger
 from scrapersky.models import JOB_WORDS, Job, JobType
 from scrapersky.operations.alert_rules import Facts, Finding, judge
 from scrapersky.pipeline.chores import Chore
-from scrapersky.pipeline.report import live_workers, report_stages
+from scrapersky.pipeline.report import StageReport, live_workers, report_stages
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import Alert, AlertPost, Host
 from scrapersky.settings import Settings
@@ -27,6 +27,9 @@ WINDOW = timedelta(hours=1)
 RECENT = 50
 
 log = get_logger(__name__)
+
+Report = Callable[[AsyncSession, Sequence[AnyStage], Settings], Awaitable[Sequence[StageReport]]]
+"""How the stages' reports are had."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,19 @@ class Firing:
     id: UUID | None = None
 
 
-async def facts_now(session: AsyncSession, stages: Sequence[AnyStage], settings: Settings) -> Facts:
+async def facts_now(
+    session: AsyncSession,
+    stages: Sequence[AnyStage],
+    settings: Settings,
+    report: Report = report_stages,
+) -> Facts:
     ended, found = await _scans(session)
     now = await session.scalar(select(func.now()))
     assert now is not None
     return Facts(
         settings=settings,
         now=now,
-        reports=await report_stages(session, stages, settings),
+        reports=await report(session, stages, settings),
         workers=await live_workers(session, settings),
         scans_ended=ended,
         scans_that_found=found,
@@ -76,10 +84,13 @@ async def count_open_circuits(session: AsyncSession) -> int:
 
 
 async def firing_now(
-    session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
+    session: AsyncSession,
+    stages: Sequence[AnyStage],
+    settings: Settings,
+    report: Report = report_stages,
 ) -> list[Firing]:
     """Judged afresh, so that it is true also when no process is left that would note it."""
-    findings = judge(await facts_now(session, stages, settings))
+    findings = judge(await facts_now(session, stages, settings, report))
     noted = {(each.rule, each.subject): each for each in await _noted(session)}
     return [
         Firing(**asdict(each), since=row.began_at if row else None, id=row.id if row else None)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.models import AuditEntry, Batch, BatchJob, BulkAction, Domain, Job
+from scrapersky.models import AuditEntry, Batch, BatchJob, BulkAction, Domain, Job, UserSession
 from scrapersky.models.jobs import CANCELLED, JOB_WORDS
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.tables import (
@@ -85,6 +85,7 @@ KEPT: tuple[Kept, ...] = (
     Kept(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
     Kept(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
     Kept(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
+    Kept(UserSession, UserSession.expires_at, "retention_sessions_days"),
     Kept(Worker, Worker.beat_at, "retention_workers_days"),
     Kept(
         Host,

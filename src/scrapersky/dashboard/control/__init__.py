@@ -1,0 +1,1 @@
+"""Pages for those who keep it running: stages, workers, hosts, alerts, settings."""

@@ -1,0 +1,24 @@
+"""A page for each row that somebody may want to look at closely."""
+
+from __future__ import annotations
+
+from scrapersky.dashboard.details import (
+    contact,
+    dead_letter,
+    domain,
+    job,
+    lead,
+    page,
+    sitemap_file,
+)
+
+DETAIL_PAGES = (
+    domain.router,
+    job.router,
+    contact.router,
+    lead.router,
+    page.router,
+    sitemap_file.router,
+    dead_letter.router,
+)
+DETAIL_VIEWS = (domain.VIEW, job.VIEW)

@@ -27,10 +27,13 @@ class Total:
     how: TotalIs
 
 
-async def count(session: AsyncSession, keys: Select[Any]) -> Total:
+async def count(
+    session: AsyncSession, keys: Select[Any], *, costs_at_most: float | None = None
+) -> Total:
     """Of a statement that selects keys, without order or limit."""
     bounded = keys.limit(COUNTED_AT_MOST + 1)
-    if (await estimate(session, bounded)).cost <= COUNTING_COSTS_AT_MOST:
+    affordable = COUNTING_COSTS_AT_MOST if costs_at_most is None else costs_at_most
+    if (await estimate(session, bounded)).cost <= affordable:
         found = await session.scalar(select(func.count()).select_from(bounded.subquery())) or 0
         if found <= COUNTED_AT_MOST:
             return Total(found, TotalIs.EXACT)

@@ -22,6 +22,12 @@ async function sentenceOf(answer) {
   return [problem?.detail ?? `The server answered ${answer.status}.`, problem];
 }
 
+/** For those whose session is over; they come back to where they are. */
+export function toSignIn() {
+  const here = encodeURIComponent(location.pathname + location.search);
+  location.assign(`/sign-in?next=${here}&expired=1`);
+}
+
 /** `path` is below /api/v3; a body that is not text is sent as JSON. */
 export async function call(method, path, body, { type, headers } = {}) {
   const text = body === undefined || typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body);
@@ -33,10 +39,7 @@ export async function call(method, path, body, { type, headers } = {}) {
   } catch {
     throw new Refused(0, "The server cannot be reached; nothing was changed. Try again in a moment.", null);
   }
-  if (answer.status === 401 && !path.startsWith("/session")) {
-    const here = encodeURIComponent(location.pathname + location.search);
-    location.assign(`/sign-in?next=${here}&expired=1`);
-  }
+  if (answer.status === 401 && !path.startsWith("/session")) toSignIn();
   if (!answer.ok) throw new Refused(answer.status, ...(await sentenceOf(answer)));
   return answer.status === 204 ? null : answer.json();
 }

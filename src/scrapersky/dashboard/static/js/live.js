@@ -1,5 +1,6 @@
 // Keeps parts of the page true: one stream, taken up again by itself, parts put in place when they differ.
 
+import { call, toSignIn } from "./api.js";
 import { localise } from "./moments.js";
 
 const lost = () => document.getElementById("connection");
@@ -22,6 +23,12 @@ export function follow() {
   const page = document.querySelector("[data-live]");
   if (!page) return;
   let stream;
+  // A server that answers with an error ends the stream for good; we ask again, if it still knows us.
+  const again = async () => {
+    const refused = await call("GET", "/session").catch((error) => error);
+    if (refused.status === 401) toSignIn();
+    else setTimeout(open, 3000);
+  };
   const open = () => {
     stream = new EventSource(page.dataset.live);
     stream.addEventListener("open", () => { lost().hidden = true; });
@@ -30,8 +37,7 @@ export function follow() {
     });
     stream.addEventListener("error", () => {
       lost().hidden = false;
-      // A server that answers with an error ends the stream for good; we ask again all the same.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(open, 3000);
+      if (stream.readyState === EventSource.CLOSED) again();
     });
   };
   open();

@@ -1,6 +1,7 @@
 // What every page has: times, theme, menu, sign-out, help, the live stream.
 
 import { call } from "./api.js";
+import "./help.js";
 import { follow } from "./live.js";
 import { complain } from "./messages.js";
 import { localise } from "./moments.js";
@@ -24,10 +25,10 @@ function toggleMenu(button) {
 async function signOut() {
   try {
     await call("DELETE", "/session");
-    location.assign("/sign-in");
   } catch (error) {
-    complain(error);
+    if (error.status !== 401) return complain(error);
   }
+  location.assign("/sign-in");
 }
 
 document.addEventListener("click", (event) => {

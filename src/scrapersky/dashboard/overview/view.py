@@ -1,0 +1,168 @@
+"""What the front page shows, found with few questions to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from fastapi import FastAPI
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard.charts import StackedBars, stacked_bars
+from scrapersky.dashboard.overview import throughput, totals
+from scrapersky.dashboard.overview.attention import Concern, Findings, concerns_of, firing
+from scrapersky.dashboard.overview.figures import StageFigures, figures_of
+from scrapersky.dashboard.overview.keeping import Keeper
+from scrapersky.dashboard.overview.newest import Progress, newest_domains
+from scrapersky.dashboard.overview.picture import (
+    StageShown,
+    attributes_of,
+    shown,
+    states_of,
+    title_of,
+)
+from scrapersky.dashboard.overview.statistics import Statistics, statistics_of
+from scrapersky.dashboard.overview.throughput import Over, Throughput
+from scrapersky.dashboard.overview.totals import Counted, Total, totals_of
+from scrapersky.dashboard.wording import duration
+from scrapersky.http.context import AppContext
+from scrapersky.models import Actor
+from scrapersky.pipeline.report import live_workers
+from scrapersky.pipeline.tables import Alert, Worker
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is the same for everybody who may see it, and kept for a moment."""
+
+    figures: Sequence[StageFigures]
+    counted: Counted
+    statistics: Statistics
+    workers: Sequence[Worker] | None
+    """Nothing for those who see one tenant only."""
+    alerts: Sequence[Alert]
+
+
+@dataclass(frozen=True)
+class Keepers:
+    """What a process remembers of the last look."""
+
+    known: Keeper[Known] = field(default_factory=Keeper)
+    done: Keeper[Throughput] = field(default_factory=Keeper)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The front page."""
+
+    stages: Sequence[StageShown]
+    concerns: Sequence[Concern]
+    totals: Sequence[Total]
+    throughput: Throughput
+    chart: StackedBars
+    newest: Sequence[Progress]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was ever handed in."""
+        return not self.totals[0].count
+
+
+@dataclass(frozen=True)
+class Looker:
+    """For whom the page is made, and from what."""
+
+    app: FastAPI
+    session: AsyncSession
+    actor: Actor
+
+    @property
+    def context(self) -> AppContext:
+        context: AppContext = self.app.state.context
+        return context
+
+    @property
+    def tenant_id(self) -> UUID | None:
+        """Nothing for those who see all tenants together."""
+        return None if self.actor.is_operator else self.actor.tenant_id
+
+    async def look(self, over: Over) -> Seen:
+        keepers = _keepers(self.app)
+        known = await keepers.known.get(self.tenant_id, self._known)
+        now = known.figures[0].now
+        done = await keepers.done.get((self.tenant_id, over), lambda: self._throughput(over, now))
+        stages = self._stages(known, done)
+        newest = await newest_domains(self.session, self.actor.tenant_id)
+        return Seen(
+            stages=stages,
+            concerns=self._concerns(known, stages),
+            totals=totals_of(known.counted, known.statistics),
+            throughput=done,
+            chart=stacked_bars(done.series, ago(done)),
+            newest=newest,
+        )
+
+    async def _known(self) -> Known:
+        session, context, operator = self.session, self.context, self.actor.is_operator
+        figures = await figures_of(session, context.stages, self.tenant_id)
+        counted = await totals.count(session, self.tenant_id)
+        return Known(
+            figures=figures,
+            counted=counted,
+            statistics=await self._statistics(figures, counted),
+            workers=await live_workers(session, context.settings) if operator else None,
+            alerts=await firing(session) if operator else (),
+        )
+
+    async def _statistics(self, figures: Sequence[StageFigures], counted: Counted) -> Statistics:
+        """Asked for only where something was too much to be counted, and all tenants are shown."""
+        is_large = counted.has_large or not all(each.done_is_all for each in figures)
+        if not is_large or self.tenant_id is not None:
+            return Statistics()
+        wanted = attributes_of(self.context.stages) | totals.attributes()
+        return await statistics_of(self.session, wanted)
+
+    async def _throughput(self, over: Over, now: datetime) -> Throughput:
+        if self.tenant_id is not None:
+            return await throughput.of_tenant(self.session, self.tenant_id, over, now)
+        titles = {each.name: title_of(each.name) for each in self.context.stages}
+        return await throughput.of_stages(self.session, titles, over, now)
+
+    def _stages(self, known: Known, done: Throughput) -> list[StageShown]:
+        return [
+            shown(
+                stage,
+                figures,
+                known.statistics,
+                last_hour=done.last_hour.get(stage.name, 0) if self.actor.is_operator else None,
+                states=None if known.workers is None else states_of(stage, known.workers),
+                settings=self.context.settings,
+            )
+            for stage, figures in zip(self.context.stages, known.figures, strict=True)
+        ]
+
+    def _concerns(self, known: Known, stages: Sequence[StageShown]) -> list[Concern]:
+        findings = Findings(
+            troubles={each.name: each.troubles for each in stages},
+            letters={each.name: each.letters for each in known.figures},
+            alerts=known.alerts,
+            circuits=known.counted.circuits if self.actor.is_operator else 0,
+            warnings=known.counted.warnings,
+        )
+        return concerns_of(findings, {each.name: each.title for each in stages})
+
+
+def ago(done: Throughput) -> list[str]:
+    """The places of the chart's axis, as they are called in every zone."""
+    size, count = done.over.bucket.total_seconds(), done.over.buckets
+    return [*(f"{duration(size * left)} ago" for left in range(count - 1, 0, -1)), "now"]
+
+
+def _keepers(app: FastAPI) -> Keepers:
+    """One pair for each application: two of them in a process may have two databases."""
+    if not hasattr(app.state, "overview"):
+        app.state.overview = Keepers()
+    keepers: Keepers = app.state.overview
+    return keepers

@@ -1,0 +1,51 @@
+"""The page where lists are handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import Showing
+from scrapersky.http.auth import Curator
+
+IMPORTS = APIRouter(route_class=PageRoute)
+
+
+@dataclass(frozen=True)
+class Importable:
+    """A kind of thing of which lists are taken, by routes of the API that are alike."""
+
+    kind: str
+    title: str
+    says: str
+    example: str
+
+
+KINDS = (
+    Importable(
+        "domains",
+        "Domains",
+        "The home page is read for what the site is, then its sitemaps are looked for.",
+        "example.com",
+    ),
+    Importable(
+        "sitemap-files",
+        "Sitemaps",
+        "Each sitemap is read, and the addresses in it become pages.",
+        "https://example.com/sitemap.xml",
+    ),
+    Importable("pages", "Pages", "Each page is read for contacts.", "https://example.com/contact"),
+)
+
+
+@IMPORTS.get("/import")
+async def show_import(
+    actor: Curator,
+    show: Showing,
+    kind: Annotated[Literal["domains", "sitemap-files", "pages"], Query()] = "domains",
+) -> HTMLResponse:
+    return show.page("tables/import.html", title="Hand in a list", kinds=KINDS, chosen=kind)

@@ -1,0 +1,116 @@
+"""What a kind of table is: the list it shows, how its cells read, what can be done to its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.http.lists import Curation, Export, Listing
+
+Row = Any
+Cell = Callable[[Row, bool], Markup]
+"""How a row reads in a column; told whether the one who looks may change rows."""
+Prepare = Callable[[AsyncSession, Sequence[Row]], Awaitable[Sequence[Row]]]
+
+PROGRESS = frozenset(("Queued", "Processing", "Complete", "Error"))
+"""Words that tell how far a decision has come; no person decides them."""
+KEYS = {"Selected": "s", "Maybe": "m", "Not a Fit": "n", "Skipped": "n", "Archived": "a"}
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    title: str
+    cell: Cell
+    sort: str | None = None
+    """By which of the list's orders a click on its heading sorts."""
+    number: bool = False
+    usual: bool = True
+    """Whether it is shown unless others are chosen."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What can be done to many rows, by a route of the API that takes ids or a filter."""
+
+    label: str
+    path: str
+    done: str
+    """What the rows are then, for the message: `12 leads are Selected now.`"""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    danger: bool = False
+    by_filter: bool = True
+    """Whether the route takes the filter of this list, and not only ids."""
+
+    @property
+    def body_json(self) -> str:
+        return json.dumps(dict(self.body))
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What stands there while there is no row at all: what to do next."""
+
+    sentence: str
+    link: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    kind: str
+    """In its address, here and in the API."""
+    title: str
+    noun: str
+    says: str
+    listing: Listing
+    columns: tuple[Column, ...]
+    nothing: Nothing
+    curation: Curation | None = None
+    acts: tuple[Act, ...] = ()
+    export: Export | None = None
+    hands_in: str = ""
+    """The kind that `/import` takes for it."""
+    segments: str = ""
+    """The filter whose words stand above the table, one click each."""
+    search: str = "search"
+    """The filter of the search box; empty where there is none."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of filters whose name does not say enough."""
+    prepare: Prepare | None = None
+    """Adds to the rows of a page what their cells need."""
+
+    adds: str = ""
+    """The template of a dialog by which rows are added here."""
+
+    @property
+    def nouns(self) -> str:
+        return f"{self.noun[:-1]}ies" if self.noun.endswith("y") else f"{self.noun}s"
+
+    @property
+    def all_acts(self) -> tuple[Act, ...]:
+        return (*_decisions(self.curation), *self.acts)
+
+    def label_of(self, name: str) -> str:
+        return self.labels.get(name) or name.replace("_", " ").capitalize()
+
+    def shown(self, names: Sequence[str] | None) -> tuple[Column, ...]:
+        """Those that were chosen and are known; the usual ones when none is."""
+        chosen = tuple(each for each in self.columns if names and each.name in names)
+        return chosen or tuple(each for each in self.columns if each.usual)
+
+
+def _decisions(curation: Curation | None) -> tuple[Act, ...]:
+    if curation is None:
+        return ()
+    words = [each.value for each in curation.words if each.value not in PROGRESS]
+    path = f"/{curation.rows}/curate"
+    return tuple(
+        Act(word, path, f"{word} now", {"status": word}, KEYS.get(word, "")) for word in words
+    )

@@ -1,0 +1,163 @@
+"""Who is signed in to the dashboard: a cookie whose row is the truth, at every request anew.
+
+A browser sends the cookie along whoever made it ask. Therefore whatever changes something also
+carries a token that is made of the cookie's and stands in our pages only.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from fastapi import Request, Response
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
+
+from scrapersky.db.session import Database
+from scrapersky.errors import NotAllowed, NotSignedIn
+from scrapersky.http.presented import SESSION_COOKIE
+from scrapersky.models import Actor, ApiKey, Role, User, UserSession, Via
+from scrapersky.models.accounts import hash_key
+from scrapersky.settings import Settings
+
+CSRF_HEADER = "X-CSRF-Token"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SEEN_NOTED_EVERY = timedelta(minutes=1)
+STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    actor: Actor
+    user_name: str
+    csrf: str
+
+
+class _Found(NamedTuple):
+    """A session as it stands, judged by the database's clock."""
+
+    id: UUID
+    user_id: UUID
+    tenant_id: UUID
+    key_id: UUID | None
+    role: str
+    user_role: str
+    user_name: str
+    ended: bool
+    expired: bool
+    sighting_is_news: bool
+
+
+def csrf_of(token: str) -> str:
+    """Nobody can tell it but who has the session's token, and it does not tell that one."""
+    return hmac.digest(token.encode(), b"csrf", "sha256").hex()
+
+
+async def signed_in_with(
+    database: Database, settings: Settings, token: str, *, noted: bool = True
+) -> SignedIn:
+    """Reads only, but for the first sight in a minute."""
+    found = await _find(database, settings, hash_key(token))
+    if found is None or found.ended:
+        raise NotSignedIn("You are signed out; sign in again.")
+    if found.expired:
+        raise NotSignedIn("Your session has expired; sign in again.")
+    if noted and found.sighting_is_news:
+        await _note_sight(database, found.id)
+    actor = Actor(
+        user_id=found.user_id,
+        tenant_id=found.tenant_id,
+        role=Role(found.role).at_most(Role(found.user_role)),
+        key_id=found.key_id,
+        session_id=found.id,
+        via=Via.DASHBOARD,
+    )
+    return SignedIn(actor, found.user_name, csrf_of(token))
+
+
+async def _find(database: Database, settings: Settings, digest: bytes) -> _Found | None:
+    async with database.reading() as session:
+        found = await session.execute(
+            select(
+                UserSession.id,
+                UserSession.user_id,
+                UserSession.tenant_id,
+                UserSession.api_key_id,
+                UserSession.role,
+                User.role,
+                User.name,
+                has_ended(),
+                has_expired(settings),
+                _sighting_is_news(),
+            )
+            .join(User, User.id == UserSession.user_id)
+            .outerjoin(ApiKey, ApiKey.id == UserSession.api_key_id)
+            .where(UserSession.token_hash == digest)
+        )
+        row = found.one_or_none()
+    return None if row is None else _Found._make(row)
+
+
+def has_ended() -> ColumnElement[bool]:
+    """By itself, or with its user or key; to be asked beside both."""
+    return or_(
+        UserSession.ended_at.is_not(None),
+        User.deactivated_at.is_not(None),
+        ApiKey.revoked_at.is_not(None),
+    )
+
+
+def has_expired(settings: Settings) -> ColumnElement[bool]:
+    idle = timedelta(hours=settings.session_hours)
+    return or_(
+        UserSession.expires_at <= func.now(),
+        UserSession.last_seen_at <= func.now() - idle,
+        and_(ApiKey.expires_at.is_not(None), ApiKey.expires_at <= func.now()),
+    )
+
+
+def _sighting_is_news() -> ColumnElement[bool]:
+    return UserSession.last_seen_at < func.now() - SEEN_NOTED_EVERY
+
+
+async def _note_sight(database: Database, session_id: UUID) -> None:
+    async with database.transaction() as session:
+        await session.execute(
+            update(UserSession)
+            .where(UserSession.id == session_id, _sighting_is_news())
+            .values(last_seen_at=func.now())
+        )
+
+
+def is_a_sign_of_life(request: Request) -> bool:
+    """A page that is open keeps a stream open, also when nobody sits in front of it."""
+    return STREAM not in request.headers.get("accept", "")
+
+
+def refuse_forged(request: Request, csrf: str) -> None:
+    if request.method in SAFE_METHODS:
+        return
+    given = request.headers.get(CSRF_HEADER, "")
+    if not hmac.compare_digest(given.encode(), csrf.encode()):
+        raise NotAllowed(
+            "The request does not come from a page of this session, so nothing was changed; "
+            "reload the page and try again."
+        )
+
+
+def give_cookie(request: Request, response: Response, token: str) -> None:
+    """Until the browser is closed; how long it is good for is the row's to say."""
+    response.set_cookie(
+        SESSION_COOKIE,
+        token,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+
+
+def take_cookie(response: Response) -> None:
+    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")

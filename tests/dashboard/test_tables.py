@@ -1,0 +1,236 @@
+"""Tables as the server makes them: one declaration each, everything in the address."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from scrapersky.curations import CURATIONS
+from scrapersky.dashboard.tables import view
+from scrapersky.dashboard.tables.kinds import TABLES
+from scrapersky.dashboard.tables.kinds.leads import LEADS
+from scrapersky.db.session import Database
+from scrapersky.harvest.leads import refresh_leads
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.contacts.rows import a_contact, a_domain, a_page, store
+from tests.dashboard.table_pages import (
+    MOST_BYTES,
+    MOST_QUERIES,
+    Links,
+    asked,
+    counting,
+    names,
+    page,
+)
+from tests.dashboard.table_rows import HOSTILE, a_lead, add_leads, one_of_each
+
+KINDS = [each.kind for each in TABLES]
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with serving(make_settings(url, scheduler_enabled=False)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_table_without_rows_says_what_to_do(client: httpx.AsyncClient, kind: str) -> None:
+    html = await page(client, f"/{kind}")
+    table = next(each for each in TABLES if each.kind == kind)
+    assert table.nothing.sentence.split(":")[0] in html
+    assert table.nothing.link in html
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_table_shows_its_rows_with_few_queries_and_little_weight(
+    client: httpx.AsyncClient, database: Database, kind: str
+) -> None:
+    await one_of_each(database)
+    columns = ",".join(each.name for each in next(t for t in TABLES if t.kind == kind).columns)
+    with counting(client.app.state.context.database) as said:  # type: ignore[attr-defined]
+        html = await page(client, f"/{kind}?columns={columns}")
+    assert html.count("<tr data-id=") == 1
+    assert 1 <= len(said) <= MOST_QUERIES, said
+    assert len(html) < MOST_BYTES
+
+
+@pytest.mark.parametrize("table", TABLES, ids=KINDS)
+async def test_every_heading_sorts_and_every_filter_can_be_added(
+    client: httpx.AsyncClient, database: Database, table: object
+) -> None:
+    await one_of_each(database)
+    kind = table.kind  # type: ignore[attr-defined]
+    links = Links(await page(client, f"/{kind}")).found
+    mine = {href for href in links.values() if href.startswith(f"/{kind}?")}
+    assert any("sort=" in href for href in mine)
+    for href in mine:
+        assert (await client.get(href)).status_code == 200, href
+
+
+def test_whatever_people_decide_about_has_a_table_that_offers_the_decisions() -> None:
+    assert {each.kind for each in TABLES if each.curation} == {each.rows for each in CURATIONS}
+    offered = {each.label for each in LEADS.all_acts}
+    assert offered == {"New", "Selected", "Maybe", "Not a Fit", "Archived"}
+
+
+async def test_the_whole_view_is_in_the_address(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 3, category="Bakery")
+    await add_leads(database, 2, category="Bank")
+    address = "/leads?category=Bakery&sort=name&limit=2&columns=name,category"
+    html = await page(client, address)
+    assert names(html) == ["Business 000", "Business 001"]
+    assert "3 leads" in html
+    links = Links(html).found
+    following = links["Next page"]
+    assert asked(following)["category"] == ["Bakery"]
+    assert asked(following)["columns"] == ["name,category"]
+    second = await page(client, following)
+    assert names(second) == ["Business 002"]
+    assert asked(Links(second).found["First page"]) == asked(address)
+    assert asked(links["Remove the filter Category"]).get("category") is None
+
+
+async def test_a_heading_tells_how_the_table_is_sorted_and_turns_it_round(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 2)
+    html = await page(client, "/leads")
+    assert 'aria-sort="descending"><a href="/leads?sort=created_at">Added' in html
+    once = await page(client, Links(html).found["Name"])
+    assert 'aria-sort="ascending"><a href="/leads?sort=-name">Name' in once
+    assert names(once) == ["Business 000", "Business 001"]
+
+
+async def test_a_total_that_would_take_long_to_count_is_said_to_be_estimated(
+    client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_leads(database, 2)
+    assert "estimated" not in await page(client, "/leads")
+    monkeypatch.setattr(view, "COUNTING_COSTS_AT_MOST", 0)
+    html = await page(client, "/leads")
+    assert "about " in html
+    assert "(estimated)" in html
+
+
+async def test_the_rows_alone_are_the_rows_of_the_page(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 2)
+    whole, part = await page(client, "/leads"), await page(client, "/leads?part=rows")
+    assert part.strip() in whole
+    assert "<html" not in part
+    assert "part=rows" not in part
+
+
+async def test_a_filter_that_matches_nothing_says_so_and_can_be_cleared(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 1)
+    html = await page(client, "/leads?search=nowhere&sort=name")
+    assert "Nothing matches" in html
+    assert Links(html).found["Clear the filters"] == "/leads?sort=name"
+
+
+async def test_fields_left_empty_ask_for_nothing_and_unknown_ones_are_told(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 1)
+    assert names(await page(client, "/leads?search=&created_since=")) == ["Business 000"]
+    answer = await client.get("/leads?colour=red")
+    assert answer.status_code == 422
+    assert "there is no colour here" in answer.text
+
+
+async def test_spans_of_time_and_words_in_force_stand_on_chips(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 1)
+    html = await page(
+        client, "/leads?created_since=7d&has_email=false&lead_curation_status=Not a Fit"
+    )
+    for said in (
+        "Added since: <strong>7 d ago",
+        "Has an e-mail: <strong>no",
+        "<bdi>Not a Fit</bdi>",
+    ):
+        assert said in html
+
+
+async def test_dead_letters_are_the_open_ones_until_all_are_asked_for(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await one_of_each(database)
+    html = await page(client, "/dead-letters")
+    assert "State: <strong><bdi>open</bdi>" in html
+    every = Links(html).found["All"]
+    assert asked(every)["state"] == ["open", "replayed", "discarded"]
+    assert "Nothing matches" in await page(client, "/dead-letters?state=discarded")
+
+
+async def test_what_failed_says_why_and_offers_to_try_again(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await one_of_each(database)
+    html = await page(client, "/pages")
+    assert "It timed out." in html
+    assert 'data-many="/stages/process_page_curation_queue/rows/requeue"' in html
+    for kind in ("domains", "jobs", "dead-letters"):
+        assert "data-row-act" in await page(client, f"/{kind}")
+
+
+async def test_hostile_texts_are_shown_inert_and_short(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    texts = dict.fromkeys(("name", "category", "address", "phone", "best_email"), HOSTILE)
+    website = "javascript:alert(1)//" + HOSTILE
+    async with database.transaction() as session:
+        for _ in range(50):
+            session.add(a_lead(**texts, website=website, contacts=1))
+    html = await page(client, "/leads")
+    assert "<script>document" not in html
+    assert "<img" not in html
+    assert 'href="javascript' not in html
+    assert len(html) < MOST_BYTES
+
+
+async def test_a_view_with_a_hostile_filter_is_inert(client: httpx.AsyncClient) -> None:
+    html = await page(client, "/leads?search=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "<script>alert" not in html
+
+
+async def test_a_contact_that_is_suppressed_says_so_in_its_row(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    domain = a_domain("bakery.example")
+    shown = a_page(domain, "/kontakt")
+    async with database.transaction() as session:
+        await store(session, domain, shown, a_contact(domain, "no@bakery.example", shown))
+        await refresh_leads(session, {domain.id})
+    assert "do not contact</span>" not in await page(client, "/contacts")
+    await client.post("/api/v3/suppressions", json={"items": [{"value": "no@bakery.example"}]})
+    assert "do not contact</span>" in await page(client, "/contacts")
+
+
+async def test_the_export_form_asks_for_what_the_table_shows(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 1)
+    html = await page(client, "/leads?category=Bakery&sort=name&limit=25&columns=name")
+    form = html[html.index("data-export>") : html.index("</dialog>")]
+    assert '<input type="hidden" name="category" value="Bakery">' in form
+    assert '<input type="hidden" name="sort" value="name">' in form
+    assert 'name="limit"' not in form
+    assert form.count("data-column") > 15
+
+
+async def test_the_import_page_begins_with_the_kind_it_was_asked_for(
+    client: httpx.AsyncClient,
+) -> None:
+    html = await page(client, "/import?kind=pages")
+    assert 'value="pages" data-example="https://example.com/contact" required checked' in html
+    assert html.count("checked") == 1
