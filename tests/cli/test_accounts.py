@@ -165,7 +165,7 @@ def test_a_password_is_read_from_standard_input(
     given = invoke("user", "password", "bob")
 
     [bob] = from_database(url, select(User).where(User.name == "bob"))
-    assert (refused.code, given.code) == (1, 0), given
+    assert (refused.code, given.code) == (2, 0), given
     assert "at least 12 characters" in refused.err
     assert "correct horse" not in given.out + given.err
     assert asyncio.run(is_right("correct horse battery", bob.password_hash))

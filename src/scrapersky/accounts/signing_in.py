@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fastapi import HTTPException, Request
@@ -67,7 +67,9 @@ async def _with_password(
 
 
 async def _with_credentials(request: Request, context: AppContext, credentials: str) -> SignedIn:
-    actor = await actor_with(credentials, context, request.state.request_id)
+    request_id = request.state.request_id
+    known = await actor_with(credentials, context, request_id)
+    actor = replace(known, request_id=request_id)
     until = _end_of_token(context, credentials)
     async with context.database.transaction() as session:
         user = await session.get_one(User, actor.user_id)
