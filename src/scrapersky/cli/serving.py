@@ -96,4 +96,5 @@ def introduction(settings: Settings, sockets: list[socket.socket]) -> list[str]:
         else "Requests need an API key or a token."
     )
     work = "" if settings.scheduler_enabled else " The queues are left to `scrapersky worker`."
-    return [f"ScraperSky listens on {url}, described at {url}/openapi.json.", access + work]
+    where = f"ScraperSky listens on {url}, for browsers and programs ({url}/openapi.json)."
+    return [where, access + work]

@@ -16,6 +16,8 @@ SHOWN_CHARACTERS = 70
 POINTED_AT_CHARACTERS = 200
 LINKED_CHARACTERS = 1_000
 """Longer addresses are on the row's own page: a table of them would weigh too much."""
+LONG_CHARACTERS = 30
+"""A sentence below a value that is longer has its column made wider."""
 JUST = Markup("{}")
 
 Read = Callable[[Row], Any]
@@ -38,6 +40,12 @@ def brief(text: Any, most: int = SHOWN_CHARACTERS) -> Markup:
 
 def text(name: str, most: int = SHOWN_CHARACTERS) -> Cell:
     return lambda row, _: brief(getattr(row, name), most)
+
+
+def whole(name: str, most: int = 20) -> Cell:
+    """A short text that is not divided, such as a phone number."""
+    kept = Markup('<span class="whole">{}</span>')
+    return lambda row, _: kept.format(brief(getattr(row, name), most))
 
 
 def number(name: str) -> Cell:
@@ -122,7 +130,8 @@ def with_reason(status: str, reason: Read) -> Cell:
 def below(sentence: Any) -> Markup:
     if not sentence:
         return Markup("")
-    return Markup('<div class="why">{}</div>').format(brief(sentence, 110))
+    wide = "why long" if len(str(sentence)) > LONG_CHARACTERS else "why"
+    return Markup('<div class="{}">{}</div>').format(wide, brief(sentence, 110))
 
 
 def stage(status: str, error: str, *, failed: str, retry: str) -> Cell:

@@ -11,7 +11,7 @@ from scrapersky.leads.exporting import EXPORT
 from scrapersky.leads.listing import CURATION
 from scrapersky.leads.listing import LEADS as LISTING
 
-_opens = cells.opens("leads", lambda row: row.name or row.website)
+_opens = cells.opens("leads", lambda row: row.name or (row.website or "").split("://", 1)[-1])
 
 
 def _name(row: Row, may_change: bool) -> Markup:
@@ -48,13 +48,13 @@ LEADS = Table(
     },
     columns=(
         Column("name", "Name", _name, sort="name"),
+        Column("lead_curation_status", "Decision", cells.badge("lead_curation_status")),
         Column("best_email", "E-mail", _email),
-        Column("phone", "Phone", cells.text("phone", 30)),
+        Column("phone", "Phone", cells.whole("phone")),
         Column("website", "Website", cells.site("website")),
         Column("category", "Category", cells.text("category", 40), usual=False),
-        Column("address", "Address", cells.text("address", 60)),
+        Column("address", "Address", cells.text("address", 60), usual=False),
         Column("contacts", "Contacts", cells.number("contacts"), sort="contacts", number=True),
-        Column("lead_curation_status", "Decision", cells.badge("lead_curation_status")),
         Column("other_emails", "Other e-mails", cells.several("other_emails"), usual=False),
         Column("other_phones", "Other phones", cells.several("other_phones"), usual=False),
         Column("profiles", "Profiles", cells.several("profiles"), usual=False),

@@ -73,10 +73,10 @@ PAGES = Table(
     columns=(
         Column("url", "Page", cells.opens("pages", lambda row: row.url.split("://", 1)[-1])),
         Column("title", "Title", _title),
+        Column("page_curation_status", "Decision", cells.badge("page_curation_status")),
         Column("page_type", "Kind", cells.word("page_type")),
         Column("page_processing_status", "Reading", _reading),
         Column("contacts_found", "Contacts", _contacts, sort="contacts_found", number=True),
-        Column("page_curation_status", "Decision", cells.badge("page_curation_status")),
         Column("http_status", "HTTP", cells.number("http_status"), "http_status", number=True),
         Column("read_at", "Read", cells.moment("read_at"), sort="read_at"),
         Column("language", "Language", cells.text("language"), usual=False),
