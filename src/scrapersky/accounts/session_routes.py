@@ -24,7 +24,7 @@ from scrapersky.models import User, UserSession
 
 router = APIRouter(prefix="/session", tags=["session"], responses=problem_responses(401, 403, 422))
 own_sessions = APIRouter(
-    prefix="/sessions", tags=["session"], responses=problem_responses(401, 403)
+    prefix="/sessions", tags=["session"], responses=problem_responses(401, 403, 422)
 )
 
 
