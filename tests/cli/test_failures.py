@@ -89,6 +89,9 @@ def test_a_database_that_went_away_is_called_that(
     def lose() -> None:
         raise lost
 
-    for command in (lose, lambda: asyncio.run(connect())):
+    def come_too_early() -> None:
+        raise asyncpg.CannotConnectNowError("the database system is starting up")
+
+    for command in (lose, come_too_early, lambda: asyncio.run(connect())):
         assert guarded(command) == 1
         assert "The database is away" in capsys.readouterr().err

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import typer
 from rich.markup import escape
-from sqlalchemy.exc import DBAPIError
 
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import err
+from scrapersky.db.away import is_away
 from scrapersky.errors import InvalidInput, ScraperSkyError, SettingsError
 from scrapersky.redaction import redact
 
@@ -64,8 +64,8 @@ def _usage(error: typer.TyperException) -> int:
 def _is_database_away(error: Exception) -> bool:
     """A connection that was lost, or that could not be made: the driver tells the second by
     whatever the system said."""
-    if isinstance(error, DBAPIError):
-        return error.connection_invalidated
+    if is_away(error):
+        return True
     frames = traceback.walk_tb(error.__traceback__)
     through = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
     return isinstance(error, OSError) and "asyncpg" in through

@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Float, Select, cast, extract, func, select
-from sqlalchemy.exc import DBAPIError
 
 from scrapersky.cli.session import Opened, quieten
+from scrapersky.db.away import is_away
 from scrapersky.errors import Conflict, DatabaseRefused, NotFound
 from scrapersky.models import JOB_WORDS, Job, SitemapFile, SitemapUrl
 from scrapersky.models.sitemaps import FileStatus
@@ -123,7 +123,7 @@ class ScanRun:
         if self._working is None or (error := self._working.exception()) is None:
             return
         self._working = None
-        if not isinstance(error, Conflict) and not is_away(error):
+        if not isinstance(error, Conflict) and not cannot_be_asked(error):
             raise error
 
     async def _claim_is_over(self) -> None:
@@ -137,7 +137,7 @@ class ScanRun:
             self._sight = await self._read()
             self._answered_at = monotonic()
         except Exception as error:
-            if not is_away(error):
+            if not cannot_be_asked(error):
                 raise
             self._sight = self._blind_sight(error)
         self.show(self._sight)
@@ -181,9 +181,6 @@ def _facts(job_id: UUID) -> Select[Any]:
     ).where(Job.id == job_id)
 
 
-def is_away(error: BaseException) -> bool:
+def cannot_be_asked(error: BaseException) -> bool:
     """Whether the database cannot be reached just now."""
-    if isinstance(error, DBAPIError):
-        state = getattr(error.orig, "sqlstate", "") or ""
-        return error.connection_invalidated or state.startswith(("08", "57P", "53"))
-    return isinstance(error, OSError)
+    return isinstance(error, OSError) or is_away(error)

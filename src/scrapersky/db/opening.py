@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from scrapersky.db.away import is_away
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.migrate import require_current, upgrade
 from scrapersky.db.session import Database
@@ -123,7 +124,9 @@ async def _knock(database: Database) -> None:
     try:
         async with database.engine.connect() as connection:
             await connection.execute(text("SELECT 1"))
-    except (OSError, TimeoutError, DBAPIError) as error:
+    except Exception as error:
+        if not isinstance(error, OSError | TimeoutError | DBAPIError) and not is_away(error):
+            raise
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         where = f"{database.url.host or 'the local socket'}:{database.url.port or 5432}"
         reason = str(cause).strip().rstrip(".") or type(cause).__name__

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
+from scrapersky.db.away import is_away, sqlstate_of
 from scrapersky.errors import (
     Conflict,
     DatabaseRefused,
@@ -127,10 +128,9 @@ async def _framework(request: Request, error: Exception) -> JSONResponse:
 async def _database(request: Request, error: Exception) -> JSONResponse:
     """A database that is away is not the caller's fault, and will be back."""
     if isinstance(error, DBAPIError) and not error.connection_invalidated:
-        state = getattr(error.orig, "sqlstate", "") or ""
-        if state == NOT_A_TEXT or isinstance(error, DataError):
+        if sqlstate_of(error) == NOT_A_TEXT or isinstance(error, DataError):
             return problem(request, 422, "The request holds a character that cannot be stored.")
-        if not state.startswith(("08", "57P", "53")):
+        if not is_away(error):
             return await _unexpected(request, error)
     log.warning("database away", path=request.url.path, error=type(error).__name__)
     answer = problem(request, 503, "The database does not answer just now; try again in a moment.")

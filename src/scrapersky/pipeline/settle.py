@@ -12,10 +12,10 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import insert
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.away import is_away, sqlstate_of
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.errors import ScraperSkyError
@@ -35,7 +35,6 @@ BATCH_SECONDS = 0.02
 DATABASE_PATIENCE_SECONDS = 30
 """A database that restarts is back within this; after that the lease's expiry settles the row."""
 
-AWAY = ("08", "53", "57P")
 """SQLSTATE classes: connection lost, no room for it, server shutting down or starting."""
 
 log = get_logger(__name__)
@@ -357,18 +356,9 @@ class Settler:
 def _is_deadlock(error: BaseException) -> bool:
     """Two stages may share a table and settle the same rows at once, in any order; whoever gave
     way comes again."""
-    return _sqlstate(error) == "40P01"
+    return sqlstate_of(error) == "40P01"
 
 
 def is_connection_trouble(error: BaseException) -> bool:
     """The server is away or going away: the same statement may succeed in a moment."""
-    if isinstance(error, OSError | TimeoutError | PoolTimeout):
-        return True
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
-    return _sqlstate(error).startswith(AWAY)
-
-
-def _sqlstate(error: BaseException) -> str:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return getattr(cause, "sqlstate", None) or ""
+    return isinstance(error, OSError | TimeoutError | PoolTimeout) or is_away(error)
