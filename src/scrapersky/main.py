@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from scrapersky import __version__
 from scrapersky.accounts.service import system_actor
@@ -31,6 +31,13 @@ A request stores a row and answers at once; schedulers work the rows. Errors are
 """
 
 
+EVERYTHING = APIRouter()
+"""All routes. What the framework works out about them it works out once, however many applications
+there are: a third of a second each."""
+for each in (*ROUTERS, dashboard):
+    EVERYTHING.include_router(each)
+
+
 def create_app(settings: Settings | None = None, *, say: Say | None = None) -> FastAPI:
     settings = settings or load_settings()
 
@@ -52,9 +59,7 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
     )
     install_error_handlers(app)
     install_middleware(app, settings)
-    for router in (*ROUTERS, dashboard):
-        app.include_router(router)
-    app.router.routes.append(STATIC_FILES)
+    app.router.routes.extend([*EVERYTHING.routes, STATIC_FILES])
     return app
 
 

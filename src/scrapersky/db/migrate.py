@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -19,8 +20,16 @@ UPGRADE_LOCK = 0x5C4A9E45
 OLDEST_SERVER = 150000
 
 
+@cache
 def head_revision() -> str:
     return str(ScriptDirectory(str(MIGRATIONS)).get_current_head())
+
+
+@cache
+def _known_revisions() -> frozenset[str]:
+    """Each is a file to read, and probes ask every few seconds."""
+    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
+    return frozenset(str(each.revision) for each in scripts)
 
 
 async def current_revision(database: Database) -> str | None:
@@ -72,8 +81,7 @@ def _refuse_old_server(connection: Connection) -> None:
 
 
 def _refuse_unknown(revision: str | None) -> None:
-    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
-    if revision is not None and revision not in known:
+    if revision is not None and revision not in _known_revisions():
         raise DatabaseBehind(
             f"The database is at revision {revision}, which this program does not know: "
             "it was upgraded by a newer version. Start that version instead."

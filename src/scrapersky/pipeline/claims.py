@@ -365,3 +365,14 @@ def _held() -> TableValuedAlias:
 
 def lease_of(timeout: timedelta, grace_seconds: float) -> timedelta:
     return timeout + timedelta(seconds=grace_seconds)
+
+
+_built: dict[str, Claims] = {}
+
+
+def claims_of(stage: AnyStage) -> Claims:
+    """The stage's statements. They are kept: to build them takes longer than to ask them."""
+    known = _built.get(stage.name)
+    if known is None or known.stage is not stage:
+        known = _built[stage.name] = Claims(stage)
+    return known

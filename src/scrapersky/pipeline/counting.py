@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, Float, Text, and_, cast, column, func, select, tab
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.direct import written_out
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 
@@ -60,12 +60,12 @@ async def count_open_letters(session: AsyncSession, stage: AnyStage) -> int:
 async def _count_failed(session: AsyncSession, stage: AnyStage) -> int:
     failed = stage.queue.status == written_out(stage.words.failed)
     counted = select(func.count()).select_from(stage.model)
-    return int(await session.scalar(counted.where(failed, *Claims(stage).only())) or 0)
+    return int(await session.scalar(counted.where(failed, *claims_of(stage).only())) or 0)
 
 
 async def _counted(session: AsyncSession, stage: AnyStage) -> dict[str, int] | None:
     """None when there are too many."""
-    ours = and_(true(), *Claims(stage).only())
+    ours = and_(true(), *claims_of(stage).only())
     look = select(stage.queue.status.label("status"), ours.label("ours"))
     some = look.select_from(stage.model).limit(EXACT_UP_TO + 1).subquery()
     counted = select(some.c.status, func.count(), func.count().filter(some.c.ours))

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl
 from scrapersky.settings import Pace, Settings
@@ -57,7 +57,7 @@ class Successor:
     is_full: bool = False
 
     def __post_init__(self) -> None:
-        claims = Claims(self.stage)
+        claims = claims_of(self.stage)
         self._waiting = select(self.stage.model.id).where(claims.is_due(), *claims.only())
 
     async def measure(self, session: AsyncSession) -> None:

@@ -20,7 +20,7 @@ from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claim, Claims, lease_of
+from scrapersky.pipeline.claims import Claim, claims_of, lease_of
 from scrapersky.pipeline.flow import Valve
 from scrapersky.pipeline.host_claims import LOOK_AGAIN, HostRound
 from scrapersky.pipeline.outcome import (
@@ -129,7 +129,7 @@ class StageRunner:
         self.worker = worker
         self.tools = tools
         self.pace: Pace = stage.paced(settings)
-        self.claims = Claims(stage)
+        self.claims = claims_of(stage)
         self.round = HostRound(settings) if stage.host else None
         self.rule = RetryRule.of(settings, self.pace.max_attempts)
         self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, extract, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.counting import count_open_letters, count_rows
 from scrapersky.pipeline.flow import changed_pace
 from scrapersky.pipeline.stage import AnyStage
@@ -135,7 +135,7 @@ async def _waiting(
 ) -> tuple[int, int, float | None, datetime | None]:
     """Queued, due, the age of the oldest due and the time of the next: one look at the queue's
     own index, however large the table is."""
-    claims, due_at = Claims(stage), stage.queue.due_at
+    claims, due_at = claims_of(stage), stage.queue.due_at
     is_due: ColumnElement[bool] = due_at <= func.now()
     age = extract("epoch", func.now() - func.min(due_at).filter(is_due))
     found = await session.execute(
@@ -149,7 +149,7 @@ async def _waiting(
 
 async def _held(session: AsyncSession, stage: AnyStage, settings: Settings) -> tuple[int, int]:
     """In flight, and of those past their timeout: the lease lasts for it and a grace."""
-    claims, queue = Claims(stage), stage.queue
+    claims, queue = claims_of(stage), stage.queue
     grace = timedelta(seconds=settings.lease_grace_seconds)
     overdue = or_(
         queue.lease_token.is_(None),

@@ -13,7 +13,7 @@ from sqlalchemy import Select
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import Claims, claims_of
 from scrapersky.pipeline.hosts import free_lost_slots
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
@@ -41,7 +41,7 @@ class Rescuer:
         """What became of rescued rows, by stage, since the process began."""
         self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
         self._queues = [
-            (Claims(each), RetryRule.of(settings, each.paced(settings).max_attempts))
+            (claims_of(each), RetryRule.of(settings, each.paced(settings).max_attempts))
             for each in stages
         ]
 

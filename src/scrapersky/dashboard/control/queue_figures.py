@@ -11,13 +11,10 @@ from sqlalchemy import Select, extract, func, literal, or_, select, true, union_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.direct import written_out
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 from scrapersky.settings import Settings
-
-_known: dict[str, Claims] = {}
-"""Statements are built once for a stage; that takes longer than to ask them."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +43,6 @@ async def queue_figures(
 def _plain(row: Any) -> dict[str, Any]:
     oldest = row["oldest_due_seconds"]
     return {**row, "oldest_due_seconds": None if oldest is None else float(oldest)}
-
-
-def claims_of(stage: AnyStage) -> Claims:
-    kept = _known.get(stage.name)
-    if kept is None or kept.stage is not stage:
-        kept = _known[stage.name] = Claims(stage)
-    return kept
 
 
 def _of_stage(stage: AnyStage, grace: timedelta) -> Select[Any]:

@@ -23,8 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.dashboard.control.queue_figures import QueueFigures, claims_of
+from scrapersky.dashboard.control.queue_figures import QueueFigures
 from scrapersky.db.direct import written_out
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.counting import EXACT_UP_TO, Counts
 from scrapersky.pipeline.stage import AnyStage
 
