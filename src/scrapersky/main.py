@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
+from starlette.exceptions import HTTPException
 
 from scrapersky import __version__
 from scrapersky.accounts.service import system_actor
 from scrapersky.api import ROUTERS
+from scrapersky.dashboard.page_route import not_there
 from scrapersky.dashboard.routes import router as dashboard
 from scrapersky.dashboard.static_files import STATIC_FILES
 from scrapersky.db.opening import Say, open_database
@@ -58,6 +60,7 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
         redoc_url=None,
     )
     install_error_handlers(app)
+    app.add_exception_handler(HTTPException, not_there)
     install_middleware(app, settings)
     app.router.routes.extend([*EVERYTHING.routes, STATIC_FILES])
     return app

@@ -242,3 +242,17 @@ def test_scripts_use_no_markup_from_data() -> None:
     for path in [*folder.glob("team*.js"), folder / "sign-in.js"]:
         assert "innerHTML =" not in path.read_text()
         assert "console." not in path.read_text()
+
+
+async def test_where_nothing_is_people_get_a_page_and_programs_a_problem(
+    client: httpx.AsyncClient,
+) -> None:
+    page = await client.get("/nowhere", headers={"Accept": "text/html,*/*"})
+    problem = await client.get("/nowhere")
+    of_the_api = await client.get("/api/v3/nowhere", headers={"Accept": "text/html"})
+
+    assert [each.status_code for each in (page, problem, of_the_api)] == [404, 404, 404]
+    assert "There is nothing at /nowhere." in page.text
+    assert page.headers["content-type"].startswith("text/html")
+    for each in (problem, of_the_api):
+        assert each.headers["content-type"] == "application/problem+json"

@@ -42,7 +42,10 @@ def create(
 
     def show(made: User) -> None:
         out.print(str(made.id), highlight=False)
-        note(f"{made.name} is {made.role}; `scrapersky api-key create --user` gives them a key.")
+        note(
+            f"{made.name} is {made.role}; `scrapersky user password` lets them sign in, "
+            "`scrapersky api-key create --user` gives them a key."
+        )
 
     return run_in_transaction(step, show)
 

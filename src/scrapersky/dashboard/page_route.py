@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from scrapersky.dashboard.rendering import Show
 from scrapersky.errors import NotSignedIn, ScraperSkyError
-from scrapersky.http.errors import STATUS
+from scrapersky.http.errors import STATUS, framework_problem
 from scrapersky.http.sessions import is_a_sign_of_life
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -58,6 +58,15 @@ def _described(error: Exception) -> tuple[int, str]:
         return error.status_code, str(error.detail)
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
     return status, str(error)
+
+
+async def not_there(request: Request, error: Exception) -> Response:
+    """For what no route answers: a page for people, a problem document for programs."""
+    assert isinstance(error, HTTPException)
+    for_people = "text/html" in request.headers.get("accept", "")
+    if error.status_code != 404 or not for_people or request.url.path.startswith("/api/"):
+        return await framework_problem(request, error)
+    return error_page(request, 404, f"There is nothing at {request.url.path}.")
 
 
 def error_page(request: Request, status: int, sentence: str) -> Response:

@@ -29,7 +29,8 @@ USABLE = (FileStatus.OK, FileStatus.PARTIAL)
 NEXT = """\
 [b]What next?[/b]
   [cyan]scrapersky scan DOMAIN[/cyan]  scans a real site and keeps what it finds
-  [cyan]scrapersky serve[/cyan]        serves the API and works the queues, on http://127.0.0.1:8000"""
+  [cyan]scrapersky serve[/cyan]        dashboard, API and the queues, on http://127.0.0.1:8000
+  [cyan]scrapersky demo --serve[/cyan] shows this town in the dashboard"""
 
 
 def introduce(console: Console, sites: Sequence[TownSite]) -> None:

@@ -86,7 +86,7 @@ def problem(
 def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ScraperSkyError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(HTTPException, framework_problem)
     app.add_exception_handler(UnicodeEncodeError, _not_a_text)
     for kind in (DBAPIError, PoolTimeout, OSError):
         app.add_exception_handler(kind, _database)
@@ -114,7 +114,7 @@ def _where(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location[1:]) or str(location[0])
 
 
-async def _framework(request: Request, error: Exception) -> JSONResponse:
+async def framework_problem(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     sentence = {
         404: f"There is nothing at {request.url.path}.",

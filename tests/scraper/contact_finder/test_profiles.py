@@ -193,5 +193,5 @@ def test_the_spelling_of_a_profile_leads_to_the_same_profile(host: str, rest: st
 
 @given(st.text())
 def test_any_text_may_be_asked_about(text: str) -> None:
-    profile_of(text)
-    profile_of("https://facebook.com/" + text)
+    for each in (profile_of(text), profile_of("https://facebook.com/" + text)):
+        assert each is None or each.url.startswith("https://")
