@@ -106,7 +106,7 @@ def test_the_image_is_given_what_it_is_made_of() -> None:
 
     assert named == {"Makefile", "pyproject.toml", "requirements.lock", "README.md", "src"}
     assert all((ROOT / each).exists() and files.is_sent_to_the_engine(each) for each in named)
-    assert files.is_sent_to_the_engine("src/scrapersky/settings.py")
+    assert files.is_sent_to_the_engine("src/scrapersky/settings/model.py")
 
 
 @pytest.mark.parametrize("name", [".env", ".git", ".venv", "data", "tests", "town.env"])

@@ -1,55 +1,21 @@
-"""Every setting, typed, from the environment and `.env`."""
+"""Every setting, typed; a field's name in upper case is its environment variable."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrapersky.errors import SettingsError
-from scrapersky.redaction import know, secrets_in
+from scrapersky.settings.pace import Pace, pace_in
+from scrapersky.settings.values import listed, objection_to_tokens, pinned, service_address
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
-SHORTEST_SECRET_BYTES = 32
-"""As many as the digest that HS256 makes; it can be no safer than its key."""
-
-LARGEST = 1_000_000_000
-"""For numbers of seconds, hours and rows; beyond it times are none that a calendar has."""
-SECRET_WORDS = {"SECRET", "PASSWORD", "TOKEN", "KEY", "URL", "WEBHOOK", "CREDENTIALS"}
-"""A setting with one of these in its name is shown as set or not set, never with its value."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a stage runs: seven settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
-
-    interval_minutes: float = 1
-    """Time between two ticks; a wake-up does not wait for the next one."""
-    batch_size: int = 10
-    """Rows one claim takes at most."""
-    max_instances: int = 1
-    """Runs of the stage at once in a process."""
-    concurrency: int = 8
-    """Rows a process works at once, whatever ticks and wake-ups come."""
-    timeout_seconds: float = 60
-    """Work that takes longer is ended, and counts as failed."""
-    max_attempts: int = 5
-    """After so many the row is failed and a dead letter is written."""
-    high_water: int = 10_000
-    """When so many rows wait for it, the stages that feed it claim no more; they go on at 70 %."""
-
-    @property
-    def timeout(self) -> timedelta:
-        return timedelta(seconds=self.timeout_seconds)
 
 
 def default_data_dir() -> Path:
@@ -194,7 +160,42 @@ class Settings(BaseModel):
     """A sitemap whose index says that it has not changed is still asked for itself this often, if
     only for a 304: an index that gives old dates to new content would hide it for ever."""
 
+    # Places
+    google_places_api_key: str = Field(default="", repr=False)
+    """For searches at Google; without it such searches are refused."""
+    google_places_base_url: str = "https://places.googleapis.com"
+    """Where the Places API (New) answers."""
+    google_free_requests: bool = True
+    """Whether the free requests of a month are ours alone; say no where the same billing account
+    is used by others, and everything is counted at its price."""
+    places_monthly_cap_usd: Annotated[float, Field(ge=0, le=1_000_000)] = 0
+    """What each tenant may spend at place providers in a month, unless it was given a budget of
+    its own; 0 means that only what is free is asked."""
+    places_language: str = "en"
+    """The language names and addresses are asked for in, unless a search says otherwise."""
+    places_region: str = ""
+    """The country, in two letters, that names and phone numbers are read for, unless a search or
+    the place itself says otherwise."""
+    place_search_max_results: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """Places that a search brings unless it asks for fewer or more."""
+    place_search_max_tiles: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """Parts that a search's area is divided into at most."""
+    place_details_max_age_days: Annotated[float, Field(gt=0, le=36_500)] = 180
+    """What a provider said of a place is asked again by a deep scan when it is older than this."""
+    place_retention_days: Annotated[float, Field(ge=0, le=36_500)] = 0
+    """What Google said of a place is forgotten when it was not confirmed for so long, but for its
+    id; 0 keeps it. See the terms of your contract."""
+    nominatim_base_url: str = "https://nominatim.openstreetmap.org"
+    """Where the names of areas are looked up, one a second at most."""
+    overpass_base_url: str = "https://overpass-api.de"
+    """Where the places of OpenStreetMap are asked for."""
+
     # Hand-offs
+    auto_deep_scan: bool = False
+    """Whether places whose details were not in the search are asked for by themselves, which
+    costs money; those whose details are there go on without it."""
+    auto_extract_domains: bool = True
+    """Whether a business's website becomes a domain by itself; otherwise people select them."""
     auto_import_sitemaps: bool = True
     """Whether a sitemap that was read is imported into pages by itself; otherwise people ask."""
     auto_queue_pages: bool = True
@@ -208,6 +209,10 @@ class Settings(BaseModel):
     """Whether addresses that a site hides from programs are decoded; how each was found is said."""
     page_max_bytes: Annotated[int, Field(ge=1024)] = 5 * 1024 * 1024
     """Bytes read of one page; what comes after is not looked at."""
+
+    # Webhooks
+    webhook_timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10
+    """For one try to tell a receiver of an event."""
 
     # Metrics, alerts, retention
     alert_webhook_url: str = Field(default="", repr=False)
@@ -245,6 +250,8 @@ class Settings(BaseModel):
     """Decisions about many rows, with what is needed to take them back."""
     retention_sessions_days: Annotated[float, Field(ge=0)] = 30
     """When people were signed in to the dashboard, counted from when it would have expired."""
+    retention_webhook_deliveries_days: Annotated[float, Field(ge=0)] = 30
+    """What receivers were told, and what they were not told in the end."""
     retention_workers_days: Annotated[float, Field(ge=0)] = 1
     """Workers that died."""
     retention_hosts_days: Annotated[float, Field(ge=0)] = 90
@@ -254,7 +261,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _tokens_are_wholly_set_up(self) -> Settings:
-        if objection := _objection_to_tokens(self):
+        if objection := objection_to_tokens(self):
             raise SettingsError(objection)
         return self
 
@@ -265,23 +272,23 @@ class Settings(BaseModel):
 
     @property
     def allowed_networks(self) -> tuple[IPNetwork, ...]:
-        return tuple(ipaddress.ip_network(part) for part in _listed(self.fetch_allow_networks))
+        return tuple(ipaddress.ip_network(part) for part in listed(self.fetch_allow_networks))
 
     @field_validator("fetch_allow_networks")
     @classmethod
     def _networks_are_networks(cls, value: str) -> str:
-        for part in _listed(value):
+        for part in listed(value):
             ipaddress.ip_network(part)
         return value
 
     @property
     def allowed_ports(self) -> frozenset[int]:
-        return frozenset(int(part) for part in _listed(self.fetch_allow_ports))
+        return frozenset(int(part) for part in listed(self.fetch_allow_ports))
 
     @field_validator("fetch_allow_ports")
     @classmethod
     def _ports_are_ports(cls, value: str) -> str:
-        for part in _listed(value):
+        for part in listed(value):
             if not part.isdigit() or not 0 < int(part) < 65536:
                 raise ValueError(f"{part!r} is not a port")
         return value
@@ -289,146 +296,23 @@ class Settings(BaseModel):
     @property
     def resolve(self) -> dict[str, tuple[str, int]]:
         """Host name → (address, port) it is pinned to."""
-        return dict(_pinned(part) for part in _listed(self.fetch_resolve))
+        return dict(pinned(part) for part in listed(self.fetch_resolve))
 
     @field_validator("fetch_resolve")
     @classmethod
     def _pins_are_pins(cls, value: str) -> str:
-        for part in _listed(value):
-            _pinned(part)
+        for part in listed(value):
+            pinned(part)
         return value
+
+    @field_validator("google_places_base_url", "nominatim_base_url", "overpass_base_url")
+    @classmethod
+    def _services_have_plain_addresses(cls, value: str) -> str:
+        return service_address(value)
 
     @property
     def rescan_interval(self) -> timedelta:
         return timedelta(hours=self.sitemap_rescan_interval_hours)
 
     def pace(self, prefix: str, default: Pace) -> Pace:
-        """The stage's pace: its own defaults, changed by what the environment says."""
-        given: dict[str, Any] = {}
-        for each in fields(Pace):
-            variable = f"{prefix}_{each.name.upper()}"
-            if text := self.environ.get(variable, "").strip():
-                given[each.name] = _positive_number(variable, text, whole=each.type == "int")
-        return replace(default, **given)
-
-
-class Origin(StrEnum):
-    """Where a value was said."""
-
-    DEFAULT = "default"
-    FILE = "file"
-    ENVIRONMENT = "environment"
-
-
-@dataclass(frozen=True)
-class SettingsSource:
-    """Where settings are read from, so that a test can give its own."""
-
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    env_file: Path | None = Path(".env")
-
-    def from_file(self) -> dict[str, str]:
-        if self.env_file is None or not self.env_file.is_file():
-            return {}
-        try:
-            said = dotenv_values(self.env_file)
-        except (OSError, UnicodeError) as error:
-            raise SettingsError(f"{self.env_file} cannot be read: {error}.") from error
-        return {name: value for name, value in said.items() if value is not None}
-
-    def merged(self) -> dict[str, str]:
-        return {**self.from_file(), **self.environ}
-
-    def origin_of(self, variable: str) -> Origin:
-        """An empty value counts as none, also where it hides one in the file."""
-        if not self.merged().get(variable, "").strip():
-            return Origin.DEFAULT
-        return Origin.ENVIRONMENT if variable in self.environ else Origin.FILE
-
-
-def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Settings:
-    """Read the environment; a value that cannot be is refused with the variable's name."""
-    environ = (source or SettingsSource()).merged()
-    values: dict[str, Any] = {"environ": environ}
-    for name in Settings.model_fields:
-        if name != "environ" and environ.get(name.upper(), "").strip():
-            values[name] = environ[name.upper()].strip()
-    values |= overrides
-    # First of all: from here on no sentence of ours shows them.
-    know(_secret_values(values))
-    try:
-        return Settings(**values)
-    except ValidationError as error:
-        raise SettingsError(_first_complaint(error)) from None
-
-
-def is_secret(name: str) -> bool:
-    """Whether the field's value must never be shown; addresses carry passwords and tokens."""
-    info = Settings.model_fields.get(name)
-    words = set(name.upper().split("_"))
-    telling = bool(words & SECRET_WORDS) and "PUBLIC" not in words
-    return telling or (info is not None and not info.repr)
-
-
-def _secret_values(values: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in values.items():
-        if name != "environ" and isinstance(value, str) and is_secret(name):
-            info = Settings.model_fields.get(name)
-            yield from secrets_in(value, whole=info is not None and not info.repr)
-
-
-def _first_complaint(error: ValidationError) -> str:
-    first = error.errors()[0]
-    reason = first["msg"].removeprefix("Value error, ").rstrip(".")
-    if not first["loc"]:
-        return f"{reason}."
-    name = str(first["loc"][0])
-    given = "what it is" if is_secret(name) else repr(first["input"])
-    return f"{name.upper()} cannot be {given}: {reason}."
-
-
-def _objection_to_tokens(settings: Settings) -> str:
-    """What is wrong with the JWT_ settings together; nothing when they are fine or all empty."""
-    if settings.jwt_secret and settings.jwt_public_key:
-        return "JWT_SECRET and JWT_PUBLIC_KEY are both set, but tokens are signed in one way only."
-    variable = "JWT_SECRET" if settings.jwt_secret else "JWT_PUBLIC_KEY"
-    if not (settings.jwt_secret or settings.jwt_public_key):
-        named = settings.jwt_audience or settings.jwt_issuer
-        lonely = "JWT_AUDIENCE" if settings.jwt_audience else "JWT_ISSUER"
-        return f"{lonely} needs JWT_SECRET or JWT_PUBLIC_KEY beside it." if named else ""
-    if settings.jwt_secret and len(settings.jwt_secret.encode()) < SHORTEST_SECRET_BYTES:
-        return (
-            f"JWT_SECRET must have at least {SHORTEST_SECRET_BYTES} bytes, "
-            "for a shorter one can be guessed."
-        )
-    if not settings.jwt_audience:
-        return f"{variable} needs JWT_AUDIENCE beside it, or tokens for others would open this."
-    if settings.auth_mode == "open":
-        return f"{variable} is set, but nobody is asked for a token: set AUTH_MODE=required too."
-    return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _pinned(text: str) -> tuple[str, tuple[str, int]]:
-    name, _, target = text.partition("=")
-    address, _, port = target.rpartition(":")
-    if not name or not address or not port.isdigit():
-        raise ValueError(f"{text!r} is not of the form name=address:port")
-    ipaddress.ip_address(address.strip("[]"))
-    return name.strip().lower(), (address.strip("[]"), int(port))
-
-
-def _positive_number(variable: str, text: str, *, whole: bool) -> float:
-    kind = "whole number" if whole else "number"
-    try:
-        number = int(text) if whole else float(text)
-    except ValueError:
-        raise SettingsError(f"{variable} cannot be {text!r}: a {kind} is wanted.") from None
-    if number <= 0:
-        raise SettingsError(f"{variable} cannot be {text}: it must be above zero.")
-    if not number <= LARGEST:
-        raise SettingsError(f"{variable} cannot be {text}: the most is {LARGEST:,}.")
-    return number
+        return pace_in(self.environ, prefix, default)
