@@ -78,6 +78,7 @@ class Seen:
     path: str
     at: float
     headers: Mapping[str, str]
+    method: str = "GET"
 
 
 @dataclass
@@ -229,7 +230,8 @@ class FakeHost:
         return Counter(self.paths)[path]
 
     async def answer(self, request: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
-        self.seen.append(Seen(self.name, request.path_qs, monotonic(), dict(request.headers)))
+        headers = dict(request.headers)
+        self.seen.append(Seen(self.name, request.path_qs, monotonic(), headers, request.method))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

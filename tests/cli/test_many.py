@@ -95,7 +95,7 @@ def test_a_replay_is_spread_over_all_its_parts(
     assert said.out == "5 dead letters replayed.\n"
     assert "2 of 5" in said.err
     assert len(from_database(url, select(AuditEntry.id))) == 3
-    assert from_database(url, spread)[0].total_seconds() == 2
+    assert from_database(url, spread)[0].total_seconds() >= 2
 
 
 def test_letters_are_discarded_by_filter(invoke: Invoke, url: str) -> None:

@@ -294,3 +294,28 @@ async def test_connections_are_kept_for_the_next_request() -> None:
                 await fetch.get("http://a.example/")
 
     assert len(ports) == 1
+
+
+async def test_a_service_is_asked_with_a_document_and_its_redirect_is_not_followed() -> None:
+    async with FakeWeb() as web:
+        elsewhere = web.host("elsewhere.example").body("/", "the key, please")
+        service = web.host("service.example").redirect("/v1", "http://elsewhere.example/", 307)
+        async with Fetcher.from_settings(web.settings()) as fetch:
+            answer = await fetch.ask(
+                "http://service.example/v1", b'{"q": 1}', headers={"X-Key": "secret"}
+            )
+
+    asked = service.seen[0]
+    assert (answer.status, asked.headers["X-Key"]) == (307, "secret")
+    assert (asked.method, asked.headers["Content-Length"]) == ("POST", "8")
+    assert elsewhere.seen == []
+
+
+async def test_a_service_that_hangs_up_is_not_asked_a_second_time() -> None:
+    async with FakeWeb() as web:
+        service = web.host("service.example").closes("/v1/places/7")
+        async with Fetcher.from_settings(web.settings()) as fetch:
+            with pytest.raises(ConnectionFailed):
+                await fetch.ask("http://service.example/v1/places/7", headers={})
+
+    assert len(service.seen) == 1

@@ -34,7 +34,7 @@ from scrapersky.pipeline.outcome import (
     outcome_of_error,
 )
 from scrapersky.pipeline.settle import Settler, log_failure
-from scrapersky.pipeline.stage import AnyStage, Tools
+from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Pace, Settings
@@ -271,6 +271,9 @@ class StageRunner:
                 if latest is not NOTHING:
                     await self._store_chunk(claim, latest)
                 latest = result
+                if isinstance(result, AtOnce):
+                    await self._store_chunk(claim, result)
+                    latest = NOTHING
         return latest
 
     async def _store_chunk(self, claim: Claim, result: Any) -> None:

@@ -21,6 +21,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class AtOnce:
+    """A result that is stored before the work goes on, and whose store may put an end to it: what
+    must be written down, or allowed, before the next request is sent. It is never the last."""
+
+
 @dataclass(frozen=True)
 class Tools:
     """What work is given: the polite fetcher and the settings. No session, on purpose."""

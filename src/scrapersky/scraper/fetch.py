@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -40,6 +41,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_THE_HOSTS_DOING = (Blocked, HostClosed, DoesNotResolve)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A request to a service, with the document it is asked with."""
+
+    body: bytes | None
+
+
 class Fetcher:
     """A client for the open web, to be used in an `async with`."""
 
@@ -62,6 +70,8 @@ class Fetcher:
         self._lookup = lookup
         self._tell_end = tell_end
         self._session: aiohttp.ClientSession | None = None
+        self._asking: aiohttp.ClientSession | None = None
+        """For services; see `ask`."""
 
     @classmethod
     def from_settings(
@@ -83,8 +93,16 @@ class Fetcher:
     async def __aenter__(self) -> Self:
         # Reading the system's authorities takes too long to do it in between.
         tls = await asyncio.to_thread(self._tls)
-        self._session = aiohttp.ClientSession(
-            connector=guarded_connector(self.rules, lookup=self._lookup, ssl=tls),
+        connector = guarded_connector(self.rules, lookup=self._lookup, ssl=tls)
+        self._session, self._asking = self._client(connector), self._client(connector)
+        # A request that costs money is sent once: the client would repeat one whose connection
+        # broke, and tell nobody.
+        self._asking._retry_connection = False
+        return self
+
+    def _client(self, connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=connector,
             headers={
                 "User-Agent": self.user_agent,
                 "Accept": "*/*",
@@ -95,7 +113,6 @@ class Fetcher:
             trust_env=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         )
-        return self
 
     async def __aexit__(
         self,
@@ -103,9 +120,10 @@ class Fetcher:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for each in (self._session, self._asking):
+            if each is not None:
+                await each.close()
+        self._session = self._asking = None
 
     def _tls(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -132,18 +150,28 @@ class Fetcher:
             url, headers=headers, max_bytes=max_bytes, etag=etag, last_modified=last_modified
         ) as answer:
             body = b"".join([piece async for piece in answer.chunks()])
-        return Response(
-            url=url,
-            final_url=answer.final_url,
-            status=answer.status,
-            headers=answer.headers,
-            body=body,
-            truncated=answer.truncated,
-            elapsed_ms=_ms_since(started),
-            redirects=answer.redirects,
-            network_bytes=answer.network_bytes,
-            digest=answer.digest,
-        )
+        return _held_whole(answer, body, started)
+
+    async def ask(
+        self,
+        url: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str],
+        max_bytes: int | None = None,
+    ) -> Response:
+        """One request to a service, a POST where there is a body. A redirect is an answer and not
+        followed: a key in the headers goes nowhere else."""
+        started = perf_counter()
+        deadline = Deadline(self.limits.timeout_seconds)
+        async with AsyncExitStack() as stack:
+            answered = stack.enter_context(telling_end(self._tell_end))
+            read = await stack.enter_async_context(self._hop(url, headers, deadline, Asked(body)))
+            answered(read)
+            read.max_bytes = max_bytes or self.limits.max_bytes
+            answer = StreamedResponse(url, body=read, elapsed_ms=_ms_since(started), redirects=())
+            whole = b"".join([piece async for piece in answer.chunks()])
+        return _held_whole(answer, whole, started)
 
     @asynccontextmanager
     async def stream(
@@ -195,7 +223,11 @@ class Fetcher:
 
     @asynccontextmanager
     async def _hop(
-        self, url: str, headers: Mapping[str, str], deadline: Deadline
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        asked: Asked | None = None,
     ) -> AsyncIterator[Body]:
         """One request, from its place at the gate to the report on how it went."""
         check_url(url, self.rules)
@@ -203,7 +235,7 @@ class Fetcher:
         exempt = self.rules.is_exempt(urlsplit(url).hostname or "")
         async with self._gate.slot(host, exempt=exempt):
             try:
-                answer = await self._send(url, headers, deadline)
+                answer = await self._send(url, headers, deadline, asked)
             except FetchFailed as error:
                 if not isinstance(error, _NOT_THE_HOSTS_DOING):
                     await self._gate.report(host, HostOutcome(error=error_kind(error)))
@@ -216,14 +248,34 @@ class Fetcher:
             await self._gate.report(host, _outcome(body))
 
     async def _send(
-        self, url: str, headers: Mapping[str, str], deadline: Deadline
+        self, url: str, headers: Mapping[str, str], deadline: Deadline, asked: Asked | None
     ) -> aiohttp.ClientResponse:
-        assert self._session is not None, "a Fetcher is used inside `async with`"
+        client = self._session if asked is None else self._asking
+        assert client is not None, "a Fetcher is used inside `async with`"
+        body = asked.body if asked is not None else None
+        method = "GET" if body is None else "POST"
         try:
-            request = self._session.get(URL(url), headers=headers, allow_redirects=False)
+            request = client.request(
+                method, URL(url), data=body, headers=headers, allow_redirects=False
+            )
             return await deadline.run(request)
         except Exception as error:
             raise translated(error, url, seconds=deadline.seconds) from error
+
+
+def _held_whole(answer: StreamedResponse, body: bytes, started: float) -> Response:
+    return Response(
+        url=answer.url,
+        final_url=answer.final_url,
+        status=answer.status,
+        headers=answer.headers,
+        body=body,
+        truncated=answer.truncated,
+        elapsed_ms=_ms_since(started),
+        redirects=answer.redirects,
+        network_bytes=answer.network_bytes,
+        digest=answer.digest,
+    )
 
 
 def gate_key(url: str) -> str:
