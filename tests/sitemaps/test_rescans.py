@@ -73,6 +73,9 @@ async def add_job(database: Database, domain_id: UUID, **facts: Any) -> UUID:
     ("facts", "due"),
     [
         ({}, True),
+        ({"status": "error"}, True),
+        ({"status": "pending"}, False),
+        ({"status": "processing"}, False),
         ({"next_scan_at": NOW - timedelta(minutes=1)}, True),
         ({"next_scan_at": NOW + timedelta(days=1)}, False),
         ({"sitemap_curation_status": "Archived"}, False),
@@ -86,7 +89,7 @@ async def add_job(database: Database, domain_id: UUID, **facts: Any) -> UUID:
 async def test_who_is_due(
     database: Database, settings: Settings, facts: dict[str, Any], due: bool
 ) -> None:
-    domain_id = await add_domain(database, **facts)
+    domain_id = await add_domain(database, **{"status": "completed", **facts})
     assert await queue_domains_due(database, settings) == int(due)
     assert ((await domain_of(database, domain_id)).sitemap_analysis_status == "queued") == due
 

@@ -9,7 +9,7 @@ from sqlalchemy import and_, exists, func, or_, select, update
 from scrapersky.db.session import Database
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Domain, Job, JobType
-from scrapersky.models.domains import NEVER_DUE, NOT_ASKED, SUBMISSION_WORDS
+from scrapersky.models.domains import METADATA_WORDS, NEVER_DUE, SUBMISSION_WORDS
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.wake import wake_after_commit
@@ -20,12 +20,14 @@ DOMAINS_AT_ONCE = 1_000
 
 async def queue_domains_due(database: Database, settings: Settings) -> int:
     """Never scanned, or the time for the next look has come; what people put aside never is, and
-    what they only stored is not until somebody asks for it."""
+    what they only stored is not until somebody asks for it. One whose home page is still to be
+    read is left to that: a parked site has nothing to look for."""
     queue = (SUBMISSION_WORDS.queued, SUBMISSION_WORDS.processing)
     scanning = exists().where(
         Job.domain_id == Domain.id, Job.job_type == JobType.SITEMAP, job_service.is_active()
     )
-    never_scanned = and_(Domain.next_scan_at.is_(None), Domain.status != NOT_ASKED)
+    was_read = Domain.status.in_((METADATA_WORDS.done, METADATA_WORDS.failed))
+    never_scanned = and_(Domain.next_scan_at.is_(None), was_read)
     due = (
         select(Domain.id)
         .where(
