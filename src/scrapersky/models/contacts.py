@@ -134,17 +134,34 @@ class Lead(Base, Timestamps, Owned):
         Index("ix_leads_created_at", "tenant_id", "created_at", "id"),
         Index("ix_leads_stale", "id", postgresql_where=text("stale_since IS NOT NULL")),
         Index("ix_leads_waiting", "id", postgresql_where=text("why_empty = 'not_read_yet'")),
+        Index("ix_leads_incomplete", "id", postgresql_where=text("completed_at IS NULL")),
+        Index("ix_leads_local_business_id", "local_business_id"),
+        # A business without a site of its own has a lead of its own.
+        Index(
+            "ix_leads_without_domain",
+            "local_business_id",
+            unique=True,
+            postgresql_where=text("domain_id IS NULL"),
+        ),
         {"postgresql_with": {"fillfactor": 80}},
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
+    local_business_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("local_businesses.id", ondelete="CASCADE")
+    )
+    """Of several that share the site, the one it says most of."""
+    businesses: Mapped[int] = mapped_column(Integer, server_default="0")
+    """How many share the site: the branches of a chain."""
     name: Mapped[str | None]
     name_from: Mapped[str | None]
-    """Where the name stands: `json_ld`, `title`; nothing where there is none."""
+    """Where the name stands: `json_ld`, `place`, `title`; nothing where there is none."""
     category: Mapped[str | None]
     address: Mapped[str | None]
     phone: Mapped[str | None]
+    phone_from: Mapped[str | None]
+    """Who says so: `site`, or the provider that told of the place."""
     website: Mapped[str | None]
     best_email: Mapped[str | None]
     best_email_why: Mapped[str | None]
@@ -155,9 +172,12 @@ class Lead(Base, Timestamps, Owned):
     rating: Mapped[float | None] = mapped_column(Float)
     reviews_count: Mapped[int | None] = mapped_column(Integer)
     why_empty: Mapped[str | None]
-    """Nothing when there is an e-mail, a phone or a profile."""
+    """Nothing when a page has an e-mail, a phone or a profile; what providers told of the place may
+    stand in a lead whose site has none."""
     why_empty_detail: Mapped[str | None]
     lead_curation_status: Mapped[str] = mapped_column(server_default=LeadCuration.NEW)
+    completed_at: Mapped[datetime | None]
+    """When everything that was to be read for it had been read; nothing until then."""
     stale_since: Mapped[datetime | None]
     """When something it is made from was changed for so many at once that it is made anew later."""
 

@@ -7,7 +7,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, CheckConstraint, Index, Integer, Interval, Text, UniqueConstraint
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    Interval,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -52,6 +62,12 @@ class Domain(Base, Timestamps, Owned):
             name="site_state",
         ),
         Index("ix_domains_next_scan_at", "next_scan_at"),
+        Index("ix_domains_local_business_id", "local_business_id"),
+        Index(
+            "ix_domains_with_warning",
+            "tenant_id",
+            postgresql_where=text("scan_warning IS NOT NULL"),
+        ),
         Index("ix_domains_created_at", "tenant_id", "created_at", "id"),
         {"postgresql_with": {"fillfactor": 80}},
     )
@@ -80,6 +96,10 @@ class Domain(Base, Timestamps, Owned):
     last_scan_error: Mapped[str | None]
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]
+    local_business_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("local_businesses.id", ondelete="SET NULL", use_alter=True)
+    )
+    """The business that led to it first; all of them name it as their domain."""
 
     # What its home page says; nothing where it says nothing.
     metadata_read_at: Mapped[datetime | None]

@@ -27,6 +27,7 @@ ACTIVE = text("status IN ('pending', 'processing')")
 
 class JobType(StrEnum):
     SITEMAP = "sitemap"
+    PLACE_SEARCH = "place_search"
 
 
 @queued("status", words=JOB_WORDS, order=["job_type", "priority"])

@@ -1,7 +1,11 @@
 """What the stages are called: rows of one feature are handed to the stages of another by name."""
 
+SEARCH_STAGE = "process_place_searches"
+DEEP_SCAN_STAGE = "process_deep_scans"
+EXTRACTION_STAGE = "process_domain_extractions"
 METADATA_STAGE = "process_pending_domains"
 SUBMISSION_STAGE = "process_pending_domain_sitemap_submissions"
 SITEMAP_STAGE = "process_pending_sitemaps"
 IMPORT_STAGE = "process_sitemap_imports"
 PAGE_STAGE = "process_page_curation_queue"
+DELIVERY_STAGE = "process_webhook_deliveries"

@@ -1,0 +1,82 @@
+"""What receivers are told of each kind of row: flat, in the names the API uses.
+
+Names are only ever added while `API_VERSION` stays the same. Times are left out: an event is
+written in the transaction of what it tells, so its own `created_at` is the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scrapersky.models.contacts import Contact, Lead
+from scrapersky.models.domains import Domain
+from scrapersky.models.jobs import Job
+
+API_VERSION = "v3"
+
+Data = dict[str, Any]
+
+_LEAD = (
+    "id", "domain_id", "local_business_id", "businesses", "name", "category", "address", "phone",
+    "website", "best_email", "best_email_why", "other_emails", "other_phones", "profiles",
+    "contacts", "rating", "reviews_count", "why_empty", "why_empty_detail", "lead_curation_status",
+)  # fmt: skip
+_CONTACT = (
+    "id", "domain_id", "page_id", "kind", "value", "name", "role", "email_type", "is_role_address",
+    "same_site", "method", "confidence",
+)  # fmt: skip
+_DOMAIN = (
+    "id", "domain", "base_url", "local_business_id", "site_state", "site_state_reason",
+    "redirects_to", "title", "description", "language", "cms", "shop_system", "has_contact_form",
+    "total_sitemaps", "sitemap_urls",
+)  # fmt: skip
+
+
+def lead_data(lead: Lead) -> Data:
+    """Its values are those that may be written to: whoever is suppressed is in no lead."""
+    return {**_of(lead, _LEAD), "link": f"/leads/{lead.id}"}
+
+
+def contact_data(contact: Contact, *, domain: str, page_url: str | None) -> Data:
+    """Without what stands around it on the page, which may name others."""
+    more = {"domain": domain, "page_url": page_url, "link": f"/contacts/{contact.id}"}
+    return {**_of(contact, _CONTACT), **more}
+
+
+def domain_data(domain: Domain) -> Data:
+    return {**_of(domain, _DOMAIN), "link": f"/domains/{domain.id}"}
+
+
+def sitemap_data(domain: Domain, job: Job, changes: Mapping[str, int]) -> Data:
+    """How many URLs are new, changed and gone since the look before."""
+    named = {"new": changes["added"], "changed": changes["changed"], "gone": changes["gone"]}
+    return {
+        "domain_id": domain.id,
+        "domain": domain.domain,
+        "job_id": job.id,
+        **named,
+        "total_sitemaps": domain.total_sitemaps,
+        "sitemap_urls": domain.sitemap_urls,
+        "link": f"/domains/{domain.id}",
+    }
+
+
+def job_data(job: Job, *, status: str, error: str | None) -> Data:
+    """Its counts are the numbers in its result."""
+    result = job.result_data or {}
+    return {
+        "id": job.id,
+        "job_type": job.job_type,
+        "status": status,
+        "subject": job.subject,
+        "domain_id": job.domain_id,
+        "batch_id": job.batch_id,
+        "error": error,
+        "counts": {name: value for name, value in result.items() if type(value) is int},
+        "link": f"/jobs/{job.id}",
+    }
+
+
+def _of(row: Any, names: tuple[str, ...]) -> Data:
+    return {name: getattr(row, name) for name in names}

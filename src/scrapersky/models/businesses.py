@@ -1,0 +1,187 @@
+"""Businesses: one row each, however many told us of it, with every sighting beside it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, Timestamps, uuid7
+from scrapersky.models.ownership import OfTenant, Owned
+from scrapersky.models.places import COORDINATES, NOT_QUEUED, BusinessStatus, Provider
+from scrapersky.models.sitemaps import FileCuration, one_of
+from scrapersky.pipeline.queue import Words, queued
+
+BusinessCuration = FileCuration
+EXTRACTION_WORDS = Words(queued="Queued", processing="Processing", done="Completed", failed="Error")
+
+
+class WebsiteKind(StrEnum):
+    """What the website that a business names really is."""
+
+    OWN = "own"
+    PROFILE = "profile"
+    DIRECTORY = "directory"
+    MARKETPLACE = "marketplace"
+    SITE_BUILDER = "site_builder"
+    """A page on a builder's shared host, of which only that page is the business's."""
+    UNUSABLE = "unusable"
+    """A phone number, an e-mail address, a text."""
+    NONE = "none"
+
+
+@queued("domain_extraction_status", words=EXTRACTION_WORDS, initial=NOT_QUEUED)
+class LocalBusiness(Base, Timestamps, Owned):
+    __tablename__ = "local_businesses"
+    __table_args__ = (
+        UniqueConstraint("place_id"),
+        one_of("status", *(each.value for each in BusinessCuration)),
+        one_of("business_status", *(each.value for each in BusinessStatus)),
+        one_of("website_kind", *(each.value for each in WebsiteKind)),
+        CheckConstraint(COORDINATES, name="coordinates"),
+        Index("ix_local_businesses_created_at", "tenant_id", "created_at", "id"),
+        Index("ix_local_businesses_domain_id", "domain_id"),
+        # How candidates for "the same business" are found.
+        Index("ix_local_businesses_phone", "tenant_id", "phone"),
+        Index("ix_local_businesses_site_key", "tenant_id", "site_key"),
+        Index("ix_local_businesses_cells", "tenant_id", "cell"),
+        Index("ix_local_businesses_name_key", "tenant_id", "name_key"),
+        {"postgresql_with": {"fillfactor": 80}},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    place_id: Mapped[UUID | None] = mapped_column(ForeignKey("places.id", ondelete="SET NULL"))
+    """The place its facts come from first; all of them are in `business_sightings`."""
+    business_name: Mapped[str | None]
+    name_key: Mapped[str | None]
+    """Its name without case, accents, legal form: to find the same again."""
+    address: Mapped[str | None]
+    street: Mapped[str | None]
+    house_number: Mapped[str | None]
+    postal_code: Mapped[str | None]
+    city: Mapped[str | None]
+    region: Mapped[str | None]
+    country: Mapped[str | None]
+    """Two letters."""
+    latitude: Mapped[float | None] = mapped_column(Float)
+    longitude: Mapped[float | None] = mapped_column(Float)
+    cell: Mapped[str | None]
+    """The square of about a kilometre it lies in."""
+    phone: Mapped[str | None]
+    """E.164."""
+    phone_raw: Mapped[str | None]
+    website_url: Mapped[str | None]
+    website_kind: Mapped[str | None]
+    """Nothing until the website was looked at."""
+    website_note: Mapped[str | None]
+    """Why it is none of its own, or what became of it; a sentence."""
+    site_key: Mapped[str | None]
+    """Of a website of its own: the domain's name, to find the same again."""
+    domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="SET NULL"))
+    emails: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    profiles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    categories: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    rating: Mapped[float | None] = mapped_column(Float)
+    reviews_count: Mapped[int | None] = mapped_column(Integer)
+    price_level: Mapped[int | None] = mapped_column(Integer)
+    hours: Mapped[dict[str, Any] | None]
+    business_status: Mapped[str | None]
+    facts_from: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    """Which provider each fact is from: {"phone": "google"}."""
+    refreshed_at: Mapped[datetime | None]
+    status: Mapped[str] = mapped_column(server_default=BusinessCuration.NEW)
+    """What people decided."""
+
+    if TYPE_CHECKING:
+        domain_extraction_status: Mapped[str]
+        domain_extraction_due_at: Mapped[datetime]
+        domain_extraction_attempts: Mapped[int]
+        domain_extraction_error: Mapped[str | None]
+
+
+class MatchedBy(StrEnum):
+    """Why a sighting is taken for this business."""
+
+    FIRST = "first"
+    """Nobody like it was known."""
+    PLACE_ID = "place_id"
+    MOVED = "moved"
+    DOMAIN = "domain"
+    PHONE = "phone"
+    NAME_AND_DISTANCE = "name_and_distance"
+    PERSON = "person"
+
+
+class BusinessSighting(Base, OfTenant):
+    """That somebody told us of a business, and what they said."""
+
+    __tablename__ = "business_sightings"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "provider", "source_key"),
+        one_of("provider", *(each.value for each in Provider)),
+        one_of("matched_by", *(each.value for each in MatchedBy)),
+        Index("ix_business_sightings_business_id", "business_id"),
+        Index("ix_business_sightings_place_id", "place_id"),
+        Index("ix_business_sightings_domain_id", "domain_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    business_id: Mapped[UUID] = mapped_column(ForeignKey("local_businesses.id", ondelete="CASCADE"))
+    provider: Mapped[str]
+    source_key: Mapped[str]
+    """The provider's id of the place; of a site its domain."""
+    place_id: Mapped[UUID | None] = mapped_column(ForeignKey("places.id", ondelete="CASCADE"))
+    domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="SET NULL"))
+    facts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    matched_by: Mapped[str]
+    score: Mapped[float] = mapped_column(Float, server_default="1")
+    why: Mapped[str | None]
+    """In a sentence."""
+    first_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class MergeState(StrEnum):
+    OPEN = "open"
+    MERGED = "merged"
+    APART = "apart"
+
+
+class MergeCandidate(Base, OfTenant):
+    """Two businesses that may be one; a person decides, and is not asked again."""
+
+    __tablename__ = "merge_candidates"
+    __table_args__ = (
+        UniqueConstraint("left_id", "right_id"),
+        CheckConstraint("left_id < right_id", name="once"),
+        one_of("state", *(each.value for each in MergeState)),
+        Index("ix_merge_candidates_created_at", "tenant_id", "created_at", "id"),
+        Index("ix_merge_candidates_open", "tenant_id", postgresql_where=text("state = 'open'")),
+        Index("ix_merge_candidates_right_id", "right_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    left_id: Mapped[UUID] = mapped_column(ForeignKey("local_businesses.id", ondelete="CASCADE"))
+    right_id: Mapped[UUID] = mapped_column(ForeignKey("local_businesses.id", ondelete="CASCADE"))
+    score: Mapped[float] = mapped_column(Float)
+    reasons: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    state: Mapped[str] = mapped_column(server_default=MergeState.OPEN)
+    decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("users.id"))
+    decided_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

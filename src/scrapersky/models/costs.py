@@ -1,0 +1,109 @@
+"""What paid requests cost: every one in a ledger, counted before it is sent."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Date, ForeignKey, Index, Integer, Numeric, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, uuid7
+from scrapersky.models.ownership import OfTenant
+from scrapersky.models.sitemaps import one_of
+
+USD = Numeric(14, 6)
+
+
+class CostState(StrEnum):
+    ASKED = "asked"
+    """Sent, or about to be; whether it was billed is not known. It counts as billed."""
+    BILLED = "billed"
+    NOT_BILLED = "not_billed"
+    """The provider refused or failed; such requests cost nothing, and the money is given back."""
+
+
+class CostEntry(Base, OfTenant):
+    """One request that a provider may bill."""
+
+    __tablename__ = "cost_entries"
+    __table_args__ = (
+        one_of("state", *(each.value for each in CostState)),
+        Index("ix_cost_entries_asked_at", "tenant_id", "asked_at", "id"),
+        Index("ix_cost_entries_search_id", "search_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    provider: Mapped[str]
+    sku: Mapped[str]
+    """`text_search.enterprise`"""
+    month: Mapped[date] = mapped_column(Date)
+    """The first day of the provider's month."""
+    usd: Mapped[Decimal] = mapped_column(USD)
+    """0 where it was within what is free."""
+    is_free: Mapped[bool]
+    """Whether it was one of the month's free requests."""
+    state: Mapped[str] = mapped_column(server_default=CostState.ASKED)
+    search_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
+    place_id: Mapped[UUID | None] = mapped_column(ForeignKey("places.id", ondelete="SET NULL"))
+    asked_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    settled_at: Mapped[datetime | None]
+    note: Mapped[str | None]
+
+
+class CostMonth(Base, OfTenant):
+    """What a tenant spent in a month; the row that a cap is held by."""
+
+    __tablename__ = "cost_months"
+
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
+    month: Mapped[date] = mapped_column(Date, primary_key=True)
+    spent_usd: Mapped[Decimal] = mapped_column(USD, server_default="0")
+    requests: Mapped[int] = mapped_column(Integer, server_default="0")
+
+
+class CostMeter(Base):
+    """Requests of a kind in a month, of all tenants: free ones and cheaper bands are counted by
+    the provider's account and not by ours."""
+
+    __tablename__ = "cost_meters"
+
+    provider: Mapped[str] = mapped_column(primary_key=True)
+    sku: Mapped[str] = mapped_column(primary_key=True)
+    month: Mapped[date] = mapped_column(Date, primary_key=True)
+    requests: Mapped[int] = mapped_column(BigInteger, server_default="0")
+
+
+class ProviderDay(Base):
+    """Requests by a method in a day of the provider's, of all tenants."""
+
+    __tablename__ = "provider_days"
+
+    provider: Mapped[str] = mapped_column(primary_key=True)
+    method: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    requests: Mapped[int] = mapped_column(Integer, server_default="0")
+
+
+class ProviderPause(Base):
+    """A method of a provider that is left alone until then: its day's quota is used up, say."""
+
+    __tablename__ = "provider_pauses"
+
+    provider: Mapped[str] = mapped_column(primary_key=True)
+    method: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+    reason: Mapped[str]
+
+
+class Budget(Base, OfTenant):
+    """What a tenant may spend in a month, where somebody said so."""
+
+    __tablename__ = "budgets"
+
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
+    monthly_cap_usd: Mapped[Decimal] = mapped_column(USD)
+    changed_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    changed_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())

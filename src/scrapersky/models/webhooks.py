@@ -1,0 +1,86 @@
+"""Who is told of what happens, and every telling as a row that waits until it is taken."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import ARRAY, ForeignKey, Index, Integer, Text, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.base import Base, Timestamps, uuid7
+from scrapersky.models.ownership import OfTenant, Owned
+from scrapersky.models.sitemaps import one_of
+from scrapersky.pipeline.queue import Words, queued
+
+DELIVERY_WORDS = Words(
+    queued="pending",
+    processing="processing",
+    done="delivered",
+    failed="failed",
+    skipped="skipped",
+)
+
+
+class WebhookEvent(StrEnum):
+    LEAD_COMPLETED = "lead.completed"
+    CONTACT_CREATED = "contact.created"
+    DOMAIN_COMPLETED = "domain.completed"
+    SITEMAP_CHANGED = "sitemap.changed"
+    JOB_FINISHED = "job.finished"
+    TEST = "test"
+
+
+class WebhookEndpoint(Base, Timestamps, Owned):
+    __tablename__ = "webhook_endpoints"
+    __table_args__ = (Index("ix_webhook_endpoints_created_at", "tenant_id", "created_at", "id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    url: Mapped[str]
+    secret: Mapped[str]
+    """Signs what is sent; shown once, when the endpoint is made or its secret is changed."""
+    events: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    description: Mapped[str | None]
+    is_active: Mapped[bool] = mapped_column(server_default="true")
+    failures: Mapped[int] = mapped_column(Integer, server_default="0")
+    """Tries in a row that failed."""
+    last_error: Mapped[str | None]
+    last_delivery_at: Mapped[datetime | None]
+    """When something was last taken."""
+
+
+@queued("status", words=DELIVERY_WORDS, order=["host"])
+class WebhookDelivery(Base, OfTenant):
+    """One event for one endpoint; by its id a receiver can tell a repetition."""
+
+    __tablename__ = "webhook_deliveries"
+    __table_args__ = (
+        one_of("event", *(each.value for each in WebhookEvent)),
+        Index("ix_webhook_deliveries_created_at", "tenant_id", "created_at", "id"),
+        Index("ix_webhook_deliveries_endpoint_id", "endpoint_id", "created_at"),
+        # Small, for what comes in the order of its age; old ones are deleted by it.
+        Index("ix_webhook_deliveries_age", "created_at", postgresql_using="brin"),
+        {"postgresql_with": {"fillfactor": 80}},
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    endpoint_id: Mapped[UUID] = mapped_column(
+        ForeignKey("webhook_endpoints.id", ondelete="CASCADE")
+    )
+    host: Mapped[str] = mapped_column(server_default="")
+    """The receiver's, so that one that hangs keeps no other waiting."""
+    event: Mapped[str]
+    subject_id: Mapped[UUID | None]
+    """Of the lead, contact, domain or job it is about."""
+    payload: Mapped[dict[str, Any]]
+    response_status: Mapped[int | None] = mapped_column(Integer)
+    delivered_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+    if TYPE_CHECKING:
+        status: Mapped[str]
+        due_at: Mapped[datetime]
+        attempts: Mapped[int]
+        error: Mapped[str | None]
