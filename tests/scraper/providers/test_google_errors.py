@@ -1,0 +1,333 @@
+"""Every way in which Google refuses or fails, and what the operator is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapersky.demo.provider import DEMO_KEY, PlacesProvider, Trouble
+from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.providers import PlaceQuery
+from scrapersky.scraper.providers.failures import (
+    BadRequest,
+    DayQuota,
+    KeyRefused,
+    MinuteQuota,
+    PagingBroken,
+    PlaceGone,
+    ProviderDown,
+    ProviderFailed,
+)
+from scrapersky.scraper.providers.google import GooglePlaces
+from scrapersky.scraper.providers.google.answers import answer_in
+from scrapersky.scraper.providers.google.masks import Mask
+from scrapersky.scraper.providers.pacific import next_pacific_midnight
+from scrapersky.settings import SettingsSource, load_settings
+from tests.scraper.providers.canned import json_values, response, spoiled
+
+QUERY = PlaceQuery("bakery", "Leipzig")
+KEY = "AIza-secret-of-the-operator-1234"
+
+REFUSALS = [
+    (Trouble.KEY_INVALID, KeyRefused, "does not know the key"),
+    (Trouble.NO_KEY, KeyRefused, "set GOOGLE_PLACES_API_KEY"),
+    (Trouble.SERVICE_DISABLED, KeyRefused, "not enabled for the key's project"),
+    (Trouble.KEY_BLOCKED, KeyRefused, "restricted to other APIs"),
+    (Trouble.ADDRESS_BLOCKED, KeyRefused, "this machine's IP address"),
+    (Trouble.REFERRER_BLOCKED, KeyRefused, "meant for web pages"),
+    (Trouble.BILLING_OFF, KeyRefused, "Billing is off"),
+    (Trouble.FORBIDDEN, KeyRefused, "The caller does not have permission"),
+    (Trouble.MINUTE_QUOTA, MinuteQuota, "per minute is used up"),
+    (Trouble.UNNAMED_QUOTA, MinuteQuota, "per minute is used up"),
+    (Trouble.DAY_QUOTA, DayQuota, "for the day is used up"),
+    (Trouble.SERVER_ERROR, ProviderDown, r"in trouble \(500\)"),
+    (Trouble.UNAVAILABLE, ProviderDown, r"in trouble \(503\)"),
+    (Trouble.REDIRECT, ProviderDown, "redirects"),
+]
+BROKEN_ON_THE_WAY = [
+    (Trouble.WEB_PAGE, "with a web page"),
+    (Trouble.NOT_JSON, "something else than JSON"),
+    (Trouble.EMPTY, "with nothing"),
+    (Trouble.TRUNCATED, "something else than JSON"),
+    (Trouble.CUT, "closed the connection"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "kind", "sentence"), REFUSALS)
+async def test_each_refusal_is_its_own_failure_and_is_not_billed(
+    google: GooglePlaces,
+    provider: PlacesProvider,
+    trouble: Trouble,
+    kind: type[ProviderFailed],
+    sentence: str,
+) -> None:
+    provider.fail(trouble)
+
+    with pytest.raises(kind, match=sentence) as caught:
+        await google.search(QUERY)
+
+    assert type(caught.value) is kind
+    assert caught.value.permanent is (kind is KeyRefused)
+    assert not caught.value.billed
+    assert provider.bill.count(billed=True) == 0
+
+
+@pytest.mark.parametrize(("trouble", "sentence"), BROKEN_ON_THE_WAY)
+async def test_what_was_answered_and_broke_on_its_way_may_have_been_billed(
+    google: GooglePlaces, provider: PlacesProvider, trouble: Trouble, sentence: str
+) -> None:
+    provider.fail(trouble)
+
+    with pytest.raises(ProviderDown, match=sentence) as caught:
+        await google.search(QUERY)
+
+    assert caught.value.billed
+    assert not caught.value.permanent
+    assert provider.bill.count(billed=True) == 1
+
+
+async def test_an_answer_that_does_not_come_is_given_up_and_may_have_been_billed(
+    provider: PlacesProvider,
+) -> None:
+    provider.fail(Trouble.SLOW)
+    async with loopback_fetcher(provider, timeout="0.2") as fetch:
+        with pytest.raises(ProviderDown, match="did not answer within") as caught:
+            await GooglePlaces(fetch, DEMO_KEY, provider.google_url).search(QUERY)
+
+    assert caught.value.billed
+
+
+async def test_a_provider_that_is_not_there_has_billed_nothing(provider: PlacesProvider) -> None:
+    async with loopback_fetcher(provider) as fetch:
+        with pytest.raises(ProviderDown, match="could not be asked") as caught:
+            await GooglePlaces(fetch, DEMO_KEY, "http://127.0.0.1:1").search(QUERY)
+
+    assert not caught.value.billed
+
+
+async def test_the_next_try_after_a_passing_failure_succeeds(
+    google: GooglePlaces, provider: PlacesProvider
+) -> None:
+    provider.fail(Trouble.SERVER_ERROR, times=2)
+    for _ in range(2):
+        with pytest.raises(ProviderDown):
+            await google.search(QUERY)
+
+    assert len((await google.search(QUERY)).places) == 20
+
+
+async def test_retry_after_is_honoured(google: GooglePlaces, provider: PlacesProvider) -> None:
+    provider.fail(Trouble.MINUTE_QUOTA, retry_after=7)
+    provider.fail(Trouble.UNAVAILABLE, retry_after=9)
+
+    with pytest.raises(MinuteQuota, match="7 seconds") as minute:
+        await google.search(QUERY)
+    with pytest.raises(ProviderDown) as down:
+        await google.search(QUERY)
+
+    assert minute.value.retry_after_seconds == 7
+    assert down.value.retry_after_seconds == 9
+
+
+async def test_the_day_ends_at_the_next_midnight_in_california(
+    google: GooglePlaces, provider: PlacesProvider
+) -> None:
+    provider.limit_day("SearchText", 1)
+    await google.search(QUERY)
+    before = next_pacific_midnight(datetime.now(UTC))
+
+    with pytest.raises(DayQuota) as caught:
+        await google.search(QUERY)
+
+    assert caught.value.until in (before, before + timedelta(days=1))
+    details = await google.details(provider.map.places[0].place_id)
+    assert details.name, "the other method has a quota of its own"
+
+
+async def test_a_mask_with_an_unknown_field_names_it(google: GooglePlaces) -> None:
+    with pytest.raises(BadRequest, match=r"Cannot find matching fields for path 'places\.hue'"):
+        await google.search(QUERY, mask=Mask("SearchText", ("places.id", "places.hue")))
+
+
+async def test_nothing_to_look_for_is_a_bad_request(google: GooglePlaces) -> None:
+    with pytest.raises(BadRequest, match="Empty text_query"):
+        await google.search(PlaceQuery("  "))
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [("", "set GOOGLE_PLACES_API_KEY"), ("a\nb-c-d-e", "characters"), ("schlüssel", "characters")],
+)
+async def test_a_key_that_cannot_be_one_is_not_sent(
+    fetch: Fetcher, provider: PlacesProvider, key: str, sentence: str
+) -> None:
+    with pytest.raises(KeyRefused, match=sentence):
+        await GooglePlaces(fetch, key, provider.google_url).search(QUERY)
+
+    assert provider.counts.total() == 0
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [*(each for each, *_ in REFUSALS), *(each for each, _ in BROKEN_ON_THE_WAY), Trouble.SLOW],
+)
+async def test_the_key_is_in_no_error_and_no_log(
+    caplog: pytest.LogCaptureFixture, trouble: Trouble
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with PlacesProvider(keys=[KEY]) as provider:
+        provider.fail(trouble)
+        async with loopback_fetcher(provider, timeout="0.2") as fetch:
+            google = GooglePlaces(fetch, KEY, provider.google_url)
+            with pytest.raises(ProviderFailed) as caught:
+                await google.search(QUERY)
+        assert provider.counts.total() == 1
+
+    error = caught.value
+    said = [str(error), repr(error), repr(error.args), str(vars(error)), repr(google)]
+    said += traceback.format_exception(error)
+    assert not any(KEY in each for each in (*said, caplog.text))
+
+
+def test_a_provider_that_says_the_key_aloud_is_not_repeated() -> None:
+    message = f"The key {KEY} may not do that."
+    GooglePlaces(fetch=None, key=KEY, base_url="")  # type: ignore[arg-type]
+
+    failure = failure_in(400, {"message": message, "status": "INVALID_ARGUMENT"})
+
+    assert KEY not in str(failure)
+    assert KEY not in repr(failure)
+    assert "may not do that" in str(failure)
+
+
+def test_a_quota_is_told_by_its_unit_where_the_message_says_nothing() -> None:
+    def exhausted(**metadata: str) -> ProviderFailed:
+        details = [{"reason": "RATE_LIMIT_EXCEEDED", "metadata": metadata}]
+        return failure_in(429, {"message": "Quota exceeded.", "details": details})
+
+    assert isinstance(exhausted(quota_unit="1/d/{project}"), DayQuota)
+    assert isinstance(exhausted(quota_limit="SearchTextRequestPerDayPerProject"), DayQuota)
+    assert isinstance(exhausted(quota_unit="1/min/{project}"), MinuteQuota)
+    assert isinstance(exhausted(), MinuteQuota)
+
+
+def test_a_delay_in_the_details_is_honoured() -> None:
+    failure = failure_in(429, {"message": "x", "details": [{"retryDelay": "31.5s"}]})
+
+    assert isinstance(failure, MinuteQuota)
+    assert failure.retry_after_seconds == 31
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind", "sentence"),
+    [
+        (400, {"message": "API key expired. Please renew the API key."}, KeyRefused, "has expired"),
+        (401, {"message": "Who?", "status": "UNAUTHENTICATED"}, KeyRefused, "Who?"),
+        (403, {"message": "Consumer has been suspended."}, KeyRefused, "suspended"),
+        (403, {"details": [{"reason": "API_KEY_IOS_APP_BLOCKED"}]}, KeyRefused, "mobile app"),
+        (400, {"message": "Invalid value at 'x'", "status": "X"}, BadRequest, "Invalid value"),
+        (404, {"message": "Method not found.", "status": "X"}, BadRequest, "Method not found"),
+        (418, {}, BadRequest, "answered 418"),
+        (499, {"status": "DEADLINE_EXCEEDED"}, ProviderDown, "DEADLINE"),
+        (200, {"message": "odd"}, ProviderDown, "odd"),
+    ],
+)
+def test_answers_without_a_reason_are_told_by_their_words(
+    status: int, error: dict[str, Any], kind: type[ProviderFailed], sentence: str
+) -> None:
+    failure = failure_in(status, error)
+
+    assert type(failure) is kind
+    assert sentence in str(failure)
+
+
+def test_a_dead_id_is_told_in_either_way() -> None:
+    gone = {"message": "The provided Place ID is no longer valid.", "status": "NOT_FOUND"}
+    as_argument = {**gone, "status": "INVALID_ARGUMENT"}
+
+    assert isinstance(failure_in(404, gone, place_id="x"), PlaceGone)
+    assert isinstance(failure_in(400, as_argument, place_id="x"), PlaceGone)
+    assert isinstance(failure_in(400, as_argument), BadRequest), "no place was asked for"
+
+
+def test_errors_that_come_in_a_list_are_read() -> None:
+    body = json.dumps([{"error": {"message": "API key not valid.", "code": 400}}]).encode()
+
+    with pytest.raises(KeyRefused):
+        answer_in(response(body, 400), place_id=None, paging=False)
+
+
+def test_an_answer_that_was_cut_is_not_read() -> None:
+    whole = response(b"{}", truncated="It did not end within 5 seconds.")
+
+    with pytest.raises(ProviderDown, match="did not end") as caught:
+        answer_in(whole, place_id=None, paging=False)
+
+    assert caught.value.billed
+
+
+AN_ERROR: dict[str, Any] = {
+    "error": {
+        "code": 429,
+        "message": "Quota exceeded per day",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {"reason": "API_KEY_INVALID", "metadata": {"quota_unit": "1/d/x"}, "retryDelay": "1s"},
+            {"fieldViolations": [{"field": "x", "description": "y"}]},
+        ],
+    }
+}
+
+
+@given(
+    document=spoiled(AN_ERROR) | json_values,
+    status=st.sampled_from([200, 301, 400, 401, 403, 404, 408, 429, 500, 503]),
+    place_id=st.sampled_from([None, "x"]),
+    paging=st.booleans(),
+)
+def test_whatever_is_answered_is_a_document_or_a_named_failure(
+    document: Any, status: int, place_id: str | None, paging: bool
+) -> None:
+    body = json.dumps(document).encode()
+
+    with suppress(ProviderFailed):
+        read = answer_in(response(body, status), place_id=place_id, paging=paging)
+        assert status == 200
+        assert isinstance(read, dict)
+
+
+@given(body=st.binary(max_size=200), status=st.sampled_from([200, 400, 429, 500]))
+def test_whatever_bytes_are_answered_are_a_document_or_a_named_failure(
+    body: bytes, status: int
+) -> None:
+    with suppress(ProviderFailed):
+        assert isinstance(answer_in(response(body, status), place_id=None, paging=False), dict)
+
+
+def test_a_document_that_is_nested_without_end_is_a_named_failure() -> None:
+    with pytest.raises(ProviderDown):
+        answer_in(response(b"[" * 200_000), place_id=None, paging=False)
+
+
+def failure_in(
+    status: int, error: dict[str, Any], *, place_id: str | None = None
+) -> ProviderFailed:
+    with pytest.raises(ProviderFailed) as caught:
+        answer_in(
+            response(json.dumps({"error": error}).encode(), status), place_id=place_id, paging=False
+        )
+    assert not isinstance(caught.value, PagingBroken)
+    return caught.value
+
+
+def loopback_fetcher(provider: PlacesProvider, *, timeout: str = "5") -> Fetcher:
+    environ = {**provider.environment(), "FETCH_TIMEOUT_SECONDS": timeout}
+    return Fetcher.from_settings(load_settings(SettingsSource(environ=environ, env_file=None)))

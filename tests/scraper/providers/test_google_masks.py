@@ -1,0 +1,116 @@
+"""Masks name fields that there are, and are billed as what they ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapersky.scraper.providers.google import (
+    DETAILS_FULL,
+    DETAILS_ID,
+    SEARCH_FULL,
+    SEARCH_IDS,
+    Mask,
+)
+from scrapersky.scraper.providers.google.fields import DETAILS_TIERS, PARTS, SEARCH_TIERS, Tier
+from scrapersky.scraper.providers.google.masks import UnknownField
+from scrapersky.scraper.providers.prices import known_skus
+
+ALL = (SEARCH_FULL, SEARCH_IDS, DETAILS_FULL, DETAILS_ID)
+
+
+@pytest.mark.parametrize(
+    ("mask", "sku"),
+    [
+        (SEARCH_FULL, "text_search.enterprise"),
+        (SEARCH_IDS, "text_search.ids"),
+        (DETAILS_FULL, "place_details.enterprise"),
+        (DETAILS_ID, "place_details.ids"),
+    ],
+)
+def test_each_mask_is_billed_as_it_is_meant_to(mask: Mask, sku: str) -> None:
+    assert mask.sku == sku
+    assert sku in known_skus()
+
+
+@pytest.mark.parametrize("mask", ALL)
+def test_every_field_that_is_asked_for_exists(mask: Mask) -> None:
+    known = {**DETAILS_TIERS, "nextPageToken": Tier.IDS}
+    for path in mask.paths:
+        field, _, part = path.removeprefix("places.").partition(".")
+        assert field in known
+        assert not part or part in PARTS[field].split()
+
+
+@pytest.mark.parametrize("mask", [SEARCH_FULL, SEARCH_IDS])
+def test_searches_ask_for_the_token_of_the_next_page(mask: Mask) -> None:
+    assert "nextPageToken" in mask.paths
+    assert all(path.startswith("places.") for path in mask.paths if path != "nextPageToken")
+    assert mask.method == "SearchText"
+
+
+def test_a_mask_has_no_spaces_and_names_each_field_once() -> None:
+    for mask in ALL:
+        assert " " not in mask.header
+        assert len(set(mask.paths)) == len(mask.paths)
+        assert "*" not in mask.header
+
+
+def test_only_the_full_masks_bring_the_details() -> None:
+    assert [mask.brings_details for mask in ALL] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("paths", "tier"),
+    [
+        (("places.id", "places.displayName"), "pro"),
+        (("places.location",), "pro"),
+        (("places.photos",), "pro"),
+        (("places.displayName.text", "places.rating"), "enterprise"),
+        (("places.id", "places.reviews"), "enterprise_atmosphere"),
+        (("nextPageToken", "places.name", "places.attributions"), "ids"),
+        (("searchUri", "places.id"), "pro"),
+        (("*",), "enterprise_atmosphere"),
+        (("places",), "enterprise_atmosphere"),
+    ],
+)
+def test_the_dearest_field_of_a_search_decides(paths: tuple[str, ...], tier: str) -> None:
+    assert Mask("SearchText", paths).sku == f"text_search.{tier}"
+
+
+@pytest.mark.parametrize(
+    ("paths", "tier"),
+    [
+        (("id", "photos"), "ids"),
+        (("id", "location"), "essentials"),
+        (("types", "displayName"), "pro"),
+        (("websiteUri",), "enterprise"),
+        (("servesBeer",), "enterprise_atmosphere"),
+    ],
+)
+def test_the_dearest_field_of_details_decides(paths: tuple[str, ...], tier: str) -> None:
+    assert Mask("GetPlace", paths).sku == f"place_details.{tier}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("SearchText", "id"),
+        ("SearchText", "places.hue"),
+        ("SearchText", "places.displayName.colour"),
+        ("SearchText", " places.id"),
+        ("GetPlace", "places.id"),
+        ("GetPlace", ""),
+        ("GetPlace", "nextPageToken"),
+    ],
+)
+def test_a_field_that_there_is_not_is_named(method: str, path: str) -> None:
+    with pytest.raises(UnknownField) as caught:
+        _ = Mask(method, (path,)).sku
+
+    assert caught.value.path == path
+
+
+def test_search_and_details_know_the_same_fields() -> None:
+    assert SEARCH_TIERS.keys() == DETAILS_TIERS.keys()
+    assert len(DETAILS_TIERS) == 80
+    assert all(SEARCH_TIERS[name] >= DETAILS_TIERS[name] for name in SEARCH_TIERS)

@@ -1,0 +1,66 @@
+"""The words people use for kinds of businesses, and OpenStreetMap's tags for them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scrapersky.scraper.providers.osm.kinds import Tag, known_words, plain, tags_for
+
+
+@pytest.mark.parametrize(
+    ("words", "tag"),
+    [
+        ("bakery", "shop=bakery"),
+        ("Bakeries", "shop=bakery"),
+        ("Bäckerei", "shop=bakery"),
+        ("baeckerei", "shop=bakery"),
+        ("Bäckereien", "shop=bakery"),
+        ("boulangerie", "shop=bakery"),
+        ("restaurants", "amenity=restaurant"),
+        ("Café", "amenity=cafe"),
+        ("cafes", "amenity=cafe"),
+        ("hairdressers", "shop=hairdresser"),
+        ("Friseure", "shop=hairdresser"),
+        ("Dentists", "amenity=dentist"),
+        ("Zahnärzte", "amenity=dentist"),
+        ("zahnaerztin", "amenity=dentist"),
+        ("law firms", "office=lawyer"),
+        ("Rechtsanwälte", "office=lawyer"),
+        ("plumber", "craft=plumber"),
+        ("Klempner", "craft=plumber"),
+        ("hotels", "tourism=hotel"),
+        ("Apotheken", "amenity=pharmacy"),
+        ("farmacia", "amenity=pharmacy"),
+        ("florists", "shop=florist"),
+        ("bike shops", "shop=bicycle"),
+        ("Fahrradläden", "shop=bicycle"),
+        ("KFZ-Werkstatt", "shop=car_repair"),
+        ("car repair", "shop=car_repair"),
+        ("coffee shop", "amenity=cafe"),
+        ("  Physical   Therapist ", "healthcare=physiotherapist"),
+        ("gym", "leisure=fitness_centre"),
+        ("Steuerberater", "office=tax_advisor"),
+        ("breweries", "craft=brewery"),
+    ],
+)
+def test_words_lead_to_their_tag(words: str, tag: str) -> None:
+    assert Tag(*tag.split("=")) in tags_for(words)
+
+
+@pytest.mark.parametrize("words", ["", " ", "submarine yard", "s", "es", '"];out;', "\x00"])
+def test_words_that_are_not_known_lead_to_none(words: str) -> None:
+    assert tags_for(words) == ()
+
+
+def test_the_table_is_large_and_its_tags_are_tags() -> None:
+    words = known_words()
+
+    assert len(words) > 800
+    assert "" not in words
+    for word in words:
+        assert word == plain(word)
+        for tag in tags_for(word):
+            assert re.fullmatch(r"[a-z]+", tag.key)
+            assert re.fullmatch(r"[a-z_]+", tag.value)
