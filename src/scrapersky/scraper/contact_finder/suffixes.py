@@ -25,9 +25,15 @@ def registrable_domain(host: str) -> str | None:
     return _suffixes().privatesuffix(host)
 
 
-@lru_cache(maxsize=4096)
 def is_under_known_suffix(host: str) -> bool:
-    return _public_suffixes().privatesuffix(host) is not None
+    return publicly_registered(host) is not None
+
+
+@lru_cache(maxsize=4096)
+def publicly_registered(host: str) -> str | None:
+    """What somebody registered with a registry: `github.io` for `bakery.github.io`; None below a
+    suffix that there is not."""
+    return _public_suffixes().privatesuffix(host)
 
 
 def host_of(url: str) -> str:
