@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables bench-dashboard chaos clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables bench-dashboard bench-places bench-entities chaos clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16

@@ -11,21 +11,31 @@ from uuid import UUID
 from sqlalchemy import func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.businesses import extraction
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
 from scrapersky.harvest.reading import PageRead
+from scrapersky.integrations import delivering
 from scrapersky.models import (
     DEFAULT_TENANT_ID,
     Contact,
     Domain,
     Job,
+    LocalBusiness,
     Page,
+    Place,
+    SearchPlace,
     SitemapFile,
     SitemapUrl,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from scrapersky.pages import reading
 from scrapersky.pipeline.stage import AnyStage
+from scrapersky.places import deep_scan, search, searching, searching_steps
+from scrapersky.places.deep_scan_storing import Known
+from scrapersky.places.tiles import Tile
 from scrapersky.scraper.contact_finder import read_contacts
 from scrapersky.scraper.events import (
     Analysis,
@@ -37,10 +47,12 @@ from scrapersky.scraper.events import (
     SitemapType,
 )
 from scrapersky.scraper.page_facts import read_page
+from scrapersky.scraper.providers.model import Area, PlaceFacts
 from scrapersky.scraper.responses import Response
 from scrapersky.scraper.site_metadata import look_at
 from scrapersky.scraper.sitemap_parser.model import Entry
 from scrapersky.scraper.urls import Site, url_digest
+from scrapersky.scraper.websites import read_website
 from scrapersky.sitemaps import discovery, importing, submission
 from scrapersky.sitemaps.gathering import Findings
 from scrapersky.sitemaps.pacing import Rhythm
@@ -254,15 +266,135 @@ async def _contact_count(session: AsyncSession) -> int:
     return int(await session.scalar(select(func.count()).select_from(Contact)) or 0)
 
 
+async def _deliveries(session: AsyncSession, count: int) -> list[UUID]:
+    """Each for an endpoint of its own."""
+    ids = [uuid7() for _ in range(count)]
+    url = "https://hooks.example/catch"
+    endpoints = [
+        WebhookEndpoint(id=each, url=url, secret="s", events=["job.finished"], **OWNED)
+        for each in ids
+    ]
+    session.add_all(endpoints)
+    await session.flush()
+    session.add_all(
+        WebhookDelivery(
+            id=each,
+            endpoint_id=each,
+            tenant_id=DEFAULT_TENANT_ID,
+            # Hosts take turns, and of one host no more are claimed than it may be asked at once.
+            host=f"{each}.hooks.example",
+            event="job.finished",
+            payload={"status": "complete"},
+        )
+        for each in ids
+    )
+    await session.flush()
+    return ids
+
+
+async def _taken_count(session: AsyncSession) -> int:
+    taken = select(func.count()).where(WebhookDelivery.delivered_at.is_not(None))
+    return int(await session.scalar(taken) or 0)
+
+
+async def _queued_places(session: AsyncSession, count: int) -> list[UUID]:
+    places = [
+        Place(
+            id=uuid7(),
+            provider="google",
+            place_id=f"place-{uuid7().hex}",
+            name=f"Bakery {uuid7().hex}",
+            details_at=func.now(),
+            deep_scan_status="Queued",
+            **OWNED,
+        )
+        for _ in range(count)
+    ]
+    session.add_all(places)
+    await session.flush()
+    return [place.id for place in places]
+
+
+async def _business_count(session: AsyncSession) -> int:
+    return int(await session.scalar(select(func.count()).select_from(LocalBusiness)) or 0)
+
+
+async def _businesses_to_extract(session: AsyncSession, count: int) -> list[UUID]:
+    """Each names a website of its own."""
+    businesses = [
+        LocalBusiness(
+            id=uuid7(),
+            business_name=f"Bakery {n}",
+            website_url=f"https://www.site{n}-{uuid7().hex}.example/?utm_source=maps",
+            domain_extraction_status="Queued",
+            **OWNED,
+        )
+        for n in range(count)
+    ]
+    session.add_all(businesses)
+    await session.flush()
+    return [each.id for each in businesses]
+
+
+def _extracted(text: str) -> extraction.Extracted:
+    return extraction.Extracted(text, read_website(text), timedelta(days=7))
+
+
+async def _linked_count(session: AsyncSession) -> int:
+    linked = select(func.count()).where(Domain.local_business_id.is_not(None))
+    return int(await session.scalar(linked) or 0)
+
+
+async def _place_searches(session: AsyncSession, count: int) -> list[UUID]:
+    params = {"business_type": "bakeries", "location": "Leipzig", "provider": "google"}
+    jobs = [
+        Job(
+            id=uuid7(),
+            job_type="place_search",
+            subject=f"bakeries {n} {uuid7().hex}",
+            params={**params, "max_results": 60},
+            **OWNED,
+        )
+        for n in range(count)
+    ]
+    session.add_all(jobs)
+    await session.flush()
+    return [job.id for job in jobs]
+
+
+def _places_found(wanted: searching.Wanted) -> searching_steps.Answered:
+    facts = tuple(
+        PlaceFacts("google", f"{wanted.search_id}-{n}", name="Bakery", has_details=True)
+        for n in range(3)
+    )
+    whole = Tile("", Area(51.2, 12.2, 51.5, 12.6))
+    return searching_steps.Answered(whole, facts, 1, searching_steps.Sight(0.9, "asking"))
+
+
+async def _places_and_links(session: AsyncSession) -> int:
+    places = await session.scalar(select(func.count()).select_from(Place))
+    links = await session.scalar(select(func.count()).select_from(SearchPlace))
+    return int(places or 0) + int(links or 0)
+
+
 CASES = {
     case.stage.name: case
     for case in (
         Case(NOOP, _noop_rows, lambda item: item, _noop_effects),
+        Case(search.STAGE, _place_searches, _places_found, _places_and_links),
+        Case(
+            deep_scan.STAGE,
+            _queued_places,
+            lambda _: Known(extract=True),
+            _business_count,
+        ),
+        Case(extraction.STAGE, _businesses_to_extract, _extracted, _linked_count),
         Case(metadata.STAGE, _domains_to_read, _site_read, _contacts_and_pages),
         Case(submission.STAGE, _queued_domains, _submission, _job_count),
         Case(discovery.STAGE, _sitemap_jobs, _findings, _stored_sitemaps),
         Case(importing.STAGE, _sitemap_files, _chunk, _page_count),
         Case(reading.STAGE, _queued_pages, _page_read, _contact_count),
+        Case(delivering.STAGE, _deliveries, lambda _: delivering.Taken(200), _taken_count),
     )
 }
 

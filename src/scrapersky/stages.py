@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from scrapersky.businesses import extraction
 from scrapersky.domains import metadata
-from scrapersky.harvest import catching_up
+from scrapersky.harvest import catching_up, completing
 from scrapersky.http import kept_answers
+from scrapersky.integrations import delivering
 from scrapersky.operations import alert_posts, alerts, retention
 from scrapersky.pages import reading
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.stage import AnyStage
+from scrapersky.places import deep_scan, forgetting, refreshing, repeating, search
 from scrapersky.sitemaps import discovery, importing, rescans, submission
 
 STAGES: tuple[AnyStage, ...] = (
+    search.STAGE,
+    deep_scan.STAGE,
+    extraction.STAGE,
     metadata.STAGE,
     submission.STAGE,
     discovery.STAGE,
     importing.STAGE,
     reading.STAGE,
+    delivering.STAGE,
 )
 
 WATCHING: tuple[Chore, ...] = (alerts.looking_after(STAGES), alert_posts.CHORE)
@@ -24,8 +31,12 @@ WATCHING: tuple[Chore, ...] = (alerts.looking_after(STAGES), alert_posts.CHORE)
 
 CHORES: tuple[Chore, ...] = (
     rescans.CHORE,
+    repeating.CHORE,
+    refreshing.CHORE,
+    forgetting.CHORE,
     catching_up.PAGES,
     catching_up.LEADS,
+    completing.CHORE,
     kept_answers.CHORE,
     *WATCHING,
     retention.CHORE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from uuid import UUID
 
 from sqlalchemy import func
@@ -15,21 +15,33 @@ from scrapersky.models import (
     AuditEntry,
     Batch,
     BatchJob,
+    Budget,
     BulkAction,
     BulkActionRows,
+    BusinessSighting,
     Contact,
     ContactEvidence,
+    CostEntry,
+    CostMonth,
     Domain,
     IdempotencyKey,
     Job,
     Lead,
+    LocalBusiness,
+    MergeCandidate,
     Page,
+    Place,
     Role,
+    SavedSearch,
+    SearchPlace,
+    SearchTile,
     SitemapFile,
     SitemapUrl,
     Suppression,
     User,
     UserSession,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import DeadLetter, Host
@@ -48,6 +60,14 @@ NAMES = (
     "contact",
     "lead",
     "suppression",
+    "webhook",
+    "delivery",
+    "search",
+    "place",
+    "business",
+    "double",
+    "sighting",
+    "candidate",
 )
 SITE = f"{MARK}.example"
 URL = f"https://{SITE}/sitemap.xml"
@@ -60,7 +80,7 @@ async def add_belongings(
     key, _ = await create_api_key(session, actor, name=MARK, role=Role.VIEWER)
     ids = {name: uuid7() for name in NAMES}
     for row in _rows(actor, ids, job_status):
-        session.add(row)
+        await session.merge(row)  # of a few a tenant has one only, however often this is called
         await session.flush()
     return {
         "key_id": str(key.id),
@@ -115,6 +135,10 @@ def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
         *_contact(ids, owned),
         *_action(ids, owned),
         _letter(ids, tenant),
+        *_webhook(ids, owned),
+        *_search(ids, owned),
+        *_businesses(ids, owned),
+        *_costs(ids, owned),
         IdempotencyKey(
             key=f"{MARK} {ids['job']}",
             fingerprint=b"",
@@ -194,6 +218,113 @@ def _action(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
             **owned,
         ),
         BulkActionRows(action_id=ids["action"], part=1, before_status="New", row_ids=[ids["page"]]),
+    ]
+
+
+def _webhook(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """Was told of the lead."""
+    return [
+        WebhookEndpoint(
+            id=ids["webhook"],
+            url=f"https://{SITE}/hook",
+            secret=MARK,
+            events=["lead.completed"],
+            description=MARK,
+            **owned,
+        ),
+        WebhookDelivery(
+            id=ids["delivery"],
+            endpoint_id=ids["webhook"],
+            host=SITE,
+            event="lead.completed",
+            subject_id=ids["lead"],
+            payload={"name": MARK},
+            status="delivered",
+            tenant_id=owned["tenant_id"],
+        ),
+    ]
+
+
+def _search(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """Found one place, in one tile, and is repeated."""
+    subject = f"{MARK} {ids['search']}"
+    params = {"business_type": MARK, "location": MARK, "provider": "osm", "max_results": 10}
+    in_search = {"search_id": ids["search"], "tenant_id": owned["tenant_id"]}
+    return [
+        Job(
+            id=ids["search"],
+            job_type="place_search",
+            subject=subject,
+            params=params,
+            status="complete",
+            **owned,
+        ),
+        Place(
+            id=ids["place"],
+            provider="google",
+            place_id=f"ChIJ-{ids['place']}",
+            name=MARK,
+            search_id=ids["search"],
+            **owned,
+        ),
+        SearchPlace(place_id=ids["place"], position=1, sighted="new", **in_search),
+        SearchTile(path="", south=51, west=12, north=52, east=13, note=MARK, **in_search),
+        SavedSearch(
+            subject=subject,
+            params=params,
+            repeat_days=30,
+            next_run_at=func.now() + timedelta(days=30),
+            **owned,
+        ),
+    ]
+
+
+def _businesses(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """One that two told of, and one that may be the same."""
+    tenant = {"tenant_id": owned["tenant_id"]}
+    told = {"business_id": ids["business"], "matched_by": "first", **tenant}
+    return [
+        LocalBusiness(id=ids["business"], business_name=MARK, **owned),
+        LocalBusiness(id=ids["double"], business_name=MARK, **owned),
+        BusinessSighting(
+            id=ids["sighting"],
+            provider="google",
+            source_key=f"ChIJ-{ids['place']}",
+            place_id=ids["place"],
+            facts={"name": MARK},
+            **told,
+        ),
+        BusinessSighting(
+            provider="csv", source_key=f"{ids['sighting']}", facts={"name": MARK}, **told
+        ),
+        MergeCandidate(
+            id=ids["candidate"],
+            left_id=min(ids["business"], ids["double"]),
+            right_id=max(ids["business"], ids["double"]),
+            score=0.5,
+            reasons=[MARK],
+            **tenant,
+        ),
+    ]
+
+
+def _costs(ids: dict[str, UUID], owned: dict[str, UUID]) -> list[Base]:
+    """What the search came to, in a month long ago."""
+    tenant, month = {"tenant_id": owned["tenant_id"]}, date(2020, 1, 1)
+    return [
+        Budget(monthly_cap_usd=1, changed_by=owned["created_by"], **tenant),
+        CostMonth(month=month, spent_usd=1, requests=1, **tenant),
+        CostEntry(
+            provider="google",
+            sku="text_search.enterprise",
+            month=month,
+            usd=1,
+            is_free=False,
+            search_id=ids["search"],
+            place_id=ids["place"],
+            note=MARK,
+            **tenant,
+        ),
     ]
 
 

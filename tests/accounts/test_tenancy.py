@@ -36,8 +36,12 @@ from tests.accounts.walk import Call, calls
 OF_THE_INSTALLATION = {
     "alert_posts",
     "alerts",
+    "cost_meters",
+    "geocoded_areas",
     "host_slots",
     "hosts",
+    "provider_days",
+    "provider_pauses",
     "schedule_runs",
     "stage_controls",
     "stage_events",

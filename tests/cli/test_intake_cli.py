@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from scrapersky.cli import intake
-from scrapersky.models import Domain, Job, Page, SitemapFile
+from scrapersky.models import Domain, Job, Page, Place, SitemapFile
 from tests.cli.conftest import Invoke, from_database
 
 
@@ -43,6 +43,20 @@ def test_without_queue_they_are_only_stored(invoke: Invoke, url: str, table: Pat
     assert set(from_database(url, select(Domain.status))) == {"new"}
     again = invoke("import", "domains", str(table))
     assert again.out == "0 domains added, 2 there already; 2 queued.\n"
+
+
+def test_a_file_of_businesses_becomes_places_that_go_on(
+    invoke: Invoke, url: str, table: Path
+) -> None:
+    said = invoke("import", "places", str(table), "--region", "DE")
+
+    assert said.out == "2 places added; 2 queued.\n"
+    rows = from_database(url, select(Place).order_by(Place.name))
+    assert [(each.name, each.website_url) for each in rows] == [
+        ("Bäckerei", "www.bakery.example"),
+        ("Florist", "florist.example"),
+    ]
+    assert {each.deep_scan_status for each in rows} == {"Queued"}
 
 
 def test_another_column_can_be_named(invoke: Invoke, url: str, table: Path) -> None:

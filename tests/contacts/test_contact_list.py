@@ -150,6 +150,11 @@ async def test_one_contact_says_where_it_was_seen_and_comes_from(
         "sitemap_url": "https://backhaus-berger.de/sitemap.xml",
         "domain_id": str(anna.domain_id),
         "domain": "backhaus-berger.de",
+        "business_id": None,
+        "business_name": None,
+        "place_id": None,
+        "search_id": None,
+        "search": None,
     }
 
 

@@ -22,8 +22,12 @@ from scrapersky.models import (
     BulkAction,
     Domain,
     Job,
+    Place,
+    SearchPlace,
     SitemapFile,
     UserSession,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from scrapersky.operations import retention
 from scrapersky.operations.retention import KEPT, delete_old
@@ -108,6 +112,26 @@ def signed_in(expires_at: Any) -> UserSession:
     )
 
 
+RECEIVER = UUID("0190b2f0-0000-7000-8000-000000000001")
+
+
+def receiver() -> WebhookEndpoint:
+    url = "https://hooks.example/catch"
+    return WebhookEndpoint(id=RECEIVER, url=url, secret="s", events=[], **OWNED)
+
+
+def told(created_at: Any, status: str = "delivered") -> WebhookDelivery:
+    return WebhookDelivery(
+        id=uuid7(),
+        endpoint_id=RECEIVER,
+        tenant_id=OWNED["tenant_id"],
+        event="job.finished",
+        payload={},
+        status=status,
+        created_at=created_at,
+    )
+
+
 OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     Job: (job, lambda: job(finished_at=YESTERDAY_OR_SO)),
     Batch: (lambda: batch(AGES_AGO), lambda: batch(YESTERDAY_OR_SO)),
@@ -125,6 +149,7 @@ OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     ),
     AuditEntry: (lambda: audited(AGES_AGO), lambda: audited(YESTERDAY_OR_SO)),
     BulkAction: (lambda: decided(AGES_AGO), lambda: decided(YESTERDAY_OR_SO)),
+    WebhookDelivery: (lambda: told(AGES_AGO), lambda: told(YESTERDAY_OR_SO)),
     UserSession: (lambda: signed_in(AGES_AGO), lambda: signed_in(YESTERDAY_OR_SO)),
     Worker: (lambda: worker(AGES_AGO), lambda: worker(YESTERDAY_OR_SO)),
     Host: (
@@ -153,6 +178,8 @@ async def test_the_old_goes_and_the_young_stays(
 ) -> None:
     old, young = OLD_AND_YOUNG[kept.model]
     async with database.transaction() as session:
+        session.add(receiver())
+        await session.flush()
         session.add_all([old(), young()])
     for_ever = make_settings(url, **{kept.setting: 0})
 
@@ -178,6 +205,11 @@ async def test_nothing_that_is_at_work_is_deleted_however_old_it_is(
             )
         )
         session.add_all([letter("open", None), letter("open", None, row_id=failed.id)])
+        session.add(receiver())
+        await session.flush()
+        not_told = told(AGES_AGO, "failed")
+        session.add_all([told(AGES_AGO, "pending"), told(AGES_AGO, "processing"), not_told])
+        session.add(letter("open", None, row_id=not_told.id))
         session.add_all([Host(host=name, next_slot_at=AGES_AGO) for name in ("a", "b")])
         session.add(HostSlot(host="a", expires_at=func.now() + timedelta(minutes=1)))
         await session.flush()
@@ -265,3 +297,27 @@ async def test_a_row_somebody_holds_is_left_for_next_time(
 
 async def _lock_one(session: AsyncSession) -> None:
     await session.execute(select(Job.id).limit(1).with_for_update())
+
+
+async def test_a_search_that_found_places_is_kept_for_good(
+    settings: Settings, database: Database
+) -> None:
+    """The trail of every lead ends there."""
+    search, in_vain = (job(job_type="place_search") for _ in range(2))
+    place = Place(id=uuid7(), provider="google", place_id="a", **OWNED)
+    async with database.transaction() as session:
+        session.add_all([search, in_vain, place])
+        await session.flush()
+        session.add(
+            SearchPlace(
+                search_id=search.id,
+                place_id=place.id,
+                tenant_id=OWNED["tenant_id"],
+                position=1,
+                sighted="new",
+            )
+        )
+
+    assert await delete_old(database, settings) == {"jobs": 1}
+    async with database.reading() as session:
+        assert (await session.scalars(select(Job.id))).all() == [search.id]

@@ -15,6 +15,7 @@ from scrapersky.cli.failures import guarded
 from scrapersky.cli.output import out
 
 COMMANDS = {
+    "search": "search",
     "scan": "scan",
     "urls": "urls",
     "changes": "changes",
@@ -34,6 +35,7 @@ GROUPS = {
     "stage": "stage",
     "job": "job",
     "batch": "batch",
+    "budget": "budget",
     "import": "intake",
     "domain": "domain",
     "lead": "lead",
@@ -46,6 +48,7 @@ GROUPS = {
     "tenant": "tenant",
     "user": "user",
     "api-key": "api_key",
+    "webhook": "webhook",
 }
 """Groups of commands: the `app` of this module."""
 

@@ -43,7 +43,13 @@ def print_contact(contact: ContactDetail) -> None:
 
 def _facts(contact: ContactDetail) -> dict[str, str | None]:
     origin = contact.lineage
-    steps = (origin.page_url, origin.sitemap_url, origin.domain)
+    steps = (
+        origin.page_url,
+        origin.sitemap_url,
+        origin.domain,
+        origin.business_name,
+        f"search {origin.search}" if origin.search else None,
+    )
     return {
         "Role": contact.role,
         "Note": contact.note,

@@ -1,10 +1,10 @@
-"""`scrapersky import`: hand in files of domains, sitemaps and pages."""
+"""`scrapersky import`: hand in files of domains, sitemaps, pages and businesses."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -23,9 +23,12 @@ from scrapersky.http.intake.answers import written
 from scrapersky.http.intake.rows import rows_in
 from scrapersky.http.intake.taking import Asker
 from scrapersky.pages import intake as page_intake
+from scrapersky.places.importing import import_places
 from scrapersky.sitemaps import handing_in
 
-app = typer.Typer(help="Hand in files of domains, sitemaps or pages.", no_args_is_help=True)
+app = typer.Typer(
+    help="Hand in files of domains, sitemaps, pages or businesses.", no_args_is_help=True
+)
 
 STANDARD_INPUT = "-"
 ROWS_OF_A_TRANSACTION = 50_000
@@ -74,6 +77,29 @@ def pages(
     return _import(page_intake.HAND_IN, file, column, queue=queue, as_json=as_json)
 
 
+@app.command()
+def places(
+    file: TableFile,
+    queue: Queue = True,
+    region: Annotated[
+        str | None, typer.Option(help="The country, in two letters, of numbers without a code.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Businesses with their columns known by name: each becomes a lead."""
+
+    async def command(everything: Opened) -> int:
+        where = region or everything.settings.places_region or None
+        with _opened_file(file) as source:
+            async with everything.database.transaction() as session:
+                asker = Asker(session, everything.actor, everything.settings, queue)
+                taken = await import_places(asker, source, region=where)
+        _print_json(taken.rows) if as_json else _print(taken.rows, "place")
+        return _exit_code(taken.rows)
+
+    return run_opened(command)
+
+
 def _import(trade: Trade, file: str, column: str | None, *, queue: bool, as_json: bool) -> int:
     async def command(everything: Opened) -> int:
         with _opened_file(file) as source:
@@ -107,12 +133,12 @@ async def _take(everything: Opened, trade: Trade, given: Iterator[Given], queue:
     return rows
 
 
-def _print_json(rows: list[Row]) -> None:
+def _print_json(rows: Sequence[Row]) -> None:
     for part in written(Taken(rows)):
         sys.stdout.write(part)
 
 
-def _print(rows: list[Row], noun: str) -> None:
+def _print(rows: Sequence[Row], noun: str) -> None:
     bad = [row for row in rows if row.status is RowStatus.INVALID]
     for row in bad[:MOST_SHOWN]:
         note(f"line {row.line}: {row.input}: {row.error}")
@@ -129,12 +155,12 @@ def _print(rows: list[Row], noun: str) -> None:
     out.print(f"{', '.join(facts)}; {_queued(rows)}.", highlight=False)
 
 
-def _queued(rows: list[Row]) -> str:
+def _queued(rows: Sequence[Row]) -> str:
     queued = sum(row.queued for row in rows)
     return f"{queued:,} queued" if queued else "none queued"
 
 
-def _exit_code(rows: list[Row]) -> Exit:
+def _exit_code(rows: Sequence[Row]) -> Exit:
     invalid = sum(row.status is RowStatus.INVALID for row in rows)
     if invalid == len(rows):
         return Exit.FAILED

@@ -20,7 +20,7 @@ from scrapersky.contacts.scrubbing import (
 from scrapersky.contacts.values import suppressed_value
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput
-from scrapersky.harvest.leads import hold_lead, refresh_leads
+from scrapersky.harvest.leads import hold_lead, refresh_leads, refresh_leads_of_businesses
 from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import (
     Actor,
@@ -29,6 +29,7 @@ from scrapersky.models import (
     ContactKind,
     Domain,
     IdempotencyKey,
+    LocalBusiness,
     Page,
     SitemapFile,
     Suppression,
@@ -67,6 +68,8 @@ async def erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, text
     if answers := await forget_answers(session, actor.tenant_id, wording):
         places[IdempotencyKey.__tablename__] = answers
     await refresh_leads(session, domain_ids | scrubbed.get(Domain.__tablename__, set()))
+    told_of = scrubbed.get(LocalBusiness.__tablename__, set())
+    await refresh_leads_of_businesses(session, told_of)
     erased = Erased(
         kind=kind,
         contacts=len(contacts),

@@ -10,8 +10,18 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
-from scrapersky.contacts.schemas import ContactDetail, ContactOut, EvidenceOut, LineageOut
+from scrapersky.contacts.schemas import (
+    ContactDetail,
+    ContactLineage,
+    ContactOut,
+    ContactStep,
+    EvidenceOut,
+    FileStep,
+    LineageOut,
+    PageStep,
+)
 from scrapersky.errors import NotFound
+from scrapersky.harvest.lineage import API, origin_of
 from scrapersky.harvest.suppressing import is_suppressed
 from scrapersky.models import Actor, Contact, ContactEvidence, Domain, Page, SitemapFile
 
@@ -102,6 +112,10 @@ async def _lineage(session: AsyncSession, seen: ContactOut) -> LineageOut:
         .where(Page.id == seen.page_id)
     )
     file_id, file_url = found.one_or_none() or (None, None)
+    origin = await origin_of(session, domain_id=seen.domain_id)
+    business = next(iter(origin.businesses), None)
+    search = next(iter(origin.searches), None)
+    place_id = search.places[0] if search else next((each.id for each in origin.places), None)
     return LineageOut(
         page_id=seen.page_id,
         page_url=seen.page_url,
@@ -109,4 +123,58 @@ async def _lineage(session: AsyncSession, seen: ContactOut) -> LineageOut:
         sitemap_url=file_url,
         domain_id=seen.domain_id,
         domain=seen.domain,
+        business_id=business.id if business else None,
+        business_name=business.name if business else None,
+        place_id=place_id,
+        search_id=search.id if search else None,
+        search=search.subject if search else None,
     )
+
+
+async def lineage(session: AsyncSession, contact: Contact) -> ContactLineage:
+    """Every step, with five statements."""
+    pages, files = await _seen_on(session, contact)
+    origin = await origin_of(session, domain_id=contact.domain_id)
+    link = f"{API}/contacts/{contact.id}"
+    return ContactLineage(
+        contact=ContactStep(id=contact.id, link=link, kind=contact.kind, value=contact.value),
+        pages=pages,
+        sitemap_files=files,
+        **dict(origin),
+    )
+
+
+async def _seen_on(
+    session: AsyncSession, contact: Contact
+) -> tuple[list[PageStep], list[FileStep]]:
+    found = await session.execute(
+        select(ContactEvidence.method, Page, SitemapFile)
+        .join(Page, Page.id == ContactEvidence.page_id)
+        .outerjoin(SitemapFile, SitemapFile.id == Page.sitemap_file_id)
+        .where(ContactEvidence.contact_id == contact.id)
+        .order_by(ContactEvidence.confidence.desc(), ContactEvidence.id)
+        .limit(MAX_EVIDENCE)
+    )
+    pages: dict[UUID, PageStep] = {}
+    files: dict[UUID, FileStep] = {}
+    for method, page, file in found:
+        pages.setdefault(page.id, _page_step(page)).methods.append(method)
+        if file is not None:
+            files.setdefault(file.id, _file_step(file))
+    return list(pages.values()), list(files.values())
+
+
+def _page_step(page: Page) -> PageStep:
+    return PageStep(
+        id=page.id,
+        link=f"{API}/pages/{page.id}",
+        url=page.url,
+        page_type=page.page_type,
+        sitemap_file_id=page.sitemap_file_id,
+        methods=[],
+    )
+
+
+def _file_step(file: SitemapFile) -> FileStep:
+    link = f"{API}/sitemap-files/{file.id}"
+    return FileStep(id=file.id, link=link, url=file.url, discovery_method=file.discovery_method)

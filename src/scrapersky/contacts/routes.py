@@ -16,6 +16,7 @@ from scrapersky.contacts.schemas import (
     ContactChange,
     ContactDetail,
     ContactIn,
+    ContactLineage,
     ContactOut,
     DeletedOut,
     ErasedOut,
@@ -90,6 +91,15 @@ async def get_contact(actor: Viewer, session: Reading, contact_id: UUID) -> Cont
 async def get_history(actor: Viewer, session: Reading, contact_id: UUID) -> list[Happened]:
     """Newest first; decisions about many rows are in it, and one that was deleted has its own."""
     return await history(session, actor, contact_id)
+
+
+@router.get(
+    "/{contact_id}/lineage", summary="Where it comes from", responses=problem_responses(404)
+)
+async def get_lineage(actor: Viewer, session: Reading, contact_id: UUID) -> ContactLineage:
+    """The pages that have it, the sitemaps that list them, its site, the businesses that share the
+    site, the places they are at their providers, and the searches that found those."""
+    return await looking.lineage(session, await looking.contact_of(session, actor, contact_id))
 
 
 @router.patch("/{contact_id}", summary="Correct a contact", responses=problem_responses(404, 409))

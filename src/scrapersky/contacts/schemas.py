@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from scrapersky.contacts.values import MAX_VALUE_CHARACTERS
+from scrapersky.harvest.lineage import Origin, Step
 from scrapersky.models import ContactCuration, ContactKind, EmailType
 
 
@@ -120,7 +121,8 @@ class EvidenceOut(BaseModel):
 
 
 class LineageOut(BaseModel):
-    """Where it comes from, step by step; null where a step is not known."""
+    """Where it comes from, step by step; null where a step is not known. Of several businesses or
+    searches it names the first; `/contacts/{id}/lineage` has them all."""
 
     page_id: UUID | None
     page_url: str | None
@@ -128,6 +130,36 @@ class LineageOut(BaseModel):
     sitemap_url: str | None
     domain_id: UUID
     domain: str
+    business_id: UUID | None
+    business_name: str | None
+    place_id: UUID | None
+    search_id: UUID | None
+    search: str | None = Field(description="What was looked for.")
+
+
+class ContactStep(Step):
+    kind: str = Field(examples=["email"])
+    value: str = Field(examples=["info@bakery.de"])
+
+
+class PageStep(Step):
+    url: str
+    page_type: str | None
+    sitemap_file_id: UUID | None
+    methods: list[str] = Field(description="How the contact was found there.")
+
+
+class FileStep(Step):
+    url: str
+    discovery_method: str = Field(examples=["robots_txt"])
+
+
+class ContactLineage(Origin):
+    """From the contact back to who looked for its business, as far as it is known."""
+
+    contact: ContactStep
+    pages: list[PageStep] = Field(description="The surest first, 200 at most.")
+    sitemap_files: list[FileStep] = Field(description="Those that list these pages.")
 
 
 class ContactDetail(ContactOut):

@@ -22,6 +22,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, InvalidInput, NotFound
 from scrapersky.harvest.leads import hold_lead, refresh_leads
 from scrapersky.harvest.suppressing import erased_among
+from scrapersky.harvest.telling import tell_of_contacts
 from scrapersky.http.lists.filters import read_domain
 from scrapersky.models import Actor, Contact, ContactKind, Domain, SuppressionKind, record
 from scrapersky.scraper.contact_finder.emails import is_role_address
@@ -70,7 +71,9 @@ async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
     session.add(contact)
     said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
     record(session, actor, "contact.add", contact.id, **said)
-    return await _stored(session, contact)
+    stored = await _stored(session, contact)
+    await tell_of_contacts(session, actor.tenant_id, [contact.id])
+    return stored
 
 
 async def edit(

@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.contacts.values import kind_of, suppressed_value
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, NotAllowed, NotFound
-from scrapersky.harvest.leads import refresh_leads
+from scrapersky.harvest.leads import refresh_leads, refresh_leads_of_businesses
+from scrapersky.harvest.leads_told import businesses_suppressed
 from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import (
     Actor,
@@ -75,6 +76,8 @@ async def suppress(session: AsyncSession, actor: Actor, wanted: Sequence[Wanted]
         made |= new
         known |= await _ids(session, actor, [each for each in part if each.key not in new])
         await refresh_leads(session, await _domains_of(session, actor, list(new.values())))
+        told_of = await businesses_suppressed(session, actor.tenant_id, list(new.values()))
+        await refresh_leads_of_businesses(session, told_of)
     ended = list(_ended(lines, made, known))
     _note(session, actor, ended)
     return ended
@@ -200,9 +203,11 @@ async def lift(session: AsyncSession, actor: Actor, suppression_id: UUID) -> Sup
     if found.value is None and not actor.role.includes(Role.ADMIN):
         raise NotAllowed("It keeps an erased person from coming back; only an admin may remove it.")
     touched = await _domains_of(session, actor, [suppression_id])
+    told_of = await businesses_suppressed(session, actor.tenant_id, [suppression_id])
     await session.delete(found)
     await session.flush()
     said = {"kind": found.kind, "value": found.value, "erased": found.value is None or None}
     record(session, actor, "suppression.remove", suppression_id, **said)
     await refresh_leads(session, touched)
+    await refresh_leads_of_businesses(session, told_of)
     return found

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.entities.sites import note_site
 from scrapersky.harvest.kinds import kinds_of
 from scrapersky.harvest.leads import hold_lead, refresh_leads
 from scrapersky.harvest.picking import queue_right_pages
@@ -38,10 +39,11 @@ async def store_site(
     links: Sequence[PageLink],
     pages_per_site: int,
 ) -> None:
-    await hold_lead(session, domain)
     _note(domain, metadata, home)
     _note_contacts(domain, home)
     await session.flush()
+    await note_site(session, domain)
+    await hold_lead(session, domain)
     if home is not None:
         await _store_home(session, domain, home)
         await _add_pages(session, domain, {link.url: link.text for link in links})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapersky.models import Domain, SiteState, WhyEmpty
+from scrapersky.models import Domain, LocalBusiness, SiteState, WhyEmpty
 from scrapersky.models.domains import METADATA_WORDS
 
 BY_STATE = {
@@ -53,3 +53,10 @@ def _of_what_was_read(domain: Domain, pages: PagesOfSite) -> tuple[WhyEmpty, str
     read = max(pages.read, 1)
     looked = f"{read} page was" if read == 1 else f"{read} pages were"
     return WhyEmpty.NOTHING_PUBLISHED, f"{looked} read, and none has an address or a number."
+
+
+def why_without_site(business: LocalBusiness) -> tuple[WhyEmpty, str]:
+    """Of a business that has no site of its own, or none that anybody told us of."""
+    if business.profiles:
+        return WhyEmpty.ONLY_SOCIAL, business.website_note or "Only its profiles are known."
+    return WhyEmpty.NO_WEBSITE, business.website_note or "Nobody names a website of it."

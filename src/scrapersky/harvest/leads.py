@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import case, func, select, update
@@ -12,8 +10,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.harvest.best import Choice, choose
-from scrapersky.harvest.emptiness import PagesOfSite, why_empty
+from scrapersky.harvest.emptiness import PagesOfSite
+from scrapersky.harvest.leads_told import told_of_domains
+from scrapersky.harvest.leads_without_site import refresh_leads_without_site, replace_by_site
+from scrapersky.harvest.leads_writing import Known, write_lead
 from scrapersky.harvest.picking import is_worth_a_look
 from scrapersky.harvest.suppressing import ways_to_be_suppressed
 from scrapersky.models import (
@@ -23,23 +23,13 @@ from scrapersky.models import (
     ContactCuration,
     Domain,
     Lead,
+    LocalBusiness,
     Page,
 )
 
 AT_ONCE = 500
 MOST_OF_A_LEAD = 500
 """Contacts that a lead is made from."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """All that a lead is made from."""
-
-    contacts: Sequence[Contact] = field(default_factory=list)
-    """The best of them."""
-    count: int = 0
-    """How many there are."""
-    pages: PagesOfSite = field(default_factory=PagesOfSite)
 
 
 async def hold_lead(session: AsyncSession, row: Page | Domain) -> None:
@@ -57,6 +47,26 @@ async def refresh_leads(session: AsyncSession, domain_ids: Collection[UUID]) -> 
     ids = sorted(set(domain_ids))
     for start in range(0, len(ids), AT_ONCE):
         await _refresh(session, ids[start : start + AT_ONCE])
+
+
+async def refresh_leads_of_businesses(
+    session: AsyncSession, business_ids: Collection[UUID]
+) -> None:
+    """Make the leads that these businesses are in say what is known now. One whose website nobody
+    has looked at yet gets none: where it belongs is found out first."""
+    ids = sorted(set(business_ids))
+    for start in range(0, len(ids), AT_ONCE):
+        found = await session.scalars(
+            select(LocalBusiness)
+            .where(LocalBusiness.id.in_(ids[start : start + AT_ONCE]))
+            .order_by(LocalBusiness.id)
+        )
+        businesses = list(found)
+        with_site = {each.id: each.domain_id for each in businesses if each.domain_id is not None}
+        await refresh_leads(session, with_site.values())
+        await replace_by_site(session, with_site)
+        others = [each for each in businesses if each.domain_id is None]
+        await refresh_leads_without_site(session, others)
 
 
 async def leads_after_decision(session: AsyncSession, action_id: UUID) -> None:
@@ -82,10 +92,11 @@ async def _refresh(session: AsyncSession, ids: Sequence[UUID]) -> None:
     by_id = {each.id: each for each in domains}
     leads = await _leads(session, list(by_id.values()))
     contacts, pages = await _contacts(session, ids), await _pages(session, ids)
+    told = await told_of_domains(session, {each.id: each.domain for each in by_id.values()})
     for domain_id, lead in leads.items():
         best, count = contacts.get(domain_id, ([], 0))
-        known = Known(best, count, pages.get(domain_id, PagesOfSite()))
-        _write(lead, by_id[domain_id], known)
+        known = Known(best, count, pages.get(domain_id, PagesOfSite()), told.get(domain_id))
+        write_lead(lead, by_id[domain_id], known)
     await session.flush()
 
 
@@ -173,35 +184,3 @@ async def _pages(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UUID, Pa
         .group_by(Page.domain_id)
     )
     return {domain_id: PagesOfSite(*counts) for domain_id, *counts in found}
-
-
-def _write(lead: Lead, domain: Domain, known: Known) -> None:
-    organisation: Mapping[str, Any] = domain.meta_json.get("organisation") or {}
-    choice = choose(known.contacts, organisation)
-    _write_who(lead, domain, organisation)
-    _write_contacts(lead, choice, known.count)
-    lead.why_empty, lead.why_empty_detail = (
-        (None, None) if known.contacts else why_empty(domain, known.pages)
-    )
-
-
-def _write_who(lead: Lead, domain: Domain, organisation: Mapping[str, Any]) -> None:
-    names = {
-        "json_ld": organisation.get("name"),
-        "site_name": domain.meta_json.get("site_name"),
-        "title": domain.title,
-    }
-    lead.name_from, lead.name = next(
-        ((source, name) for source, name in names.items() if name), (None, None)
-    )
-    lead.category = organisation.get("type")
-    lead.address = organisation.get("address_text")
-    lead.website = domain.base_url or domain.domain
-
-
-def _write_contacts(lead: Lead, choice: Choice, count: int) -> None:
-    lead.best_email, lead.best_email_why = choice.email, choice.email_why
-    lead.other_emails, lead.phone = choice.other_emails, choice.phone
-    lead.other_phones, lead.profiles = choice.other_phones, choice.profiles
-    lead.contacts = count
-    lead.stale_since = None

@@ -17,6 +17,7 @@ from scrapersky.harvest.leads import hold_lead, refresh_leads
 from scrapersky.harvest.picking import classified
 from scrapersky.harvest.reading import NotAPage, PageRead
 from scrapersky.harvest.suppressing import erased_among
+from scrapersky.harvest.telling import tell_of_contacts
 from scrapersky.models import Contact, ContactEvidence, ContactScrape, Page
 from scrapersky.scraper.contact_finder import FoundContact, Kind
 from scrapersky.scraper.email_types import email_type
@@ -69,16 +70,19 @@ async def store_contacts(session: AsyncSession, page: Page, found: Sequence[Foun
     kept = [each for each in surest if each.value not in erased][:MAX_CONTACTS_OF_A_PAGE]
     if not kept:
         return 0
-    await session.execute(
+    new = await session.scalars(
         insert(Contact)
         .values([_row(page, each) for each in kept])
         .on_conflict_do_nothing(index_elements=[Contact.domain_id, Contact.kind, Contact.value])
+        .returning(Contact.id)
     )
+    new_ids = new.all()
     contacts = await _locked(session, page, kept)
     await _note_evidence(session, page, contacts, kept)
     await _count_sightings(session, [each.id for each in contacts.values()])
     for each in kept:
         _improve(contacts[each.kind, each.value], page, each)
+    await tell_of_contacts(session, page.tenant_id, new_ids)
     return len(kept)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from scrapersky.models import JOB_WORDS, Job
+from scrapersky.models import JOB_WORDS, Job, JobType
 
 EXAMPLE_ID = "01890f6e-7c2b-7d5a-8c3e-4f5a6b7c8d9e"
 
@@ -62,4 +62,5 @@ def job_out(job: Job) -> JobOut:
 
 
 def status_url(job: Job) -> str:
-    return f"/api/v3/sitemap/status/{job.id}"
+    where = "places/search" if job.job_type == JobType.PLACE_SEARCH else "sitemap/status"
+    return f"/api/v3/{where}/{job.id}"

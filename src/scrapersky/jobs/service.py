@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, NotFound
+from scrapersky.jobs.finishing import announce_cancelled, announce_finished
 from scrapersky.models import JOB_WORDS, Actor, Domain, Job, JobType, record
 from scrapersky.models.jobs import ACTIVE, CANCELLED
 from scrapersky.pipeline.bulk_acts import RETRY, Manner, is_one_of, start_over
@@ -128,6 +129,7 @@ async def cancel(
         job = await get(session, actor, job_id)
         raise Conflict(f"Job {job_id} is {job.status}; only a pending or processing one can end.")
     await _postpone(session, [job_id], next_scan_in)
+    await announce_finished(session, cancelled, CANCELLED)
     record(session, actor, "job.cancel", job_id, subject=cancelled.subject)
     return cancelled
 
@@ -137,6 +139,7 @@ async def postpone_domains(
 ) -> None:
     """What a person cancelled must not come back by itself a minute later."""
     await _postpone(session, job_ids, settings.rescan_interval)
+    await announce_cancelled(session, job_ids)
 
 
 async def _postpone(session: AsyncSession, job_ids: Sequence[UUID], wait: timedelta) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, When
+from scrapersky.leads.filters import FoundBySearch, RatedAtLeast
 from scrapersky.models import Lead, LeadCuration, WhyEmpty
 
 LEADS = Listing(
@@ -19,6 +20,9 @@ LEADS = Listing(
         Has("has_email", Lead.best_email),
         Has("has_phone", Lead.phone),
         Has("has_name", Lead.name),
+        Has("has_website", Lead.domain_id),
+        Has("completed", Lead.completed_at),
+        RatedAtLeast(),
         OneOf("category", Lead.category),
         Contains("address", (Lead.address,), says="Part of the address: a street, town, country."),
         Contains("name", (Lead.name,)),
@@ -29,8 +33,11 @@ LEADS = Listing(
         ),
         OfDomain(Lead.domain_id),
         OneOf("domain_id", Lead.domain_id),
+        OneOf("local_business_id", Lead.local_business_id),
+        FoundBySearch(),
         When("created", Lead.created_at),
         When("updated", Lead.updated_at),
+        When("completed", Lead.completed_at),
     ),
     sorts={
         "created_at": Lead.created_at,
@@ -38,6 +45,7 @@ LEADS = Listing(
         "name": Lead.name,
         "contacts": Lead.contacts,
         "rating": Lead.rating,
+        "reviews_count": Lead.reviews_count,
     },
 )
 

@@ -14,7 +14,7 @@ from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
 from scrapersky.leads import service
 from scrapersky.leads.exporting import EXPORT
 from scrapersky.leads.listing import CURATION, LEADS
-from scrapersky.leads.schemas import LeadChange, LeadDetail, LeadOut
+from scrapersky.leads.schemas import LeadChange, LeadDetail, LeadLineage, LeadOut
 
 router = APIRouter(prefix="/leads", tags=["leads"], responses=problem_responses(401, 403, 422))
 router.include_router(curation_routes(CURATION))
@@ -33,6 +33,13 @@ async def list_leads(
 async def get_lead(actor: Viewer, session: Reading, lead_id: UUID) -> LeadDetail:
     """With all its contacts."""
     return await service.detail(session, await service.lead_of(session, actor, lead_id))
+
+
+@router.get("/{lead_id}/lineage", summary="Where it comes from", responses=problem_responses(404))
+async def get_lineage(actor: Viewer, session: Reading, lead_id: UUID) -> LeadLineage:
+    """Its site, the businesses that share it, the places they are at their providers, and the
+    searches that found those."""
+    return await service.lineage(session, await service.lead_of(session, actor, lead_id))
 
 
 @router.patch("/{lead_id}", summary="Decide about a lead", responses=problem_responses(404))

@@ -8,8 +8,9 @@ from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import NotFound
+from scrapersky.harvest.lineage import API, origin_of
 from scrapersky.harvest.suppressing import is_suppressed
-from scrapersky.leads.schemas import LeadContact, LeadDetail, LeadOut
+from scrapersky.leads.schemas import LeadContact, LeadDetail, LeadLineage, LeadOut, LeadStep
 from scrapersky.models import Actor, Contact, Lead, LeadCuration, record
 
 MAX_CONTACTS = 500
@@ -29,6 +30,13 @@ async def detail(session: AsyncSession, lead: Lead) -> LeadDetail:
     )
     contacts = [_short(contact, suppressed=hushed) for contact, hushed in found]
     return LeadDetail(**LeadOut.model_validate(lead).model_dump(), contact_list=contacts)
+
+
+async def lineage(session: AsyncSession, lead: Lead) -> LeadLineage:
+    """Every step, with four statements."""
+    origin = await origin_of(session, domain_id=lead.domain_id, business_id=lead.local_business_id)
+    step = LeadStep(id=lead.id, link=f"{API}/leads/{lead.id}", name=lead.name)
+    return LeadLineage(lead=step, **dict(origin))
 
 
 def _short(contact: Contact, *, suppressed: bool) -> LeadContact:

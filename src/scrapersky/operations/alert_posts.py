@@ -7,8 +7,6 @@ scheduled the repetition already. So one may arrive twice, and carries an id to 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 import time
 from collections.abc import Sequence
@@ -28,6 +26,7 @@ from scrapersky.pipeline.tables import Alert, AlertPost
 from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.failures import FetchFailed
 from scrapersky.scraper.post import post
+from scrapersky.scraper.signing import signing_headers
 from scrapersky.settings import Settings
 
 POST_EVERY = timedelta(seconds=5)
@@ -65,13 +64,6 @@ class Message:
             },
         }
         return json.dumps(told, ensure_ascii=False).encode()
-
-
-def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """HMAC-SHA256 over `<timestamp>.<body>`; with the time in it, an old post cannot be repeated
-    by somebody else later."""
-    signed = f"{timestamp}.".encode() + body
-    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 async def post_due(database: Database, settings: Settings) -> int:
@@ -134,11 +126,8 @@ async def _send(settings: Settings, message: Message) -> None:
         "Content-Type": "application/json",
         "User-Agent": f"ScraperSky/{__version__}",
         "Idempotency-Key": str(message.post.id),
-        "X-ScraperSky-Timestamp": str(timestamp),
+        **signing_headers(settings.alert_webhook_secret, timestamp, body),
     }
-    if settings.alert_webhook_secret:
-        signed = signature(settings.alert_webhook_secret, timestamp, body)
-        headers["X-ScraperSky-Signature"] = f"sha256={signed}"
     await post(
         settings.alert_webhook_url,
         body,

@@ -1,7 +1,9 @@
 """What is deleted when it is old: one line for each table, a little at a time.
 
 Nothing that is still at work is ever touched: not a job that waits or runs nor its batch, not a
-domain's last job, not a job whose dead letter is open, not a host with a request under way.
+domain's last job, not a job or delivery whose dead letter is open, not a delivery that waits, not a
+host with a request under way. A search that found places is kept for good, for the trail of every
+lead ends there.
 """
 
 from __future__ import annotations
@@ -17,7 +19,18 @@ from sqlalchemy.orm import InstrumentedAttribute
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.models import AuditEntry, Batch, BatchJob, BulkAction, Domain, Job, UserSession
+from scrapersky.models import (
+    DELIVERY_WORDS,
+    AuditEntry,
+    Batch,
+    BatchJob,
+    BulkAction,
+    Domain,
+    Job,
+    SearchPlace,
+    UserSession,
+    WebhookDelivery,
+)
 from scrapersky.models.jobs import CANCELLED, JOB_WORDS
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.tables import (
@@ -65,10 +78,13 @@ class Kept:
 _last_of_its_domain = exists().where(
     Domain.id == Job.domain_id, Domain.last_sitemap_job_id == Job.id
 )
+_found_places = exists().where(SearchPlace.search_id == Job.id)
 _ended = Job.status.in_([JOB_WORDS.done, JOB_WORDS.failed, CANCELLED])
 _goes_on = exists().where(BatchJob.batch_id == Batch.id, BatchJob.job_id == Job.id, ~_ended)
 _letter_is_open = DeadLetter.state == DeadLetterState.OPEN.value
 _in_an_open_letter = exists().where(DeadLetter.row_id == Job.id, _letter_is_open)
+_told_or_not = WebhookDelivery.status.not_in([DELIVERY_WORDS.queued, DELIVERY_WORDS.processing])
+_told_in_an_open_letter = exists().where(DeadLetter.row_id == WebhookDelivery.id, _letter_is_open)
 _asked_right_now = exists().where(HostSlot.host == Host.host)
 _left_alone = func.coalesce(Host.circuit_open_until > func.now(), False)
 
@@ -77,7 +93,7 @@ KEPT: tuple[Kept, ...] = (
         Job,
         Job.finished_at,
         "retention_jobs_days",
-        only=(_ended, ~_last_of_its_domain, ~_in_an_open_letter),
+        only=(_ended, ~_last_of_its_domain, ~_in_an_open_letter, ~_found_places),
     ),
     Kept(Batch, Batch.created_at, "retention_jobs_days", only=(~_goes_on,), in_order=True),
     Kept(StageEvent, StageEvent.at, "retention_stage_events_days", in_order=True),
@@ -85,6 +101,12 @@ KEPT: tuple[Kept, ...] = (
     Kept(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
     Kept(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
     Kept(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
+    Kept(
+        WebhookDelivery,
+        WebhookDelivery.created_at,
+        "retention_webhook_deliveries_days",
+        only=(_told_or_not, ~_told_in_an_open_letter),
+    ),
     Kept(UserSession, UserSession.expires_at, "retention_sessions_days"),
     Kept(Worker, Worker.beat_at, "retention_workers_days"),
     Kept(

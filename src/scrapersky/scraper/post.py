@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import aiohttp
@@ -13,10 +15,26 @@ from yarl import URL
 from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.failures import ConnectionFailed
 from scrapersky.scraper.guard import Lookup, check_url, guarded_connector
+from scrapersky.scraper.politeness import parse_retry_after
 from scrapersky.scraper.translation import translated
 
 MOST_BYTES_READ = 4096
-"""Of the answer, whose body nobody looks at: enough for a connection to be closed in order."""
+"""Of the answer: enough for a connection to be closed in order, and for a line of what it says."""
+
+
+@dataclass(frozen=True)
+class Posted:
+    """How a receiver answered."""
+
+    status: int
+    retry_after_seconds: float | None = None
+    """How long it asks us to wait."""
+    body: bytes = b""
+    """How its answer begins."""
+
+    @property
+    def is_taken(self) -> bool:
+        return 200 <= self.status < 300
 
 
 async def post(
@@ -30,6 +48,37 @@ async def post(
     lookup: Lookup | None = None,
 ) -> int:
     """The status it was taken with, 200 to 299; everything else is raised as `FetchFailed`."""
+    answer = await send(
+        url,
+        body,
+        headers=headers,
+        rules=rules,
+        timeout_seconds=timeout_seconds,
+        ca_file=ca_file,
+        lookup=lookup,
+    )
+    if not answer.is_taken:
+        raise ConnectionFailed(refusal(url, answer), url=url)
+    return answer.status
+
+
+def refusal(url: str, answer: Posted) -> str:
+    is_redirect = 300 <= answer.status < 400
+    what = "redirects, which is not followed" if is_redirect else "did not take it"
+    return f"{URL(url).host} answered {answer.status}: it {what}."
+
+
+async def send(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    rules: AddressRules,
+    timeout_seconds: float,
+    ca_file: Path | None = None,
+    lookup: Lookup | None = None,
+) -> Posted:
+    """Whatever it answers; `FetchFailed` where it does not."""
     check_url(url, rules)
     tls = await asyncio.to_thread(_tls, ca_file)
     try:
@@ -42,16 +91,14 @@ async def post(
             ) as session,
             session.post(URL(url), data=body, headers=headers, allow_redirects=False) as answer,
         ):
-            await answer.content.read(MOST_BYTES_READ)
-            status = answer.status
+            said = await answer.content.read(MOST_BYTES_READ)
+            wait = parse_retry_after(answer.headers.get("Retry-After"))
+            return Posted(answer.status, wait, said)
     except Exception as error:
         raise translated(error, url, seconds=timeout_seconds) from error
-    if not 200 <= status < 300:
-        what = "redirects, which is not followed" if 300 <= status < 400 else "did not take it"
-        raise ConnectionFailed(f"{URL(url).host} answered {status}: it {what}.", url=url)
-    return status
 
 
+@lru_cache(maxsize=4)
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if ca_file is not None:

@@ -9,7 +9,10 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.bulk import refresh_statistics
-from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.jobs.finishing import announce_finished
+from scrapersky.models import JOB_WORDS, Domain, Job, SitemapFile, SitemapUrl, WebhookEvent
+from scrapersky.models.announced import sitemap_data
+from scrapersky.models.announcing import announce
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Analysis, Outcome
 from scrapersky.sitemaps.names import ONLY_SITEMAP
@@ -32,12 +35,17 @@ async def write_result(
     if changes.added >= BIG_LOAD_URLS:
         await refresh_statistics(session, SitemapUrl)
     job.result_data = {**_result(analysis), CHANGES: asdict(changes)}
+    await announce_finished(session, job, JOB_WORDS.done)
     if job.domain_id is None:
         return
     domain = await session.get_one(Domain, job.domain_id, with_for_update={"key_share": True})
+    was_looked_at = domain.last_scan is not None
     if not job.params.get(ONLY_SITEMAP):  # otherwise the site itself was not looked at
         _write_look(job, domain, analysis, rhythm)
     domain.total_sitemaps, domain.sitemap_urls = await totals(session, job)
+    if was_looked_at and changes:
+        told = sitemap_data(domain, job, asdict(changes))
+        await announce(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, told)
 
 
 def _write_look(job: Job, domain: Domain, analysis: Analysis, rhythm: Rhythm) -> None:
@@ -59,6 +67,7 @@ def _write_look(job: Job, domain: Domain, analysis: Analysis, rhythm: Rhythm) ->
 
 async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     """The scan was given up: the domain learns it, and waits twice as long each time."""
+    await announce_finished(session, job, JOB_WORDS.failed, error=sentence)
     if job.domain_id is None or job.params.get(ONLY_SITEMAP):
         return
     domain = await session.get(Domain, job.domain_id, with_for_update={"key_share": True})

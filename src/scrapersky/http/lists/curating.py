@@ -80,7 +80,8 @@ class Curation:
     @property
     def rows(self) -> str:
         """As their list is called: `sitemap-files`."""
-        return f"{self.kind.replace('_', '-')}s"
+        word = self.kind.replace("_", "-")
+        return f"{word}es" if word.endswith("s") else f"{word}s"
 
     @property
     def model(self) -> Any:

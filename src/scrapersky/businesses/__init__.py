@@ -1,0 +1,1 @@
+"""Businesses: listed, decided about, merged; from the website to the domain."""

@@ -1,0 +1,124 @@
+"""Businesses as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class BusinessOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    business_name: str | None = Field(examples=["Bäckerei Berger"])
+    address: str | None
+    street: str | None
+    house_number: str | None
+    postal_code: str | None
+    city: str | None = Field(examples=["Leipzig"])
+    region: str | None
+    country: str | None = Field(description="Two letters.", examples=["DE"])
+    latitude: float | None
+    longitude: float | None
+    phone: str | None = Field(examples=["+4934190182"])
+    phone_raw: str | None
+    website_url: str | None = Field(description="As it was told; it may be anything.")
+    website_kind: str | None = Field(
+        description="What the website really is; null until it was looked at.", examples=["own"]
+    )
+    website_note: str | None = Field(description="Why it is none of its own, in a sentence.")
+    domain_id: UUID | None
+    emails: list[str]
+    profiles: list[str]
+    categories: list[str] = Field(examples=[["bakery", "cafe"]])
+    rating: float | None
+    reviews_count: int | None
+    price_level: int | None
+    business_status: str | None = Field(examples=["operational"])
+    facts_from: dict[str, str] = Field(
+        description="Whose each fact is.", examples=[{"phone": "google"}]
+    )
+    refreshed_at: datetime | None
+    status: str = Field(description="What people decided.", examples=["New"])
+    domain_extraction_status: str = Field(examples=["Completed"])
+    domain_extraction_error: str | None
+    created_by: UUID
+    created_at: datetime
+    updated_at: datetime
+
+
+class SightingOut(BaseModel):
+    """That somebody told us of it, and what they said."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    provider: str = Field(examples=["google"])
+    source_key: str = Field(description="What the provider calls it; of a site its domain.")
+    place_id: UUID | None
+    domain_id: UUID | None
+    matched_by: str = Field(description="What spoke for it most.", examples=["phone"])
+    score: float = Field(description="How sure that is: 0 to 1.")
+    why: str | None = Field(description="In sentences.")
+    facts: dict[str, Any]
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class FoundBy(BaseModel):
+    """A search that found one of its places."""
+
+    search_id: UUID
+    subject: str
+    asked_at: datetime
+    status: str
+    place_id: UUID
+    provider: str
+    position: int
+    fits: bool = Field(description="Whether it passes the search's filters.")
+    seen_at: datetime
+
+
+class ItsDomain(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    domain: str = Field(examples=["bakery.de"])
+    status: str
+    site_state: str | None
+    title: str | None
+
+
+class ItsLead(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    best_email: str | None
+    phone: str | None
+    contacts: int
+    businesses: int
+    why_empty: str | None
+    lead_curation_status: str
+
+
+class PossibleDouble(BaseModel):
+    """Another business that may be the same."""
+
+    candidate_id: UUID
+    business_id: UUID
+    business_name: str | None
+    address: str | None
+    score: float
+    reasons: list[str]
+
+
+class BusinessDetail(BusinessOut):
+    hours: dict[str, Any] | None
+    sightings: list[SightingOut] = Field(description="All that told us of it, the first first.")
+    searches: list[FoundBy] = Field(description="The last ones first, 100 at most.")
+    domain: ItsDomain | None
+    lead: ItsLead | None
+    possible_doubles: list[PossibleDouble]

@@ -1,0 +1,84 @@
+"""Have one search run: by this process, or by whoever else holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Float, cast, extract, func, select
+
+from scrapersky.cli.output import note
+from scrapersky.cli.session import Opened, quieten
+from scrapersky.errors import NotFound
+from scrapersky.models import JOB_WORDS, Job
+from scrapersky.models.stage_names import SEARCH_STAGE
+from scrapersky.pipeline.engine import Engine, running_engine
+from scrapersky.pipeline.tables import EventKind
+from scrapersky.places import search
+
+LOOK_EVERY_SECONDS = 0.2
+LONGEST_WAIT = timedelta(minutes=2)
+"""A search that waits longer, for money or for the provider's next day, is not waited for."""
+
+
+class SearchRun:
+    def __init__(self, everything: Opened, search_id: UUID, *, quiet: bool) -> None:
+        self._everything = everything
+        self._search_id = search_id
+        self._quiet = quiet
+        self._said: str | None = None
+
+    async def to_the_end(self) -> None:
+        """Until it has ended, or waits for something that takes long."""
+        quieten("scrapersky.pipeline", self._everything.settings)
+        settings = self._everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
+        database = self._everything.database
+        async with running_engine(database, settings, [search.STAGE]) as engine:
+            while True:
+                if not await self._goes_on(engine):
+                    return
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+
+    async def _goes_on(self, engine: Engine) -> bool:
+        job, wait = await self._look()
+        self._show(job)
+        if job.status == JOB_WORDS.processing:
+            await engine.rescuer.rescue()
+            return True
+        if job.status != JOB_WORDS.queued or wait > LONGEST_WAIT:
+            return False
+        if wait <= timedelta(0):
+            await self._work(engine)
+        return True
+
+    async def _work(self, engine: Engine) -> EventKind | None:
+        runner = engine.runner(SEARCH_STAGE)
+        held = await runner.claim_by_id(self._search_id)
+        if held is None:  # somebody else was faster
+            return None
+        runner.free_slots -= 1
+        task = runner.begin(held)
+        while not task.done():
+            await asyncio.wait([task], timeout=LOOK_EVERY_SECONDS)
+            self._show((await self._look())[0])
+        return task.result()
+
+    async def _look(self) -> tuple[Job, timedelta]:
+        async with self._everything.database.reading() as session:
+            found = await session.execute(
+                select(Job, cast(extract("epoch", Job.due_at - func.now()), Float)).where(
+                    Job.id == self._search_id
+                )
+            )
+            row = found.one_or_none()
+        if row is None:
+            raise NotFound(f"Search {self._search_id} is gone.")
+        job, wait = row
+        return job, timedelta(seconds=wait)
+
+    def _show(self, job: Job) -> None:
+        doing = job.error if job.status == JOB_WORDS.queued and job.error else job.phase
+        if doing and doing != self._said and not self._quiet:
+            note(f"{job.subject}: {doing}")
+            self._said = doing

@@ -1,0 +1,1 @@
+"""One business, many sightings: stored once, whoever told us."""

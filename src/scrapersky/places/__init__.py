@@ -1,0 +1,1 @@
+"""Businesses found at place providers: searching an area, details, what it costs."""

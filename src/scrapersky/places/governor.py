@@ -1,0 +1,237 @@
+"""The cost governor: no request that may cost money is sent before it stands in the ledger.
+
+A stage yields a `Charge`, whose store reserves the price or puts an end to the work; then it sends
+the request, and yields what became of it together with the entry's settlement. What is counted for
+all tenants and for one is locked in one order (day, meter, month), so workers wait for each other
+instead of overrunning the cap, and never crosswise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from sqlalchemy import func, literal, or_, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import RetryLater
+from scrapersky.models import CostEntry, CostMeter, CostMonth, CostState, ProviderPause
+from scrapersky.models.costs import USD
+from scrapersky.pipeline.stage import AtOnce
+from scrapersky.places.ledger import (
+    ProvidersTime,
+    cap_of,
+    count_in_day,
+    count_in_meter,
+    pause_of,
+    providers_time,
+    spent_in_month,
+)
+from scrapersky.scraper.providers.prices import Price, price_of, quota_per_day, sku_of
+from scrapersky.settings import Settings
+
+BUDGET_IS_USED_UP = "The month's budget is used up"
+"""How the sentence of every row begins that waits for money; they are found by it."""
+LOOK_AGAIN = timedelta(hours=1)
+SOONEST = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Charge(AtOnce):
+    """A request that is about to be sent."""
+
+    entry_id: UUID
+    provider: str
+    sku: str
+    method: str
+    default_cap_usd: Decimal
+    """For tenants that have no budget of their own."""
+    free_tier: bool
+    search_id: UUID | None = None
+    place_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Settlement(AtOnce):
+    """What became of a charge whose request brought nothing that could be stored with it."""
+
+    entry_id: UUID
+    billed: bool
+    note: str | None = None
+
+
+def default_cap(settings: Settings) -> Decimal:
+    return Decimal(str(settings.places_monthly_cap_usd))
+
+
+async def reserve(session: AsyncSession, tenant_id: UUID, charge: Charge) -> None:
+    """Count the request and its price, or raise `RetryLater`: then nothing of it is to be kept, and
+    the caller's transaction goes.
+
+    What is always free is counted, but has no entry of its own: it comes by the thousand and there
+    is nothing to settle."""
+    time = await providers_time(session)
+    await _refuse_if_paused(session, charge, time)
+    await _take_from_day(session, charge, time)
+    number = await count_in_meter(session, charge.provider, charge.sku, time.month)
+    if is_always_free(charge.sku):
+        return
+    price = price_of(charge.sku, already=number - 1, free_tier=charge.free_tier)
+    await _take_from_month(session, tenant_id, charge, price.usd, time)
+    session.add(_entry(tenant_id, charge, price, time))
+    await session.flush()
+
+
+def is_always_free(sku: str) -> bool:
+    return sku_of(sku).free_a_month is None
+
+
+def _entry(tenant_id: UUID, charge: Charge, price: Price, time: ProvidersTime) -> CostEntry:
+    return CostEntry(
+        id=charge.entry_id,
+        tenant_id=tenant_id,
+        provider=charge.provider,
+        sku=charge.sku,
+        month=time.month,
+        usd=price.usd,
+        is_free=price.is_free,
+        search_id=charge.search_id,
+        place_id=charge.place_id,
+    )
+
+
+async def _refuse_if_paused(session: AsyncSession, charge: Charge, time: ProvidersTime) -> None:
+    paused = await pause_of(session, charge.provider, charge.method)
+    if paused is not None:
+        raise RetryLater(
+            f"{charge.provider} is not asked for {charge.method} until {_moment(paused.until)}: "
+            f"{paused.reason}",
+            after=max(paused.until - time.now, SOONEST),
+        )
+
+
+async def _take_from_day(session: AsyncSession, charge: Charge, time: ProvidersTime) -> None:
+    """The provider counts refused requests, too: a day's count is not given back."""
+    quota = quota_per_day(charge.method)
+    asked = await count_in_day(session, charge.provider, charge.method, time.day)
+    if asked > quota:
+        raise RetryLater(
+            f"{charge.provider} allows {quota:,} requests for {charge.method} a day, and today's "
+            f"are used up. It goes on by itself at {_moment(time.next_day)}.",
+            after=max(time.next_day - time.now, SOONEST),
+        )
+
+
+async def _take_from_month(
+    session: AsyncSession, tenant_id: UUID, charge: Charge, usd: Decimal, time: ProvidersTime
+) -> None:
+    cap = await cap_of(session, tenant_id, charge.default_cap_usd)
+    if await _spend(session, tenant_id, time, usd, cap):
+        return
+    await session.execute(
+        insert(CostMonth).values(tenant_id=tenant_id, month=time.month).on_conflict_do_nothing()
+    )
+    if not await _spend(session, tenant_id, time, usd, cap):
+        spent = await spent_in_month(session, tenant_id, time.month)
+        after = min(LOOK_AGAIN, max(time.next_month - time.now, SOONEST))
+        raise RetryLater(_why_refused(spent, cap, usd, time), after=after)
+
+
+async def _spend(
+    session: AsyncSession, tenant_id: UUID, time: ProvidersTime, usd: Decimal, cap: Decimal
+) -> bool:
+    """False when the cap does not allow it, or nothing was spent in this month yet. What is free
+    is allowed even where the cap was lowered below what is spent."""
+    price = literal(usd, USD)
+    taken = await session.scalar(
+        update(CostMonth)
+        .where(
+            CostMonth.tenant_id == tenant_id,
+            CostMonth.month == time.month,
+            or_(price == 0, CostMonth.spent_usd + price <= literal(cap, USD)),
+        )
+        .values(spent_usd=CostMonth.spent_usd + price, requests=CostMonth.requests + 1)
+        .returning(CostMonth.requests)
+        .execution_options(synchronize_session=False)
+    )
+    return taken is not None
+
+
+def _why_refused(spent: Decimal, cap: Decimal, usd: Decimal, time: ProvidersTime) -> str:
+    return (
+        f"{BUDGET_IS_USED_UP}: {dollars(spent)} of {dollars(cap)} are spent, and the next request "
+        f"costs {dollars(usd)}. The month ends at {_moment(time.next_month)}; to go on before, "
+        "raise the budget (PUT /api/v3/budget, or `scrapersky budget set`)."
+    )
+
+
+def dollars(usd: Decimal) -> str:
+    """`12.50 USD`; parts of a cent where there are any."""
+    exact = usd.normalize()
+    places = max(2, -int(exact.as_tuple().exponent))
+    return f"{exact:,.{places}f} USD"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+async def settle_charge(
+    session: AsyncSession, entry_id: UUID, *, billed: bool, note: str | None = None
+) -> None:
+    """A charge that was not billed gives its price back; settling again changes nothing.
+
+    Not to be called for what was not billed in a row's last store, which shares its transaction
+    with other rows: yield a `Settlement`."""
+    settled = await session.execute(
+        update(CostEntry)
+        .where(CostEntry.id == entry_id, CostEntry.state == CostState.ASKED)
+        .values(
+            state=CostState.BILLED if billed else CostState.NOT_BILLED,
+            settled_at=func.now(),
+            note=note,
+        )
+        .returning(
+            CostEntry.tenant_id, CostEntry.provider, CostEntry.sku, CostEntry.month, CostEntry.usd
+        )
+        .execution_options(synchronize_session=False)
+    )
+    entry = settled.one_or_none()
+    if entry is not None and not billed:
+        await _give_back(session, *entry)
+
+
+async def _give_back(
+    session: AsyncSession, tenant_id: UUID, provider: str, sku: str, month: object, usd: Decimal
+) -> None:
+    await session.execute(
+        update(CostMeter)
+        .where(CostMeter.provider == provider, CostMeter.sku == sku, CostMeter.month == month)
+        .values(requests=CostMeter.requests - 1)
+        .execution_options(synchronize_session=False)
+    )
+    await session.execute(
+        update(CostMonth)
+        .where(CostMonth.tenant_id == tenant_id, CostMonth.month == month)
+        .values(spent_usd=CostMonth.spent_usd - usd, requests=CostMonth.requests - 1)
+        .execution_options(synchronize_session=False)
+    )
+
+
+async def pause(
+    session: AsyncSession, provider: str, method: str, until: datetime, reason: str
+) -> None:
+    """Nobody asks the provider for that until then; of two pauses the longer one counts."""
+    adding = insert(ProviderPause).values(
+        provider=provider, method=method, until=until, reason=reason
+    )
+    await session.execute(
+        adding.on_conflict_do_update(
+            index_elements=[ProviderPause.provider, ProviderPause.method],
+            set_={"until": adding.excluded.until, "reason": adding.excluded.reason},
+            where=ProviderPause.until < adding.excluded.until,
+        )
+    )
