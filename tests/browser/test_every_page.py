@@ -10,8 +10,11 @@ from playwright.async_api import Page, expect
 from scrapersky.db.session import Database
 from tests.browser.conftest import PHONE, Site, picture, serving_pages
 from tests.conftest import make_settings
+from tests.dashboard.business_rows import bakery_and_double
 from tests.dashboard.details_rows import bakery_of_everything
+from tests.dashboard.search_rows import a_search_under_way
 from tests.dashboard.table_rows import add_leads
+from tests.dashboard.webhook_rows import an_endpoint_with_deliveries
 from tests.processes import free_port
 
 CHECK = (Path(__file__).parent / "accessibility.js").read_text()
@@ -22,6 +25,14 @@ PLAIN = (
     "/pages",
     "/sitemap-files",
     "/domains",
+    "/searches",
+    "/searches/new",
+    "/budget",
+    "/budget/entries",
+    "/places",
+    "/local-businesses",
+    "/merge-review",
+    "/merge-candidates",
     "/jobs",
     "/dead-letters",
     "/suppressions",
@@ -34,6 +45,7 @@ PLAIN = (
     "/settings",
     "/users",
     "/api-keys",
+    "/webhooks",
     "/audit-log",
     "/account",
 )
@@ -69,9 +81,13 @@ async def test_every_page_can_be_read_by_everybody(
 ) -> None:
     known = await bakery_of_everything(database)
     await add_leads(database, 30)
+    searched = await a_search_under_way(database)
     places = {path: path for path in PLAIN} | {
         kind: f"/{kind.replace('_', '-')}/{getattr(known, kind)}" for kind in DETAILS
     }
+    places["searches"] = f"/searches/{searched.search}"
+    places |= {path: path for path in (await bakery_and_double(database)).paths()}
+    places |= {path: path for path in await an_endpoint_with_deliveries(database)}
     await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     wrong = {}
     for name, path in places.items():

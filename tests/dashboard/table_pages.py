@@ -54,7 +54,7 @@ async def page(client: httpx.AsyncClient, address: str) -> str:
 
 def names(html: str) -> list[str]:
     """Of businesses, in the order they stand there."""
-    return [text for text in Links(html).found if text.startswith("Business")]
+    return [text for text in Links(html).found if text.startswith("Business ")]
 
 
 OURS: ContextVar[bool] = ContextVar("OURS", default=False)

@@ -112,7 +112,7 @@ async def test_each_stage_stands_there_in_order_with_its_figures(
         session.add(StageControl(stage=SUBMISSION_STAGE, paused=True))
 
     page = await shown(client)
-    places = [page.index(f'href="/stages/{each.name}"') for each in STAGES]
+    places = [page.index(f'id="stage-{each.name}"') for each in STAGES]
     assert places == sorted(places)
     words = {"pending": "2", "processing": "1", "completed": "1", "error": "1"}
     for word, count in words.items():

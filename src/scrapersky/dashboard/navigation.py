@@ -41,6 +41,10 @@ WORK = (
     Place("Pages", "/pages"),
     Place("Sitemaps", "/sitemap-files"),
     Place("Domains", "/domains"),
+    Place("Searches", "/searches"),
+    Place("Places", "/places"),
+    Place("Businesses", "/local-businesses"),
+    Place("Merge review", "/merge-review"),
     Place("Jobs", "/jobs"),
 )
 OPERATIONS = (
@@ -54,8 +58,10 @@ OPERATIONS = (
 ACCOUNTS = (
     Place("Do-not-contact", "/suppressions"),
     Place("Bulk actions", "/bulk-actions"),
+    Place("Budget", "/budget"),
     Place("Users", "/users", Role.ADMIN),
     Place("API keys", "/api-keys", Role.ADMIN),
+    Place("Webhooks", "/webhooks", Role.ADMIN),
     Place("Audit log", "/audit-log", Role.ADMIN),
 )
 GROUPS = {"Work": WORK, "Operations": OPERATIONS, "Team": ACCOUNTS}

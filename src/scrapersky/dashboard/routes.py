@@ -7,12 +7,15 @@ from fastapi import APIRouter
 from scrapersky.dashboard.control import routes as control
 from scrapersky.dashboard.details import DETAIL_PAGES, DETAIL_VIEWS
 from scrapersky.dashboard.live import LiveView, live_stream
+from scrapersky.dashboard.merging import routes as merging
 from scrapersky.dashboard.overview import routes as overview
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
+from scrapersky.dashboard.searching.pages import SEARCHING_PAGES, SEARCHING_VIEWS
 from scrapersky.dashboard.tables import routes as tables
 from scrapersky.dashboard.tables.import_routes import IMPORTS
 from scrapersky.dashboard.team import TEAM_PAGES
+from scrapersky.dashboard.webhooks import WEBHOOK_PAGES
 from scrapersky.errors import NotFound
 from scrapersky.http.auth import Viewer
 from scrapersky.http.event_stream import EventStream
@@ -22,10 +25,18 @@ PAGES: tuple[APIRouter, ...] = (
     control.router,
     *tables.TABLE_PAGES,
     IMPORTS,
+    *SEARCHING_PAGES,
     *DETAIL_PAGES,
     *TEAM_PAGES,
+    merging.router,
+    *WEBHOOK_PAGES,
 )
-LIVE_VIEWS: tuple[LiveView, ...] = (overview.LIVE, *control.LIVE_VIEWS, *DETAIL_VIEWS)
+LIVE_VIEWS: tuple[LiveView, ...] = (
+    overview.LIVE,
+    *control.LIVE_VIEWS,
+    *DETAIL_VIEWS,
+    *SEARCHING_VIEWS,
+)
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, tags=["dashboard"])
 for each in PAGES:

@@ -78,7 +78,16 @@ def in_words(word: str | None) -> str:
 
 
 TONES = {
-    "good": ("complete", "completed", "ok", "selected", "submitted", "imported", "open mode"),
+    "good": (
+        "complete",
+        "completed",
+        "ok",
+        "selected",
+        "submitted",
+        "imported",
+        "delivered",
+        "open mode",
+    ),
     "busy": ("processing", "queued", "pending", "new"),
     "poor": ("partial", "filtered", "maybe", "redirected", "snoozed", "paused", "retried"),
     "bad": ("failed", "error", "dead", "refused", "blocked", "not a fit", "open", "cancelled"),

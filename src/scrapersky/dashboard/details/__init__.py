@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from scrapersky.dashboard.details import (
+    business,
     contact,
     dead_letter,
     domain,
     job,
     lead,
     page,
+    place,
     sitemap_file,
 )
 
@@ -18,6 +20,8 @@ DETAIL_PAGES = (
     contact.router,
     lead.router,
     page.router,
+    place.router,
+    business.router,
     sitemap_file.router,
     dead_letter.router,
 )

@@ -16,8 +16,11 @@ from scrapersky.contacts.schemas import Happened
 from scrapersky.dashboard.details.deciding import deciding, rights
 from scrapersky.dashboard.details.evidence import highlighted, method_in_words
 from scrapersky.dashboard.details.looking import names_of
+from scrapersky.dashboard.details.origin import BUSINESSES_SHOWN, origins_of
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
+from scrapersky.dashboard.searching.asked import what_of
+from scrapersky.dashboard.searching.wording import provider_in_words
 from scrapersky.errors import NotFound
 from scrapersky.harvest.suppressing import is_suppressed
 from scrapersky.http.auth import Viewer
@@ -74,6 +77,10 @@ async def contact_page(
         decision=deciding(CURATION, contact),
         how=method_in_words,
         highlighted=highlighted,
+        origins=await origins_of(session, domain.id),
+        origins_shown=BUSINESSES_SHOWN,
+        what_of=what_of,
+        provider=provider_in_words,
         **await _past(session, actor, contact, domain, job),
         **rights(actor),
     )

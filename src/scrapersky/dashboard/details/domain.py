@@ -15,11 +15,14 @@ from scrapersky.dashboard.details.charts import change_chart
 from scrapersky.dashboard.details.deciding import deciding, rights
 from scrapersky.dashboard.details.evidence import method_in_words
 from scrapersky.dashboard.details.looking import is_as_before, subject_of, unless_gone
+from scrapersky.dashboard.details.origin import BUSINESSES_SHOWN, origins_of
 from scrapersky.dashboard.details.steps import Progress, steps_of
 from scrapersky.dashboard.details.tree import sitemap_tree
 from scrapersky.dashboard.live import LiveView, Looked, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
+from scrapersky.dashboard.searching.asked import what_of
+from scrapersky.dashboard.searching.wording import provider_in_words
 from scrapersky.domains.listing import CURATION
 from scrapersky.errors import NotFound
 from scrapersky.http.auth import Viewer
@@ -68,6 +71,10 @@ async def _seen(session: AsyncSession, actor: Actor, domain_id: UUID) -> dict[st
         "chart": change_chart(jobs),
         "decision": deciding(CURATION, domain),
         "how": method_in_words,
+        "origins": await origins_of(session, domain_id),
+        "origins_shown": BUSINESSES_SHOWN,
+        "what_of": what_of,
+        "provider": provider_in_words,
     }
 
 

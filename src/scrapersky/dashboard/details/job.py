@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi.responses import RedirectResponse, Response
 from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,7 +25,7 @@ from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.jobs import service as job_service
-from scrapersky.models import JOB_WORDS, Actor, Domain, Job, SitemapFile, User
+from scrapersky.models import JOB_WORDS, Actor, Domain, Job, JobType, SitemapFile, User
 from scrapersky.models.jobs import CANCELLED
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import Worker
@@ -37,9 +37,12 @@ FILES_SHOWN = 40
 ACTIVE = (JOB_WORDS.queued, JOB_WORDS.processing)
 
 
-@router.get("/jobs/{job_id}")
-async def job_page(actor: Viewer, session: Reading, show: Showing, job_id: UUID) -> HTMLResponse:
-    seen = await _seen(session, actor, await job_service.get(session, actor, job_id))
+@router.get("/jobs/{job_id}", response_model=None)
+async def job_page(actor: Viewer, session: Reading, show: Showing, job_id: UUID) -> Response:
+    job = await job_service.get(session, actor, job_id)
+    if job.job_type == JobType.PLACE_SEARCH:
+        return RedirectResponse(f"/searches/{job.id}", 303)
+    seen = await _seen(session, actor, job)
     title = f"Scan of {seen['job'].subject}"
     return show.page("details/job.html", title=title, parts=PARTS, **seen)
 

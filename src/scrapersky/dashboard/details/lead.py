@@ -10,8 +10,11 @@ from sqlalchemy import select
 
 from scrapersky.dashboard.details.deciding import deciding, rights
 from scrapersky.dashboard.details.evidence import method_in_words
+from scrapersky.dashboard.details.origin import BUSINESSES_SHOWN, origins_of
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
+from scrapersky.dashboard.searching.asked import what_of
+from scrapersky.dashboard.searching.wording import provider_in_words
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.leads import service
@@ -41,5 +44,9 @@ async def lead_page(actor: Viewer, session: Reading, show: Showing, lead_id: UUI
         values_shown=VALUES_SHOWN,
         decision=deciding(CURATION, lead),
         how=method_in_words,
+        origins=await origins_of(session, lead.domain_id, lead.local_business_id),
+        origins_shown=BUSINESSES_SHOWN,
+        what_of=what_of,
+        provider=provider_in_words,
         **rights(actor),
     )

@@ -61,15 +61,15 @@ def steps_of(progress: Progress) -> tuple[Step, ...]:
     home = queue_columns(Domain, "status").of(domain)
     handed = queue_columns(Domain, "sitemap_analysis_status").of(domain)
     return (
-        _of_row("Home page", METADATA_STAGE, domain.id, home, METADATA_WORDS),
-        _of_row("Asking for a scan", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_WORDS),
+        of_row("Home page", METADATA_STAGE, domain.id, home, METADATA_WORDS),
+        of_row("Asking for a scan", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_WORDS),
         _scan(progress.job),
         _imports(progress.tree),
         _reading(progress),
     )
 
 
-def _of_row(title: str, stage: str, row_id: UUID, queue: QueueState, words: Words) -> Step:
+def of_row(title: str, stage: str, row_id: UUID, queue: QueueState, words: Words) -> Step:
     failed, waits = queue.status == words.failed, queue.status == words.queued
     return Step(
         title,
@@ -112,8 +112,8 @@ def _imports(tree: SitemapTree) -> Step:
     return Step(
         "Turning URLs into pages",
         IMPORT_STAGE,
-        _foremost(tree.imports, IMPORT_WORDS),
-        says=", ".join(_counted(tree.imports)) or "No sitemap was imported yet.",
+        foremost(tree.imports, IMPORT_WORDS),
+        says=", ".join(counted(tree.imports)) or "No sitemap was imported yet.",
         again=requeue(IMPORT_STAGE, failed, f"Try {len(failed)} again") if failed else None,
     )
 
@@ -123,19 +123,19 @@ def _reading(progress: Progress) -> Step:
     return Step(
         "Reading pages for contacts",
         PAGE_STAGE,
-        _foremost(progress.pages.statuses, PAGE_WORDS),
-        says=", ".join(_counted(progress.pages.statuses)) or "No page is known yet.",
+        foremost(progress.pages.statuses, PAGE_WORDS),
+        says=", ".join(counted(progress.pages.statuses)) or "No page is known yet.",
         again=requeue(PAGE_STAGE, failed, f"Try {len(failed)} again") if failed else None,
     )
 
 
-def _foremost(counts: Mapping[str, int], words: Words) -> str | None:
+def foremost(counts: Mapping[str, int], words: Words) -> str | None:
     """Of many rows: what is going on, or what went wrong, or that it is done."""
     order = (words.processing, words.queued, words.failed, words.done)
     return next((word for word in order if counts.get(word)), None)
 
 
-def _counted(counts: Mapping[str, int]) -> Iterator[str]:
+def counted(counts: Mapping[str, int]) -> Iterator[str]:
     for word, count in counts.items():
         if count:
             yield f"{count:,} {word.lower()}"

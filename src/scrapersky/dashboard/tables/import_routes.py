@@ -38,6 +38,13 @@ KINDS = (
         "Each sitemap is read, and the addresses in it become pages.",
         "https://example.com/sitemap.xml",
     ),
+    Importable(
+        "places",
+        "Businesses",
+        "Each is looked for among those you know; its website is read, down to whom to write to. "
+        "The first line names the columns: name, website, phone, city and the like.",
+        "name,website,phone,city\nBackhaus Berger,backhaus-berger.de,+49 341 4801234,Leipzig",
+    ),
     Importable("pages", "Pages", "Each page is read for contacts.", "https://example.com/contact"),
 )
 
@@ -46,6 +53,9 @@ KINDS = (
 async def show_import(
     actor: Curator,
     show: Showing,
-    kind: Annotated[Literal["domains", "sitemap-files", "pages"], Query()] = "domains",
+    kind: Annotated[Literal["domains", "sitemap-files", "places", "pages"], Query()] = "domains",
 ) -> HTMLResponse:
-    return show.page("tables/import.html", title="Hand in a list", kinds=KINDS, chosen=kind)
+    example = next(each.example for each in KINDS if each.kind == kind)
+    return show.page(
+        "tables/import.html", title="Hand in a list", kinds=KINDS, chosen=kind, example=example
+    )

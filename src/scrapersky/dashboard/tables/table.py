@@ -88,10 +88,16 @@ class Table:
 
     adds: str = ""
     """The template of a dialog by which rows are added here."""
+    begins: bool = False
+    """Whether the way to a first row is offered above the rows, too."""
 
     @property
     def nouns(self) -> str:
-        return f"{self.noun[:-1]}ies" if self.noun.endswith("y") else f"{self.noun}s"
+        if self.noun.endswith(("ch", "s")):
+            return f"{self.noun}es"
+        if self.noun.endswith("y"):
+            return f"{self.noun[:-1]}ies"
+        return f"{self.noun}es" if self.noun.endswith("s") else f"{self.noun}s"
 
     @property
     def all_acts(self) -> tuple[Act, ...]:

@@ -1,0 +1,1 @@
+"""Searches for businesses and what they cost, as people see them."""
