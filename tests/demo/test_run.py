@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,11 @@ import pytest
 from rich.console import Console
 
 from scrapersky.demo import report, run
+from scrapersky.demo.beginning import Begun
+from scrapersky.demo.found import Found, Outcome, differences_of
 from scrapersky.demo.judgement import differences
 from scrapersky.demo.published import Published
+from scrapersky.demo.register import WITHOUT_A_SITE
 from scrapersky.demo.results import Result
 from scrapersky.demo.site import Ending, Expected, TownSite
 from scrapersky.demo.sites import SITES
@@ -81,6 +85,8 @@ async def test_demo_ends_well_and_leaves_nothing_running(folder: Path) -> None:
     assert "market-post-office.example: done after 2 attempts, 1 sitemap, 1 URL" in text
     assert "palace-cinema.example: given up after 2 attempts, 0 sitemaps, 0 URLs" in text
     assert "given up after 2 attempts" in text
+    assert "50 places found with 6 requests, for 0.00 US dollars." in text
+    assert "From one search to 49 leads" in text
     assert_both_tables(text)
     assert "scrapersky scan DOMAIN" in text
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -185,11 +191,31 @@ def publishing(value: str, method: Method) -> Expected:
 def test_a_site_that_ends_otherwise_makes_the_demo_fail_with_a_sentence() -> None:
     console = Console(file=StringIO(), width=200)
     other = result(Expected(Ending.FOUND, urls=37), outcome="none")
-    assert report.conclude(console, [other], seconds=1) == 1
+    assert report.conclude(console, Outcome([other], found(sites=1)), seconds=1) == 1
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == (
         "bakery.example is none with 0 URLs; expected was found with 37 URLs.\n"
     )
+
+
+def found(*, sites: int, **other: Any) -> Found:
+    """As the town's register has it, but for what is said otherwise."""
+    count = sites + len(WITHOUT_A_SITE) + 1
+    begun = Begun("complete", {}, None, places=count, businesses=count, domains=sites, waiting=0)
+    leads = [
+        cast(Any, SimpleNamespace(name=place.name, why_empty=why.value, domain_id=None))
+        for place, why in WITHOUT_A_SITE
+    ]
+    facts = {"spent_usd": Decimal(0), "entries": 3, "billed": 3, "billed_usd": Decimal(0)}
+    return Found(**{"begun": begun, "leads": leads, **facts, **other})
+
+
+def test_what_the_register_does_not_have_is_a_difference_each_with_its_sentence() -> None:
+    few = Begun("failed", {}, "No key.", places=1, businesses=1, domains=1, waiting=0)
+    assert list(differences_of(found(sites=46), sites=46)) == []
+    assert "found 1 places" in next(differences_of(found(sites=46, begun=few), sites=46))
+    assert len(list(differences_of(found(sites=46, leads=[]), sites=46))) == len(WITHOUT_A_SITE)
+    assert "provider counts 4" in next(differences_of(found(sites=46, billed=4), sites=46))
 
 
 def test_a_job_that_has_not_ended_is_a_difference() -> None:

@@ -1,4 +1,4 @@
-"""Forty and more domains of the town, by real processes, to contacts; a worker dies on the way."""
+"""One search, by real processes, to businesses, leads and contacts; a worker dies on the way."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ from sqlalchemy import func, or_, select
 from tests.processes import HASTY, api, running
 
 from scrapersky.db.session import Database
+from scrapersky.demo.provider import PlacesProvider
+from scrapersky.demo.register import LOOKED_FOR, TOWN, area, places_of
 from scrapersky.demo.site import TownSite
 from scrapersky.demo.town import Town
-from scrapersky.models import Domain, Job, Page, SitemapFile
-from scrapersky.pipeline.tables import StageEvent, Worker
+from scrapersky.models import Domain, Job, Lead, LocalBusiness, Page, Place, SitemapFile
+from scrapersky.pipeline.tables import Worker
 
 AT_LEAST = 40
+PAID_REQUESTS = 3
+"""Fifty places, twenty to a page."""
 
 
 @pytest.mark.timeout(400)
-async def test_domains_become_contacts_that_lead_back_to_where_they_stand(
+async def test_a_search_becomes_leads_whose_contacts_lead_back_to_it(
     url: str, database: Database, tmp_path: Path
 ) -> None:
-    async with Town() as town:
+    async with Town() as town, PlacesProvider(places_of(town.sites), [area()]) as provider:
         ours = {
             **HASTY,
+            **provider.environment(),
             **town.environment(),
             "DATABASE_URL": url,
             # The one that is killed is noticed by its pid; a busy one shall not be taken for dead.
@@ -39,23 +44,47 @@ async def test_domains_become_contacts_that_lead_back_to_where_they_stand(
             api({**ours, "SCHEDULER_ENABLED": "false"}, tmp_path / "api.log") as client,
             running("worker", environ=ours, log=tmp_path / "stays.log"),
         ):
-            await _hand_in(client, town.sites)
+            search_id = await _search(client)
             await _kill_a_worker_at_work(ours, database, tmp_path)
             await _until(lambda: _nothing_is_left(database), seconds=240)
             found = [each async for each in _all(client, "/api/v3/contacts")]
             for contact in found:
                 await _walk_back(client, contact)
+                await _walk_back_to_the_search(client, contact, search_id)
+            leads = [each async for each in _all(client, "/api/v3/leads")]
+            businesses = [each async for each in _all(client, "/api/v3/local-businesses")]
 
     stored = {(each["domain"], each["kind"], each["value"]) for each in found}
     assert len(town.sites) >= AT_LEAST
     assert stored == _published(town.sites)
     assert len(stored) == len(found)
+    assert len(businesses) == len(places_of(town.sites)) >= AT_LEAST
+    assert len(leads) == len(businesses) - 1, "two shops of one bakery share its site"
+    assert all(each["completed_at"] for each in leads)
+    assert provider.bill.paid == PAID_REQUESTS, "whoever dies, nothing is paid twice"
 
 
-async def _hand_in(client: httpx.AsyncClient, sites: tuple[TownSite, ...]) -> None:
-    body = {"domains": [each.name for each in sites], "queue": True}
-    answer = await client.post("/api/v3/domains/direct-submit", json=body)
-    assert answer.status_code < 300, answer.text
+async def _search(client: httpx.AsyncClient) -> str:
+    body = {"business_type": LOOKED_FOR, "location": TOWN}
+    answer = await client.post("/api/v3/places/search", json=body)
+    assert answer.status_code == 202, answer.text
+    search_id: str = answer.json()["job_id"]
+    return search_id
+
+
+async def _walk_back_to_the_search(
+    client: httpx.AsyncClient, contact: dict[str, Any], search_id: str
+) -> None:
+    """To the business and its place by their links, and to the search that found the place."""
+    lineage = await _get(client, f"/api/v3/contacts/{contact['id']}/lineage")
+    business = await _get(client, lineage["businesses"][0]["link"])
+    place = await _get(client, lineage["places"][0]["link"])
+    search = await _get(client, lineage["searches"][0]["link"])
+    assert lineage["domain"]["domain"] == contact["domain"]
+    assert business["domain_id"] == lineage["domain"]["id"]
+    assert place["local_business_id"] in {each["id"] for each in lineage["businesses"]}
+    assert place["id"] in lineage["searches"][0]["places"]
+    assert [each["id"] for each in lineage["searches"]] == [search_id] == [search["job_id"]]
 
 
 async def _kill_a_worker_at_work(ours: dict[str, str], database: Database, logs: Path) -> None:
@@ -81,8 +110,11 @@ async def _are_rows_held_by(database: Database, pid: int) -> bool:
 
 
 async def _nothing_is_left(database: Database) -> bool:
-    """Every queue is empty, and every domain was looked at."""
+    """Every queue is empty, and every lead is complete."""
     waiting = {
+        Place: Place.deep_scan_status.in_(("Queued", "Processing")),
+        LocalBusiness: LocalBusiness.domain_extraction_status.in_(("Queued", "Processing")),
+        Lead: Lead.completed_at.is_(None),
         Domain: or_(
             Domain.status.in_(("pending", "processing")),
             Domain.sitemap_analysis_status.in_(("queued", "processing")),
@@ -95,7 +127,7 @@ async def _nothing_is_left(database: Database) -> bool:
         for model, condition in waiting.items():
             if await session.scalar(select(func.count()).select_from(model).where(condition)):
                 return False
-        return bool(await session.scalar(select(func.count()).select_from(StageEvent)))
+        return bool(await session.scalar(select(func.count()).select_from(Lead)))
 
 
 async def _all(client: httpx.AsyncClient, path: str) -> AsyncIterator[dict[str, Any]]:

@@ -69,7 +69,9 @@ def _found(sights: Sequence[Sight]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    if count == 1:
+        return f"{count:,} {noun}"
+    return f"{count:,} {noun}es" if noun.endswith("s") else f"{count:,} {noun}s"
 
 
 def live_table(sights: Sequence[Sight], *, room: int = 100) -> Table:

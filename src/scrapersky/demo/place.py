@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from scrapersky.db.opening import embedded
-from scrapersky.demo.town import Town
 from scrapersky.settings import Settings, SettingsSource, load_settings
 
 T = TypeVar("T")
@@ -25,8 +24,9 @@ PACE = {
 
 
 @contextmanager
-def own_settings(settings: Settings, town: Town) -> Iterator[Settings]:
-    """Settings for a temporary folder; its database is removed with it.
+def own_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Settings]:
+    """Settings for a temporary folder; its database is removed with it. `environ` leads to
+    the town.
 
     The demo shows the program as it comes, so of the person's settings only those stay that
     say how this machine runs PostgreSQL.
@@ -35,7 +35,7 @@ def own_settings(settings: Settings, town: Town) -> Iterator[Settings]:
     # Root's server runs as another user, who passes through here to its cluster.
     folder.chmod(0o711)
     ours = load_settings(
-        SettingsSource(environ={**town.environment(), **PACE}, env_file=None),
+        SettingsSource(environ={**environ, **PACE}, env_file=None),
         scrapersky_data_dir=folder / "data",
         scrapersky_pg_bin=settings.scrapersky_pg_bin,
         retry_base_seconds=1,

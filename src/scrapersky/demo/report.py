@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from scrapersky.demo.beginning import Begun
 from scrapersky.demo.display import counted
+from scrapersky.demo.found import Outcome, differences_of
 from scrapersky.demo.judgement import differences
 from scrapersky.demo.results import Result
 from scrapersky.demo.site import Ending, TownSite
-from scrapersky.demo.tables import contacts_table, empty_table, titled
+from scrapersky.demo.tables import contacts_table, empty_table, leads_table, titled
 from scrapersky.models import SitemapFile
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Method
@@ -28,6 +30,7 @@ WAYS = {
 USABLE = (FileStatus.OK, FileStatus.PARTIAL)
 NEXT = """\
 [b]What next?[/b]
+  [cyan]scrapersky search bakeries --in Leipzig --provider osm[/cyan]  needs no key
   [cyan]scrapersky scan DOMAIN[/cyan]  scans a real site and keeps what it finds
   [cyan]scrapersky serve[/cyan]        dashboard, API and the queues, on http://127.0.0.1:8000
   [cyan]scrapersky demo --serve[/cyan] shows this town in the dashboard"""
@@ -45,9 +48,20 @@ def introduce(console: Console, sites: Sequence[TownSite]) -> None:
     console.print(table)
 
 
-def tell(console: Console, results: Sequence[Result]) -> None:
+def sentence_of(begun: Begun) -> str:
+    """What the search brought, and for how much."""
+    said, cost = begun.result, float(begun.result.get("cost_usd") or 0)
+    requests = counted(int(said.get("requests") or 0), "request")
+    return (
+        f"{begun.places} places found with {requests}, for {cost:.2f} US dollars. They are "
+        f"{counted(begun.businesses, 'business')} with {counted(begun.domains, 'site')}."
+    )
+
+
+def tell(console: Console, outcome: Outcome) -> None:
     for table in (found_table, refused_table, contacts_table, empty_table):
-        console.print(table(results))
+        console.print(table(outcome.sites))
+    console.print(leads_table(outcome.found))
 
 
 def found_table(results: Sequence[Result]) -> Table:
@@ -121,17 +135,20 @@ def _path(url: str) -> str:
     return urlsplit(url).path
 
 
-def conclude(console: Console, results: Sequence[Result], *, seconds: float) -> int:
+def conclude(console: Console, outcome: Outcome, *, seconds: float) -> int:
     """The exit code, and the sentences that explain it."""
+    results = outcome.sites
     sentences = [sentence for each in results for sentence in differences(each)]
+    sentences += differences_of(outcome.found, len(results))
     for sentence in sentences:
         console.print(f"[red]{sentence}[/red]", soft_wrap=True, highlight=False)
     if sentences:
         return 1
     contacts = sum(len(each.contacts) for each in results)
     console.print(
-        f"All {contacts} contacts that the town publishes were found, and nothing else; "
-        f"every site ended as expected, in {seconds:.1f} seconds.\n",
+        f"From one search to {counted(len(outcome.found.leads), 'lead')}: all {contacts} contacts "
+        "that the town publishes were found, and nothing else; every site ended as expected, "
+        f"in {seconds:.1f} seconds.\n",
         highlight=False,
         soft_wrap=True,
     )

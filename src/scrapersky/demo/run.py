@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -11,28 +11,27 @@ from time import monotonic
 
 from rich.console import Console
 
-from scrapersky.accounts.service import system_actor
 from scrapersky.db.opening import open_database
 from scrapersky.db.session import Database
 from scrapersky.demo import report
+from scrapersky.demo.beginning import Begun, begin, until_begun
 from scrapersky.demo.display import display, quiet_logs
+from scrapersky.demo.found import Outcome, read_found
 from scrapersky.demo.interruption import cancelled_by_signals
 from scrapersky.demo.place import own_settings
-from scrapersky.demo.results import Result, read_results
-from scrapersky.demo.site import TownSite
+from scrapersky.demo.provider import PlacesProvider
+from scrapersky.demo.register import LOOKED_FOR, TOWN, area, places_of
+from scrapersky.demo.results import read_results
 from scrapersky.demo.town import Town
 from scrapersky.demo.watching import watch
-from scrapersky.domains.intake import HAND_IN
-from scrapersky.harvest import catching_up
-from scrapersky.http.intake import Given, take
-from scrapersky.http.intake.taking import Asker
+from scrapersky.harvest import catching_up, completing
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.settings import Settings
 from scrapersky.stages import CHORES, STAGES
 
+HASTY = (catching_up.LEADS, completing.CHORE)
 OUR_CHORES = tuple(
-    replace(each, every=timedelta(seconds=1)) if each is catching_up.LEADS else each
-    for each in CHORES
+    replace(each, every=timedelta(seconds=1)) if each in HASTY else each for each in CHORES
 )
 """What is done once a minute for those who are given up is done while people watch."""
 
@@ -57,41 +56,44 @@ async def run_demo(settings: Settings, console: Console, stay: Stay | None = Non
 async def _demo(settings: Settings, console: Console, stay: Stay | None) -> int:
     began = monotonic()
 
-    def tell(results: list[Result]) -> int:
-        report.tell(console, results)
-        return report.conclude(console, results, seconds=monotonic() - began)
+    def tell(outcome: Outcome) -> int:
+        report.tell(console, outcome)
+        return report.conclude(console, outcome, seconds=monotonic() - began)
 
     with quiet_logs(wanted=settings.log_level == "debug"):
-        async with _town_at_work(settings, console) as (results, ours):
+        async with _town_at_work(settings, console) as (outcome, ours):
             if stay is not None:
-                ended = tell(results)
+                ended = tell(outcome)
                 await stay(ours)
                 return ended
-    return tell(results)
+    return tell(outcome)
 
 
 @asynccontextmanager
 async def _town_at_work(
     settings: Settings, console: Console
-) -> AsyncIterator[tuple[list[Result], Settings]]:
-    """What came of every site; the town and those who work it stay for as long as the block."""
-    async with Town() as town:
+) -> AsyncIterator[tuple[Outcome, Settings]]:
+    """What came of the search and of every site; the town and those who work it stay for as long as
+    the block."""
+    async with Town() as town, PlacesProvider(places_of(town.sites), [area()]) as provider:
         report.introduce(console, town.sites)
-        with own_settings(settings, town) as ours:
+        environ = {**provider.environment(), **town.environment()}
+        with own_settings(settings, environ) as ours:
             console.print("Starting a PostgreSQL of its own in a temporary folder.")
             async with (
                 open_database(ours) as database,
                 running_scheduler(database, ours, STAGES, OUR_CHORES),
             ):
-                await hand_in(database, ours, town.sites)
+                begun = await _begun(database, ours, console)
                 with display(console) as show:
                     await watch(database, show)
-                yield await read_results(database, town.sites), ours
+                sites = await read_results(database, town.sites)
+                found = await read_found(database, begun, provider.bill)
+                yield Outcome(sites, found), ours
 
 
-async def hand_in(database: Database, settings: Settings, sites: Sequence[TownSite]) -> None:
-    """The names of the sites, as anybody hands in a list; all the rest is the stages' work."""
-    given = [Given(line, site.name) for line, site in enumerate(sites, start=1)]
-    async with database.transaction() as session:
-        actor = await system_actor(session, settings)
-        await take(Asker(session, actor, settings, queue=True), HAND_IN, given)
+async def _begun(database: Database, settings: Settings, console: Console) -> Begun:
+    console.print(f"Searching for {LOOKED_FOR} in {TOWN}, at a provider on this machine.")
+    begun = await until_begun(database, await begin(database, settings))
+    console.print(report.sentence_of(begun), highlight=False, soft_wrap=True)
+    return begun

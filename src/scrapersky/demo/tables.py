@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from scrapersky.demo.display import counted
+from scrapersky.demo.found import MOST_LEADS, Found
 from scrapersky.demo.results import Result
 from scrapersky.models import Contact
 from scrapersky.scraper.contact_finder import Kind
@@ -72,4 +73,21 @@ def empty_table(results: Sequence[Result]) -> Table:
         if each.lead is not None and each.lead.why_empty:
             cells = (each.lead.why_empty, each.lead.why_empty_detail or "")
             table.add_row(each.site.name, *cells)
+    return table
+
+
+def leads_table(found: Found) -> Table:
+    """Where it all ends: one row per business. The rest is in the dashboard and in exports."""
+    shown = [*found.leads[:MOST_LEADS], *(each for each in found.leads if each.domain_id is None)]
+    table = titled("Leads", show_footer=True)
+    table.add_column("Name", counted(len(found.leads), "lead"), overflow="fold")
+    table.add_column("Rating", justify="right")
+    table.add_column("Best e-mail", overflow="fold")
+    table.add_column("Phone", no_wrap=True)
+    table.add_column("Website, or why not", overflow="fold")
+    for each in shown:
+        rating = f"{each.rating:.1f}" if each.rating is not None else ""
+        reached = each.why_empty_detail if each.domain_id is None else each.website
+        cells = (each.name, rating, each.best_email, each.phone, reached)
+        table.add_row(*(cell or "" for cell in cells))
     return table
