@@ -13,7 +13,7 @@ from scrapersky.curations import CURATIONS
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.http.lists import Curation
-from scrapersky.models import DEFAULT_TENANT_ID, Actor, Domain, Lead, Page
+from scrapersky.models import DEFAULT_TENANT_ID, Actor, Domain, Lead, LocalBusiness, Page
 from scrapersky.models import Contact as ContactRow
 from scrapersky.models import SitemapFile as FileRow
 
@@ -61,7 +61,10 @@ def _row(kind: str, domain: dict[str, Any]) -> dict[str, Any]:
             "confidence": 0.9,
         },
         Lead: {},
+        LocalBusiness: {"business_name": domain["domain"]},
     }
+    if kind == "place":
+        return {"id": row_id, "provider": "csv", "place_id": domain["domain"]}
     return {"id": row_id, "domain_id": domain["id"], **own[KINDS[kind].model]}
 
 

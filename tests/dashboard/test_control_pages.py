@@ -16,6 +16,7 @@ from scrapersky.dashboard.control.routes import LIVE_VIEWS
 from scrapersky.dashboard.rendering import Show
 from scrapersky.db.session import Database
 from scrapersky.models import Role
+from scrapersky.models.stage_names import PAGE_STAGE
 from scrapersky.pipeline.tables import Alert, AlertPost, Host, StageControl, StageEvent, Worker
 from scrapersky.settings import SettingsSource, load_settings
 from scrapersky.stages import STAGES
@@ -93,8 +94,8 @@ async def test_what_happened_is_told_row_by_row_and_cannot_harm(
     row = uuid4()
     async with database.transaction() as session:
         for kind, more in (("failed", {"row_id": row, "error": HOSTILE}), ("completed", {})):
-            session.add(StageEvent(stage=STAGES[-1].name, kind=kind, rows=1, **more))
-    page = await text_of(client, f"/stages/{STAGES[-1].name}")
+            session.add(StageEvent(stage=PAGE_STAGE, kind=kind, rows=1, **more))
+    page = await text_of(client, f"/stages/{PAGE_STAGE}")
     assert f'href="/pages/{row}"' in page
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page

@@ -133,6 +133,7 @@ async def test_totals_count_what_is_stored(client: httpx.AsyncClient, database: 
     counts = {each.title: total_of(said, each.title) for each in totals.KINDS}
     assert counts == {
         "Domains": "2",
+        "Businesses": "0",
         "Sitemaps": "1",
         "URLs in sitemaps": "0",
         "Pages": "1",

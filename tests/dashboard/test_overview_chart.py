@@ -18,6 +18,7 @@ from scrapersky.dashboard.overview.throughput import Over
 from scrapersky.db.session import Database
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
 from scrapersky.pipeline.tables import StageEvent
+from scrapersky.stages import STAGES
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -61,6 +62,10 @@ def test_bars_stand_on_each_other_and_say_what_they_mean() -> None:
     assert {each.colour for each in full.bars} == {0, 1}
 
 
+def column_of(stage: str) -> int:
+    return [each.name for each in STAGES].index(stage)
+
+
 @pytest.mark.parametrize("over", Over)
 async def test_every_bucket_is_there_and_holds_a_zero_where_nothing_was_done(
     client: httpx.AsyncClient, database: Database, over: Over
@@ -78,15 +83,18 @@ async def test_every_bucket_is_there_and_holds_a_zero_where_nothing_was_done(
     page = (await client.get("/", params={"over": over})).text
     rows = table_of(page)
     assert len(rows) == over.buckets
-    assert {len(each) for each in rows} == {5}
+    assert {len(each) for each in rows} == {len(STAGES)}
+    metadata, pages = (column_of(each) for each in (METADATA_STAGE, PAGE_STAGE))
     # A bucket may have ended since the rows were stored.
-    first = next(place for place, row in enumerate(rows) if row[0] == "5")
+    first = next(place for place, row in enumerate(rows) if row[metadata] == "5")
     assert first <= 1
-    assert rows[first + 3] == ["1,000", "0", "0", "0", "7"]
+    assert (rows[first + 3][metadata], rows[first + 3][pages]) == ("1,000", "7")
+    assert rows[first + 3].count("0") == len(STAGES) - 2
     filled = {first, first + 3}
     assert all(set(row) == {"0"} for place, row in enumerate(rows) if place not in filled)
     assert f'href="?over={over}" aria-current="true"' in page
-    assert f"Over the last {over}: Domains 1,005," in page
+    assert f"Over the last {over}: Place searches 0," in page
+    assert ", Domains 1,005," in page
     assert "9,999" not in page
 
 

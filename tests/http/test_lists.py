@@ -27,11 +27,14 @@ from scrapersky.models import (
     Actor,
     Domain,
     Job,
+    LocalBusiness,
     Page,
+    Place,
     Role,
     SitemapFile,
     Tenant,
     User,
+    WebhookDelivery,
 )
 from scrapersky.operations.listing import LETTERS
 from scrapersky.pages.listing import PAGES
@@ -425,7 +428,15 @@ async def test_rows_of_somebody_else_are_in_no_list_and_no_total(
 
 async def test_lists_show_status_and_error_of_every_stage(client: httpx.AsyncClient) -> None:
     described = (await client.get("/openapi.json")).json()
-    shown = {Job: "jobs", Domain: "domains", SitemapFile: "sitemap-files", Page: "pages"}
+    shown = {
+        Job: "jobs",
+        Place: "places",
+        LocalBusiness: "local-businesses",
+        Domain: "domains",
+        SitemapFile: "sitemap-files",
+        Page: "pages",
+        WebhookDelivery: "webhooks/{webhook_id}/deliveries",
+    }
     for stage in STAGES:
         operation = described["paths"][f"{API}/{shown[stage.model]}"]["get"]
         answer = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]

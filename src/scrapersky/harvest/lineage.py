@@ -167,7 +167,7 @@ async def _searches(session: AsyncSession, place_ids: Collection[UUID]) -> list[
             search_id,
             SearchStep(
                 id=search_id,
-                link=f"{API}/jobs/{search_id}",
+                link=f"{API}/places/search/{search_id}",
                 subject=subject,
                 query=params,
                 created_at=created_at,

@@ -8,6 +8,7 @@ from typing import Any
 
 from scrapersky.dashboard.control.origins import origin_in_words, started_with
 from scrapersky.dashboard.control.reports import Standing
+from scrapersky.dashboard.row_pages import ROWS
 from scrapersky.operations.flow import LIMITS, WHOLE
 from scrapersky.operations.settings_in_force import as_written
 from scrapersky.pipeline.flow import CHANGEABLE
@@ -15,13 +16,6 @@ from scrapersky.pipeline.report import StageReport
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
-PLACES = {
-    "jobs": "/jobs",
-    "pages": "/pages",
-    "domains": "/domains",
-    "sitemap_files": "/sitemap-files",
-}
-"""Where the rows of a table have pages of their own."""
 SAYS = {
     "interval_minutes": "Minutes between two ticks",
     "batch_size": "Rows one claim takes",
@@ -69,7 +63,7 @@ class StageCard:
 
     @property
     def rows_at(self) -> str | None:
-        return PLACES.get(self.stage.model.__tablename__)
+        return ROWS.get(self.stage.model.__tablename__)
 
 
 def cards(standing: Standing, stages: Sequence[AnyStage]) -> list[StageCard]:

@@ -18,7 +18,15 @@ from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
-from scrapersky.models import Domain, Job, Page, SitemapFile
+from scrapersky.models import (
+    Domain,
+    Job,
+    LocalBusiness,
+    Page,
+    Place,
+    SitemapFile,
+    WebhookDelivery,
+)
 from scrapersky.operations.service import get_letter
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
@@ -31,6 +39,9 @@ PLACES: dict[type[Any], tuple[str, str, str]] = {
     Job: ("/jobs", "subject", "job"),
     SitemapFile: ("/sitemap-files", "url", "sitemap"),
     Page: ("/pages", "url", "page"),
+    Place: ("/places", "name", "place"),
+    LocalBusiness: ("/local-businesses", "business_name", "business"),
+    WebhookDelivery: ("/webhook-deliveries", "event", "delivery"),
 }
 """Where rows are shown, the column they are known by, and what they are called."""
 

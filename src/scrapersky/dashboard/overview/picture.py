@@ -10,19 +10,13 @@ from urllib.parse import urlencode
 
 from scrapersky.dashboard.overview.figures import StageFigures
 from scrapersky.dashboard.overview.statistics import Attribute, Statistics
+from scrapersky.dashboard.row_pages import LISTS
 from scrapersky.pipeline.flow import changed_pace
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import Worker
 from scrapersky.pipeline.troubles import Situation, Trouble, ticks, troubles_of
 from scrapersky.settings import Settings
 
-TABLES = {
-    "domains": "/domains",
-    "jobs": "/jobs",
-    "sitemap_files": "/sitemap-files",
-    "pages": "/pages",
-}
-"""Where one sees the rows of a stage."""
 State = Mapping[str, Any]
 
 
@@ -117,7 +111,7 @@ def _done(stage: AnyStage, figures: StageFigures, statistics: Statistics) -> tup
 
 
 def rows_with(stage: AnyStage, word: str) -> str | None:
-    place = TABLES.get(str(stage.model.__tablename__))
+    place = LISTS.get(str(stage.model.__tablename__))
     asked = urlencode({stage.status: word, **stage.only})
     return f"{place}?{asked}" if place else None
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.overview.statistics import Attribute, Statistics
-from scrapersky.models import Contact, Domain, Lead, Page, SitemapFile, SitemapUrl
+from scrapersky.models import Contact, Domain, Lead, LocalBusiness, Page, SitemapFile, SitemapUrl
 from scrapersky.pipeline.counting import EXACT_UP_TO
 from scrapersky.pipeline.tables import Host
 
@@ -45,6 +45,7 @@ class Kind:
 
 KINDS = (
     Kind("Domains", Domain, "/domains"),
+    Kind("Businesses", LocalBusiness, "/local-businesses"),
     Kind("Sitemaps", SitemapFile, "/sitemap-files"),
     Kind("URLs in sitemaps", SitemapUrl, "/sitemap-files?sort=-url_count"),
     Kind("Pages", Page, "/pages"),

@@ -67,7 +67,7 @@ class Seen:
     @property
     def is_empty(self) -> bool:
         """Nothing was ever handed in."""
-        return not self.totals[0].count
+        return not any(each.count for each in self.totals)
 
 
 @dataclass(frozen=True)
