@@ -260,7 +260,7 @@ async def test_rows_of_another_tenant_stay_as_they_are(
         by_id = await curate(client, kind, "Selected", ids=ids)
         by_all = await curate(client, kind, "Selected", all=True)
         path = f"{API}/{KINDS[kind].rows}/curate"
-        named = {"status": "Selected", "filter": {"domain": str(uuid4())}}
+        named = {"status": "Selected", "filter": {"search": str(uuid4())}}
         by_filter = (await client.post(path, json=named)).json()
 
     assert counts(by_id) == (0, 0, 0, 0)
