@@ -314,6 +314,7 @@ async def test_they_are_worked_then_even_while_another_row_takes_long(
     await add(database, "open.example", "long.example")
     async with scheduling(database, settings, work=work):
         await until_done(database, 1)
+        assert await statuses(database) == {"done": 1, "processing": 1}
         let_go.set()
         await until_done(database, 2)
 
@@ -326,6 +327,8 @@ async def test_a_place_that_somebody_else_gives_free_is_found(
     await ask(database, "a.example", seconds=1)
     async with scheduling(database, settings):
         await until_done(database, 2)
+
+    assert await statuses(database) == {"done": 2}
 
 
 async def test_the_next_look_is_when_the_first_host_is_ready(

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from scrapersky.businesses.listing_filters import AtLeast, FoundBySearch, OfCategory, ToldBy
-from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, Queues, When
+from scrapersky.businesses.listing_filters import FoundBySearch, ToldBy
+from scrapersky.http.lists import (
+    Among,
+    AtLeast,
+    Contains,
+    Curation,
+    Has,
+    Listing,
+    OfDomain,
+    OneOf,
+    Queues,
+    When,
+)
 from scrapersky.models import (
     EXTRACTION_WORDS,
     NOT_QUEUED,
@@ -38,7 +49,12 @@ BUSINESSES = Listing(
         Has("has_website", LocalBusiness.website_url),
         Has("has_phone", LocalBusiness.phone),
         Has("has_domain", LocalBusiness.domain_id),
-        OfCategory(),
+        Among(
+            "category",
+            LocalBusiness.categories,
+            "Among all of its categories, as the provider calls it.",
+            "bakery",
+        ),
         OneOf("city", LocalBusiness.city),
         OneOf("country", LocalBusiness.country, says="Two letters; several may be given."),
         OneOf("postal_code", LocalBusiness.postal_code),

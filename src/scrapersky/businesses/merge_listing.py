@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapersky.businesses.listing_filters import AtLeast, EitherSide
-from scrapersky.http.lists import Listing, OneOf, When
+from scrapersky.businesses.listing_filters import EitherSide
+from scrapersky.http.lists import AtLeast, Listing, OneOf, When
 from scrapersky.models import MergeCandidate, MergeState
 
 MERGE_CANDIDATES = Listing(

@@ -11,46 +11,11 @@ from sqlalchemy import select
 from scrapersky.harvest.suppressing import is_suppressed
 from scrapersky.http.lists.filters import (
     MAX_VALUES,
-    Column,
     Conditions,
     Given,
     Parameters,
 )
 from scrapersky.models import Actor, Contact, ContactEvidence
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """A number that is not below the one given."""
-
-    name: str
-    column: Column
-    highest: float
-    says: str
-
-    def parameters(self) -> Parameters:
-        wanted = Field(None, ge=0, le=self.highest, description=self.says)
-        return {self.name: (float | None, wanted)}
-
-    def conditions(self, given: Given, actor: Actor) -> Conditions:
-        if (least := given.get(self.name)) is not None:
-            yield self.column >= least
-
-
-@dataclass(frozen=True)
-class Is:
-    """Yes or no."""
-
-    name: str
-    column: Column
-    says: str
-
-    def parameters(self) -> Parameters:
-        return {self.name: (bool | None, Field(None, description=self.says))}
-
-    def conditions(self, given: Given, actor: Actor) -> Conditions:
-        if (wanted := given.get(self.name)) is not None:
-            yield self.column.is_(wanted)
 
 
 @dataclass(frozen=True)

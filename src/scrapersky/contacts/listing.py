@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from scrapersky.contacts.filters import AtLeast, Is, SeenOn, Suppressed
+from scrapersky.contacts.filters import SeenOn, Suppressed
 from scrapersky.harvest.leads import leads_after_decision
-from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, When
+from scrapersky.http.lists import (
+    AtLeast,
+    Contains,
+    Curation,
+    Has,
+    Is,
+    Listing,
+    OfDomain,
+    OneOf,
+    When,
+)
 from scrapersky.models import (
     Contact,
     ContactCuration,

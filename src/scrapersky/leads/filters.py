@@ -12,21 +12,6 @@ from scrapersky.http.lists.filters import Conditions, Given, Parameters
 from scrapersky.http.lists.ownership import owned_by
 from scrapersky.models import Actor, BusinessSighting, Lead, LocalBusiness, SearchPlace
 
-BEST_RATING = 5
-
-
-@dataclass(frozen=True)
-class RatedAtLeast:
-    name: str = "min_rating"
-
-    def parameters(self) -> Parameters:
-        said = "Rated as well as this at least: 0 to 5."
-        return {self.name: (float | None, Field(None, ge=0, le=BEST_RATING, description=said))}
-
-    def conditions(self, given: Given, actor: Actor) -> Conditions:
-        if (least := given.get(self.name)) is not None:
-            yield Lead.rating >= least
-
 
 @dataclass(frozen=True)
 class FoundBySearch:

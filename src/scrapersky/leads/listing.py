@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Curation, Has, Listing, OfDomain, OneOf, When
-from scrapersky.leads.filters import FoundBySearch, RatedAtLeast
+from scrapersky.http.lists import AtLeast, Contains, Curation, Has, Listing, OfDomain, OneOf, When
+from scrapersky.leads.filters import FoundBySearch
 from scrapersky.models import Lead, LeadCuration, WhyEmpty
 
 LEADS = Listing(
@@ -22,7 +22,7 @@ LEADS = Listing(
         Has("has_name", Lead.name),
         Has("has_website", Lead.domain_id),
         Has("completed", Lead.completed_at),
-        RatedAtLeast(),
+        AtLeast("min_rating", Lead.rating, 5, "Rated as well as this at least: 0 to 5."),
         OneOf("category", Lead.category),
         Contains("address", (Lead.address,), says="Part of the address: a street, town, country."),
         Contains("name", (Lead.name,)),

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Curation, Has, Is, Listing, OneOf, Queues, When
+from scrapersky.http.lists import (
+    Among,
+    AtLeast,
+    Contains,
+    Curation,
+    Has,
+    Is,
+    Listing,
+    OneOf,
+    Queues,
+    When,
+)
 from scrapersky.models import (
     DEEP_SCAN_WORDS,
     NOT_QUEUED,
@@ -12,7 +23,7 @@ from scrapersky.models import (
     Provider,
 )
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE
-from scrapersky.places.listing_filters import AtLeast, FoundBy, OfType
+from scrapersky.places.listing_filters import FoundBy
 
 PLACES = Listing(
     name="Place",
@@ -38,7 +49,7 @@ PLACES = Listing(
             "min_ratings", Place.user_ratings_total, 2_000_000_000, "Rated by so many at least."
         ),
         OneOf("category", Place.category),
-        OfType(),
+        Among("type", Place.types, "Among all of its types, as the provider calls it.", "bakery"),
         FoundBy(),
         OneOf("local_business_id", Place.local_business_id),
         OneOf("place_id", Place.place_id, says="What the provider calls it."),

@@ -6,44 +6,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pydantic import Field
-from sqlalchemy import any_, literal, select
+from sqlalchemy import select
 
-from scrapersky.http.lists.filters import MAX_VALUES, Column, Conditions, Given, Parameters
+from scrapersky.http.lists.filters import MAX_VALUES, Conditions, Given, Parameters
 from scrapersky.models import Actor, Place, SearchPlace
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """A number that is not below the one given."""
-
-    name: str
-    column: Column
-    highest: float
-    says: str
-
-    def parameters(self) -> Parameters:
-        wanted = Field(None, ge=0, le=self.highest, description=self.says)
-        return {self.name: (float | None, wanted)}
-
-    def conditions(self, given: Given, actor: Actor) -> Conditions:
-        if (least := given.get(self.name)) is not None:
-            yield self.column >= least
-
-
-@dataclass(frozen=True)
-class OfType:
-    """Has a type among all of its types, as the provider calls it."""
-
-    name: str = "type"
-
-    def parameters(self) -> Parameters:
-        said = "Among all of its types, as the provider calls it."
-        wanted = Field(None, min_length=1, max_length=200, description=said, examples=["bakery"])
-        return {self.name: (str | None, wanted)}
-
-    def conditions(self, given: Given, actor: Actor) -> Conditions:
-        if (wanted := given.get(self.name)) is not None:
-            yield literal(wanted) == any_(Place.types)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from scrapersky.http.lists.curate_routes import curation_routes
 from scrapersky.http.lists.curating import Curation, Queues
 from scrapersky.http.lists.export_routes import export_routes
 from scrapersky.http.lists.exporting import Export, field
-from scrapersky.http.lists.filters import Contains, Has, Is, OfDomain, OneOf, When
+from scrapersky.http.lists.filters import Among, AtLeast, Contains, Has, Is, OfDomain, OneOf, When
 from scrapersky.http.lists.listing import Asked, Listed, Listing
 from scrapersky.http.lists.ownership import owned_by
 
 __all__ = [
+    "Among",
     "Asked",
+    "AtLeast",
     "BulkAsked",
     "BulkOut",
     "Contains",

@@ -144,10 +144,10 @@ class Is:
 
     name: str
     column: Column
+    says: str = "Only where this is so, or where it is known not to be."
 
     def parameters(self) -> Parameters:
-        said = "Only where this is so, or where it is known not to be."
-        return {self.name: (bool | None, Field(None, description=said))}
+        return {self.name: (bool | None, Field(None, description=self.says))}
 
     def conditions(self, given: Given, actor: Actor) -> Conditions:
         if (wanted := given.get(self.name)) is not None:
@@ -189,3 +189,41 @@ def _spelling(text: str) -> str:
         return normalise_site(text, allowed_ports=range(1, 65536)).key
     except InvalidInput:
         return text.strip().lower()
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """A number that is not below the one given."""
+
+    name: str
+    column: Column
+    highest: float
+    says: str
+
+    def parameters(self) -> Parameters:
+        wanted = Field(None, ge=0, le=self.highest, description=self.says)
+        return {self.name: (float | None, wanted)}
+
+    def conditions(self, given: Given, actor: Actor) -> Conditions:
+        if (least := given.get(self.name)) is not None:
+            yield self.column >= least
+
+
+@dataclass(frozen=True)
+class Among:
+    """The value given stands in a column of several."""
+
+    name: str
+    column: Column
+    says: str
+    example: str
+
+    def parameters(self) -> Parameters:
+        wanted = Field(
+            None, min_length=1, max_length=200, description=self.says, examples=[self.example]
+        )
+        return {self.name: (str | None, wanted)}
+
+    def conditions(self, given: Given, actor: Actor) -> Conditions:
+        if (wanted := given.get(self.name)) is not None:
+            yield literal(wanted) == any_(self.column)
