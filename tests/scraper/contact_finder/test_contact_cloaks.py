@@ -179,6 +179,45 @@ CLOAKS = {
         Method.REVERSED,
     ),
     "escaped once too often": ("<p>desk&amp;#64;northwind.de</p>", Method.ENTITIES),
+    "rot13 in a link": (f'<a href="{_rot13("mailto:desk@northwind.de")}">x</a>', Method.ROT13),
+    "base64 in an attribute that says so": (
+        '<b data-enc="ZGVza0Bub3J0aHdpbmQuZGU=">x</b>',
+        Method.BASE64,
+    ),
+    "a list that is joined later": (
+        "<script>var p=['desk','@','northwind','.','de']; w(p.join(''))</script>",
+        Method.JAVASCRIPT,
+    ),
+    "the items of a list": (
+        "<script>var p=new Array('desk','northwind.de'); w(p[0]+'@'+p[1])</script>",
+        Method.JAVASCRIPT,
+    ),
+    "codes turned into letters one by one": (
+        f"<script>w([{_codes('desk@northwind.de')}].map(c=>String.fromCharCode(c)).join(''))</script>",
+        Method.JAVASCRIPT,
+    ),
+    "letters moved by one": (
+        "<script>s='eftlAopsuixjoe/ef'; r+=String.fromCharCode(s.charCodeAt(i)-1)</script>",
+        Method.JAVASCRIPT,
+    ),
+    "parts given to the page's own function": (
+        "<script>function m(u,h){location='mailto:'+u+'@'+h}</script>"
+        "<a href=\"javascript:m('desk','northwind.de')\">x</a>",
+        Method.ONCLICK,
+    ),
+    "three parts given to such a function": (
+        "<script>function m(a,b,c){w(a+'@'+b+'.'+c)} m('desk','northwind','de')</script>",
+        Method.JAVASCRIPT,
+    ),
+    "a style": (
+        "<style>.m::after{content:'desk\\40 northwind.de'}</style><b class=m>",
+        Method.TEXT,
+    ),
+    "a picture's description": ('<img src="m.png" alt="desk (at) northwind.de">', Method.AT_DOT),
+    "words in structured data": (
+        '<script type="application/ld+json">{"email":"desk [at] northwind.de"}</script>',
+        Method.JSON_LD,
+    ),
     "words in a mailto link": ('<a href="mailto:desk(at)northwind.de">x</a>', Method.AT_DOT),
 }
 
@@ -214,6 +253,16 @@ AT_AND_DOT = [
     "desk@northwind[.]de",
     "E-Mail: desk at northwind.de",
     'desk<img src="at.gif" alt="@">northwind.de',
+    'desk<img src="/pics/at.gif">northwind.de',
+    'desk<i class="fas fa-at"></i>northwind.de',
+    "desk<script>document.write('@');</script>northwind.de",
+    "desk (bei) northwind.de",
+    "desk (à) northwind.de",
+    "desk (aet) northwind.de",
+    "desk (kuyruklu a) northwind (nokta) de",
+    "desk arroba northwind punto de",
+    "desk arobase northwind point de",
+    "desk chiocciola northwind.de",
 ]
 
 
@@ -232,6 +281,8 @@ def test_dots_in_the_name_may_be_spelled_out_too() -> None:
         'desk@<span style="display:none">no</span>northwind.de',
         "<style>.x {display: none}</style>desk<b class='x'>no</b>@northwind.de",
         "desk@<i hidden>no</i>northwind.de",
+        'desk@<b style="visibility: hidden">no</b>northwind.de',
+        'desk@<b style="font-size:0">no</b>northwind.de',
     ],
 )
 def test_decoys_that_a_style_hides_are_left_out(page: str) -> None:

@@ -84,6 +84,10 @@ EMPTY_HANDED = {
     "entities": "&#64;" * (BIG // 5),
     "invisible characters": "\u200b" * BIG,
     "items within items": "<div itemscope><b itemprop=email>" * (BIG // 33),
+    "signs with gaps between": ("a (at) " + " " * 300) * (BIG // 307),
+    "functions that build nothing": "<script>" + "function f(a,b){'@'}" * (BIG // 20),
+    "frames within frames": '<iframe srcdoc="' + "&lt;iframe srcdoc=" * (BIG // 18) + '">',
+    "lists in a script": "<script>@" + "a=['b','c'];a[0];" * (BIG // 17) + "</script>",
     "strings in a script": "<script>@" + "'a'+" * (BIG // 4) + "</script>",
     "calls in a script": "<script>@" + "['a'," * (BIG // 5) + "</script>",
 }

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from scrapersky.scraper.contact_finder import Kind, Method
+from scrapersky.scraper.contact_finder import Kind, Method, find_contacts
 from tests.scraper.contact_finder.finding import contacts, methods, only, values
 
 OPEN = {
@@ -60,6 +60,30 @@ OPEN = {
         Method.JSON,
     ),
     "an escaped string": ('<script>s={"m":"desk\\u0040northwind.de"}</script>', Method.SCRIPT),
+    "an escaped string of old": (
+        "<script>w('\\x64esk\\x40northwind.de')</script>",
+        Method.SCRIPT,
+    ),
+    "a framework's attribute": (
+        "<div x-data=\"{ mail: 'desk@northwind.de' }\">x</div>",
+        Method.ATTRIBUTE,
+    ),
+    "an island's properties": (
+        '<astro-island props="{&quot;mail&quot;:&quot;desk@northwind.de&quot;}"></astro-island>',
+        Method.ATTRIBUTE,
+    ),
+    "a shadow root": (
+        '<template shadowrootmode="open"><p>desk@northwind.de</p></template>',
+        Method.TEXT,
+    ),
+    "a frame that brings its page": (
+        '<iframe srcdoc="&lt;script&gt;x@northwind.de&lt;/script&gt;desk@northwind.de"></iframe>',
+        Method.TEXT,
+    ),
+    "two links around the sign": (
+        '<a href="/desk">desk</a>@<a href="/">northwind.de</a>',
+        Method.TEXT,
+    ),
     "microdata": (
         "<div itemscope><span itemprop=email>desk@northwind.de</span></div>",
         Method.MICRODATA,
@@ -76,6 +100,10 @@ OPEN = {
         '<script type="application/ld+json">{"email":"desk@northwind.de"}</script>',
         Method.JSON_LD,
     ),
+    "JSON-LD with a value object": (
+        '<script type="application/ld+json">{"email":[{"@value":"desk@northwind.de"}]}</script>',
+        Method.JSON_LD,
+    ),
 }
 
 
@@ -90,13 +118,19 @@ def test_a_mailto_link_may_have_many_recipients_and_mistakes() -> None:
         <a href="mailto:c@northwind.de,d@northwind.de;e@northwind.de?subject=x@y.de">3</a>
         <a href="mailto:Jo%20%3Cf@northwind.de%3E?cc=g@northwind.de&amp;body=h@northwind.de">4</a>
         <a href="mailto:i%40northwind.de">5</a> <a href="http://mailto:j@northwind.de">6</a>
+        <a href="mailto:k%40northwind.de%3Fsubject%3Dx">7</a> <a href="mailto:l＠northwind.de">8</a>
+        <a href="mailto:Jo Doe <m@northwind.de>">9</a>
     """
-    assert values(page) == [f"{letter}@northwind.de" for letter in "abcdefgij"]
+    assert values(page) == [f"{letter}@northwind.de" for letter in "abcdefgijklm"]
 
 
 def test_neighbouring_words_do_not_become_part_of_an_address() -> None:
-    page = "6HT<a>a@northwind.de</a>Tel b@northwind.dePhone u003ec@northwind.de ...d@northwind.de"
-    assert values(page) == [f"{letter}@northwind.de" for letter in "abcd"]
+    page = (
+        "6HT<a>a@northwind.de</a>Tel b@northwind.dePhone u003ec@northwind.de ...d@northwind.de "
+        "030-231-5125e@northwind.de f@northwind.dewww.northwind.de "
+        "g@northwind.de<script>document.write('2024')</script>"
+    )
+    assert values(page) == [f"{letter}@northwind.de" for letter in "abcdefg"]
 
 
 def test_an_international_domain_is_given_as_it_is_asked_for() -> None:
@@ -143,6 +177,22 @@ PHONES = {
         '<script type="application/json">{"phone":"030 1234567"}</script>',
         Method.JSON,
     ),
+    "data in a program": (
+        "<script>window.__NUXT__={shop:{phone:'030 1234567'}}</script>",
+        Method.JSON,
+    ),
+    "data within a string": (
+        r'<script>window.__STATE__=JSON.parse("{\"phone\":\"030 1234567\"}")</script>',
+        Method.JSON,
+    ),
+    "an h-card's data": (
+        '<p class="h-card"><data class="p-tel" value="030 1234567">Call</data></p>',
+        Method.HCARD,
+    ),
+    "an hCard's abbreviation": (
+        '<p class="vcard"><abbr class="tel" title="030 1234567">Call</abbr></p>',
+        Method.HCARD,
+    ),
 }
 
 
@@ -154,6 +204,21 @@ def test_a_number_is_found_in(page: str, method: Method) -> None:
 def test_a_stated_country_decides_how_national_numbers_are_read() -> None:
     page = '<script type="application/ld+json">{"address":{"addressCountry":"%s"},"telephone":"%s"}'
     assert values(page % ("AT", "01 5880040"), Kind.PHONE) == ["+4315880040"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["Rue Haute 1<br>1000 Bruxelles<br>Belgique", "B-1000 Brussels", "1000 Brussel, België."],
+)
+def test_the_country_in_an_address_decides_where_nothing_else_does(address: str) -> None:
+    page = f'<html lang="fr"><p>{address}</p><p>02 501 02 11</p>'
+    found = find_contacts(page, url="https://northwind.com/")
+    assert [contact.value for contact in found] == ["+3225010211"]
+
+
+def test_countries_to_choose_from_decide_nothing() -> None:
+    page = "<p>02 501 02 11</p><p>Belgium</p><p>Germany</p>"
+    assert find_contacts(page, url="https://northwind.com/") == []
 
 
 PROFILES = {
@@ -171,6 +236,10 @@ PROFILES = {
     ),
     "a page's own data": (
         '<script type="application/json">{"u":"https://facebook.com/northwind"}</script>',
+        Method.JSON,
+    ),
+    "data in a program": (
+        '<script>window.__DATA__={u:"https:\\/\\/facebook.com\\/northwind"}</script>',
         Method.JSON,
     ),
 }

@@ -34,6 +34,20 @@ NOT_ADDRESSES = {
     "places people meet at": "Meet us at northwind.de, look at northwind.de",
     "words after a sign": "jo @ work. More words",
     "an encoded share link": '<a href="/cdn-cgi/l/email-protection#5a65292f38303f392e67323b">x</a>',
+    "an example in a component's field": '<b data-placeholder="jo@northwind.de">x</b>',
+    "where programs are fetched from": "git@github.com:northwind/shop.git",
+    "places people met at": "We met at northwind dot de last year",
+    "words that are no sign": "Wir sind (bei) der Sonne. Kunde bei northwind.de",
+    "a flag between words": 'Wir liefern nach<img src="/flags/at.svg">Wien.berlin',
+    "a word between words": 'Look<span class="look-at">north</span>wind.de',
+    "an icon beside a word": 'Mail<i class="fa fa-at"></i> northwind.de',
+    "calls that count clicks": (
+        "<script>function t(a,b){log(a+b)} t('home','northwind.de')</script>"
+        "<a onclick=\"track('click','northwind.de')\">x</a>"
+    ),
+    "a program that only counts letters": (
+        "<script>s='nothing to be seen here'; h+=s.charCodeAt(i)-32</script>"
+    ),
     "an encoded title": '<i data-cfemail="5118151e1d1c1102051403">x</i>',
 }
 

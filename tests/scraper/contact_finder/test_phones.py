@@ -64,6 +64,23 @@ def values(text: str, *regions: str) -> list[str]:
         ("電話：03-1234-5678", "JP", "+81312345678"),
         ("1300 123 456", "AU", "+611300123456"),
         ("+351 (0) 21 123 4567", "PT", "+351211234567"),
+        ("(11) 9 8765-4321", "BR", "+5511987654321"),
+        ("0 800 123 456", "FR", "+33800123456"),
+        ("01 99 00 12 34/35", "FR", "+33199001234"),
+        ("91 1234567", "ES", "+34911234567"),
+        ("(2) 2123 4567", "CL", "+56221234567"),
+        ("8(495)1234567", "RU", "+74951234567"),
+        ("((202) 555-0147", "US", "+12025550147"),
+        ("(202) 5550147", "US", "+12025550147"),
+        ("(202) 555 – 0147", "US", "+12025550147"),
+        ("Phone # 202-555-0147", "US", "+12025550147"),
+        ("Ph#2025550147", "US", "+12025550147"),
+        ("Tel:202-555-0147Fax:202-555-0148", "US", "+12025550147"),
+        ("Tel. 49 30 2315125", "DE", "+49302315125"),
+        ("Κινητό: 6944123456", "GR", "+306944123456"),
+        ("Tālr. 67034444", "LV", "+37167034444"),
+        ("جوال: 0501234567", "SA", "+966501234567"),
+        ("手机/微信：13800138000", "CN", "+8613800138000"),
     ],
 )
 def test_a_phone_number_in_text_is_found(text: str, region: str, value: str) -> None:
@@ -89,6 +106,9 @@ def test_a_phone_number_in_text_is_found(text: str, region: str, value: str) -> 
         ("Order 202-555-0147", "US"),
         ("Bestellnummer: 030 2315125", "DE"),
         ("INV-202-555-0147", "US"),
+        ("Suite # 202-555-0147", "US"),
+        ("N° agrément 01 99 00 12 34", "FR"),
+        ("12 345 678", "DK"),
         ("IBAN DE89 3704 0044 0532 0130 00", "DE"),
         ("978-3-16-148410-0", "DE"),
         ("0-306-40615-2", "DE"),
@@ -239,6 +259,8 @@ def test_the_value_of_a_phone_field_is_read(text: str, value: str | None) -> Non
         ("zh-Hant-TW", "https://acme.com/", None, None, ("TW", "CN")),
         (None, "https://acme.co.uk/", None, None, ("GB",)),
         (None, "https://acme.io/", None, None, ()),
+        (None, "https://acme.co/", None, None, ()),
+        (None, "https://acme.com.co/", None, None, ("CO",)),
         (None, "https://acme.berlin:8080/x", None, None, ("DE",)),
         (None, "https://acme.com/", "Österreich", None, ("AT",)),
         (None, "https://acme.com/", "osterreich", None, ("AT",)),
@@ -256,6 +278,21 @@ def test_regions_come_from_what_the_page_tells(
     regions: tuple[str, ...],
 ) -> None:
     assert regions_of(language, url, country, default) == regions
+
+
+@pytest.mark.parametrize(
+    ("language", "default", "regions"),
+    [
+        ("fr", None, ("BE", "FR")),
+        ("fr", "CA", ("BE", "FR", "CA")),
+        ("en", "US", ("US", "BE", "GB")),
+    ],
+)
+def test_a_country_named_in_the_text_tells_more_than_the_language(
+    language: str, default: str | None, regions: tuple[str, ...]
+) -> None:
+    told = regions_of(language, "https://acme.com/", None, default, named_region="BE")
+    assert told == regions
 
 
 @given(st.text(alphabet="0123456789 +-()/.,:xtelTF٣５\u200b\n%$€", max_size=200))

@@ -26,6 +26,7 @@ _ASCII_DOMAIN = re.compile(
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?\Z")
 _ESCAPE_REMAINS = re.compile(r"(?:%[0-9a-fA-F]{2}|u00[0-9a-f]{2})+")
 _GLUED_WORD = re.compile(r"([a-z]{2,})[A-Z][A-Za-z\-]*\Z")
+_GLUED_NUMBER = re.compile(r"(?:\d{2,5}[-.]){2,4}\d{2,5}(?=[A-Za-z])")
 _KEY = re.compile(r"[0-9a-f]{20,}\Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-")
 _FIRST_WORD = re.compile(r"[._+\-\d]")
 _RETINA = re.compile(r"[1-4]x\.")
@@ -85,6 +86,7 @@ def _local_before(text: str, at: int) -> str:
     start = at - len(local)
     before = text[start - 1] if start else ""
     local = _ESCAPE_REMAINS.sub("", local, count=1) if local[:1] in "%u" else local
+    local = _GLUED_NUMBER.sub("", local, count=1) if local[:1].isdigit() else local
     local = local.rpartition("..")[2].lstrip("._%+'-") if not local.endswith("..") else ""
     if before in _NOT_BEFORE_LOCAL or ("À" <= before <= "ɏ" and at - len(local) == start):
         return ""
@@ -103,6 +105,9 @@ def _domain_after(text: str, at: int, site: str | None) -> str | None:
 
 
 def _with_known_suffix(domain: str, site: str | None) -> str | None:
+    first, www, _ = domain.partition("www.")
+    if www and mail_domain(first, site):
+        return first  # "info@example.orgwww.example.org"
     if mail_domain(domain, site):
         return domain
     head, _, last = domain.rpartition(".")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from scrapersky.scraper.contact_finder import published
+from scrapersky.scraper.contact_finder import phone_regions, published
 from scrapersky.scraper.contact_finder.calls import read_phones
 from scrapersky.scraper.contact_finder.cloaks import Uncloaked, read_at_dot, uncloaked
 from scrapersky.scraper.contact_finder.evidence import contact_of
@@ -21,6 +21,7 @@ from scrapersky.scraper.contact_finder.found import (
 )
 from scrapersky.scraper.contact_finder.mailto import is_mailto, recipients
 from scrapersky.scraper.contact_finder.page import Page
+from scrapersky.scraper.contact_finder.phone_places import country_of_addresses
 from scrapersky.scraper.contact_finder.phones import phone_of, phones_of_tel, regions_of
 from scrapersky.scraper.contact_finder.profiles import profile_of
 from scrapersky.scraper.contact_finder.social import is_on_platform, read_profiles
@@ -56,10 +57,12 @@ def read_contacts(
     page = Page(html, url)
     said = _first_of(statements(page), MAX_STATEMENTS, page, "structured_data")
     country = next((s.value for s in said if s.says is Says.COUNTRY), None)
-    regions = regions_of(page.language, url, country, default_region)
+    is_told = country or phone_regions.is_told(page.language, url)
+    named = country_of_addresses(page.text) if not is_told else None
+    regions = regions_of(page.language, url, country, default_region, named_region=named)
     seen = _Sightings()
     for sighting in chain(
-        _stated(said, page, regions),
+        _stated(said, page, regions, decode=decode_obfuscated),
         published.read_mailto_links(page),
         published.read_text(page),
         published.read_attributes(page),
@@ -113,8 +116,11 @@ def _first_of(said: Iterator[Statement], limit: int, page: Page, reason: str) ->
     return first
 
 
-def _stated(said: list[Statement], page: Page, regions: Sequence[str]) -> Iterator[Sighting]:
-    for statement in said:
+def _stated(
+    said: list[Statement], page: Page, regions: Sequence[str], *, decode: bool
+) -> Iterator[Sighting]:
+    for stated in said:
+        statement = _spelled_out(stated, page) if decode else stated
         for kind, value in _values_of(statement, page, regions):
             method = statement.method
             if statement.says is Says.PROFILE and method is Method.JSON_LD:
@@ -123,6 +129,14 @@ def _stated(said: list[Statement], page: Page, regions: Sequence[str]) -> Iterat
                 kind, value, statement.value[:300], method, statement.place,
                 said=statement.said, name=statement.name, role=statement.role,
             )  # fmt: skip
+
+
+def _spelled_out(statement: Statement, page: Page) -> Statement:
+    """`desk (at) example.org` with its signs: people write that into structured data, too."""
+    if statement.says is not Says.EMAIL or "@" in statement.value:
+        return statement
+    addresses = [found.text for found in read_at_dot(statement.value[:500], site=page.site)]
+    return replace(statement, value=" ".join(addresses)) if addresses else statement
 
 
 def _values_of(

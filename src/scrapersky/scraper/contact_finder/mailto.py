@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from scrapersky.scraper.contact_finder.markup import visible_characters
+
 MAX_CHARACTERS = 65_536
 _SCHEME = re.compile(
     r"\s*(?:https?:/{0,2}|//)?\s*(?:e?-?mail-?to|mailt0|mailo|mail|email)\s{0,3}(?::|%3a)"
@@ -22,7 +24,7 @@ def is_mailto(href: str) -> bool:
 
 def recipients(href: str) -> Iterator[str]:
     """The addressees as written, each by itself; subjects and bodies are not looked at."""
-    href = href[:MAX_CHARACTERS]
+    href = visible_characters(href[:MAX_CHARACTERS])
     match = _SCHEME.match(href)
     rest = href[match.end() :] if match else href
     path, mark, query = rest.partition("?")
@@ -35,7 +37,8 @@ def recipients(href: str) -> Iterator[str]:
 
 
 def _each(written: str) -> Iterator[str]:
-    for part in _SEPARATORS.split(unquote(unquote(written))):
+    decoded = unquote(unquote(written)).partition("?")[0]  # its "?" may have been encoded, too
+    for part in _SEPARATORS.split(decoded):
         if part.count("@") > 1:
             yield from (word for word in part.split() if "@" in word)
         elif "<" in part:

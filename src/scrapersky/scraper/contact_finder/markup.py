@@ -31,6 +31,11 @@ _AT_IMAGE = re.compile(
     r"""\balt\s?=\s?["']?\s?([(\[{]?\s?(?:@|at|ät|arroba)\s?[)\]}]?)\s?["'/>]""", re.IGNORECASE
 )
 """A picture of the "@" that is described as one."""
+_AT_FILE = re.compile(
+    r"""\bsrc\s?=\s?["']?(?:(?!flag)[^"'\s<>]){0,200}?(?<![\w-])at\.(?:gif|png|svg|jpe?g)\b""", re.I
+)
+_AT_ICON = re.compile(r"""\bclass\s?=\s?["'][^"'<>]{0,100}?[\w]-at(?=["'\s])""", re.I)
+"""A picture that is only named so; it counts where letters stand on both sides of it."""
 _PREFORMATTED = re.compile(r"(<pre\b(?:[^<]++|<(?!/pre))*+)", re.IGNORECASE)
 _LINK_EDGE = "\x1f"
 _INLINE = words_of(
@@ -73,8 +78,23 @@ class Row:
     def show_at_images(self) -> None:
         """Let pictures of the "@" be read."""
         for index, name in enumerate(self.names):
-            if name in ("img", "IMG") and (match := _AT_IMAGE.search(self.attributes[index][:500])):
-                self._separators[index] = match[1]
+            if name in ("img", "IMG"):
+                written = self.attributes[index][:500]
+                if match := _AT_IMAGE.search(written):
+                    self._separators[index] = match[1]
+                elif _AT_FILE.search(written) and self._is_between_letters(index, index + 1):
+                    self._separators[index] = "@"
+            elif (
+                name in ("i", "span")
+                and _AT_ICON.search(self.attributes[index][:500])
+                and not self._texts[index + 1].strip()
+                and self._is_between_letters(index, index + 2)
+            ):
+                self._separators[index] = "@"
+
+    def _is_between_letters(self, before: int, after: int) -> bool:
+        right = self._texts[after][:1] if after < len(self._texts) else ""
+        return self._texts[before][-1:].isalnum() and right.isalnum()
 
     def text(self, first: int = -1, last: int | None = None) -> str:
         """What a person reads after tag `first` and before tag `last`; all of it by default."""
@@ -83,7 +103,8 @@ class Row:
         pieces[::2] = texts
         pieces[1::2] = self._separators[first + 1 : first + len(texts)]
         # After "@" no edge: there a program's guess at a link cuts addresses in two.
-        text = "".join(pieces).replace("@" + _LINK_EDGE, "@").replace(_LINK_EDGE, " ")
+        text = "".join(pieces).replace(f"{_LINK_EDGE}@{_LINK_EDGE}", "@")
+        text = text.replace("@" + _LINK_EDGE, "@").replace(_LINK_EDGE, " ")
         return visible_characters(unescaped(text))
 
 

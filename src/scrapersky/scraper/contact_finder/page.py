@@ -25,8 +25,12 @@ MAX_LINKS = 5_000
 MAX_NOSCRIPTS = 200
 _SNIPPET_TAGS, _SNIPPET_REACH = 12, 400
 
-_HREF = re.compile(r"""href\s{0,9}=\s{0,9}(?:"([^"<>]*+)|'([^'<>]*+)|([^\s>"']++))""")
-"""An address ends at a bracket, too: where the closing quote was forgotten, others follow."""
+_IN_BRACKETS = r"(?:<[\w.+-]{1,64}@[\w.-]{1,253}>)?+"
+_HREF = re.compile(
+    rf"""href\s{{0,9}}=\s{{0,9}}(?:"([^"<>]*+{_IN_BRACKETS})|'([^'<>]*+{_IN_BRACKETS})|([^\s>"']++))"""
+)
+"""An address ends at a bracket, too: where the closing quote was forgotten, others follow. Only
+`Name <name@example.org>` goes on behind one."""
 _LOCAL = ("/", "#", "?", "")
 _DATA_NAME = re.compile(r"data-[\w-]+")
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -59,7 +63,7 @@ class Page:
         self.row = Row(seen.markup)
         self.attributes = "".join(self.row.attributes)
         """Those of all tags, one after the other as written."""
-        if "alt=" in self.attributes and _describes_at_sign(self.attributes):
+        if _pictures_at_sign(self.attributes):
             self.row.show_at_images()
         if seen.capped:
             self.capped["scripts"] = None
@@ -177,10 +181,12 @@ class Page:
         return clipped(readable(left), readable(right))
 
 
-def _describes_at_sign(attributes: str) -> bool:
-    return any(
+def _pictures_at_sign(attributes: str) -> bool:
+    if "alt=" in attributes and any(
         f"alt={quote}{at}" in attributes for quote in "\"'" for at in ("@", "at", "(", "[", "A")
-    )
+    ):
+        return True
+    return any(sign in attributes for sign in ('-at"', "-at'", "-at ", "/at.", '"at.', "'at."))
 
 
 def readable(text: str) -> str:

@@ -30,6 +30,9 @@ MAX_VALUE_CHARACTERS = 400
 MIN_DIGITS_WITHOUT_TRUNK = 8
 """Shorter ones, where a trunk prefix is due, are what neighbours dial: half a number."""
 
+MIN_DIGITS_WITHOUT_PLUS = 10
+"""Shorter ones are local numbers that happen to begin as their country's code does."""
+
 OBSOLETE_PREFIXES = {"MX": ("045", "044", "01")}
 """Dialled before the number until a reform that many sites have not noticed."""
 
@@ -78,6 +81,7 @@ def read_number(written: str, regions: Sequence[str], *, trunk_required: bool) -
         if number is not None and not _lacks_trunk(number, digits):
             return format_number(number, PhoneNumberFormat.E164)
         if number is not None and len(digits) >= MIN_DIGITS_WITHOUT_TRUNK:
+            number = _without_plus(number, digits) or number
             without_trunk = without_trunk or format_number(number, PhoneNumberFormat.E164)
     return None if trunk_required else without_trunk
 
@@ -109,6 +113,13 @@ def _lacks_trunk(number: PhoneNumber, digits: str) -> bool:
     if digits != national_significant_number(number):
         return False
     return digits_of(format_number(number, PhoneNumberFormat.NATIONAL)) != digits
+
+
+def _without_plus(number: PhoneNumber, digits: str) -> PhoneNumber | None:
+    """The number that begins with its country's code, of which only the plus sign is missing."""
+    is_long = len(digits) >= MIN_DIGITS_WITHOUT_PLUS
+    begins_with_code = digits.startswith(str(number.country_code))
+    return _valid("+" + digits, None) if is_long and begins_with_code else None
 
 
 def _valid(spelling: str, region: str | None) -> PhoneNumber | None:

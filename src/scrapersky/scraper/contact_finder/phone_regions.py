@@ -28,6 +28,9 @@ WORLDWIDE_TLDS = (
 )
 """Codes of countries that are sold to everybody, so they say nothing about the place."""
 
+_OWN_SECOND_LEVELS = (["com"], ["org"], ["net"], ["edu"], ["gov"])
+"""Below these, a country's code is bought by those who live there: `com.co`."""
+
 PLACE_TLDS = {
     "AT": "wien tirol",
     "AU": "sydney melbourne",
@@ -116,6 +119,12 @@ _REGION_BY_TLD = {tld: region for region, tlds in PLACE_TLDS.items() for tld in 
 _REGION_BY_NAME = {
     _bare(name): region for region, names in COUNTRY_NAMES.items() for name in names.split("|")
 }
+_REGION_BY_SPELLING = {
+    spelling: region
+    for region, names in COUNTRY_NAMES.items()
+    for name in names.split("|")
+    for spelling in (name, _bare(name))
+}
 
 
 def regions_of(
@@ -123,15 +132,19 @@ def regions_of(
     url: str,
     address_country: str | None = None,
     default_region: str | None = None,
+    *,
+    named_region: str | None = None,
 ) -> tuple[str, ...]:
     """The regions to read national numbers in, the likeliest first.
 
     English is written everywhere, so it tells less than the default; any other language tells more.
+    What the page's text names tells more than its language, and less than anything made to tell it.
     """
     spoken = _language_regions(language)
     guess = [_country_region(address_country), _tld_region(url), _language_territory(language)]
     default = [_supported(default_region)]
-    rest = [*default, *spoken] if _main_language(language) == "en" else [*spoken, *default]
+    rest = [named_region, *spoken]
+    rest = [*default, *rest] if _main_language(language) == "en" else [*rest, *default]
     return tuple(dict.fromkeys(region for region in (*guess, *rest) if region))
 
 
@@ -139,6 +152,16 @@ def _supported(region: str | None) -> str | None:
     code = (region or "").strip().upper()
     code = "GB" if code == "UK" else code
     return code if code in SUPPORTED_REGIONS else None
+
+
+def region_named(name: str) -> str | None:
+    """The region whose country has this name, spelled out; quick, for a text has many lines."""
+    return _REGION_BY_SPELLING.get(name.lower())
+
+
+def is_told(language: str | None, url: str) -> bool:
+    """Whether a page's address or language names a country."""
+    return (_tld_region(url) or _language_territory(language)) is not None
 
 
 def _country_region(country: str | None) -> str | None:
@@ -166,6 +189,8 @@ def _tld_region(url: str) -> str | None:
         host = urlsplit(url).hostname or ""
     except ValueError:
         return None
-    tld = host.rstrip(".").rpartition(".")[2]
-    country = None if tld in WORLDWIDE_TLDS.split() else _supported(tld)
+    labels = host.rstrip(".").split(".")
+    tld = labels[-1]
+    is_sold_worldwide = tld in WORLDWIDE_TLDS.split() and labels[-2:-1] not in _OWN_SECOND_LEVELS
+    country = None if is_sold_worldwide else _supported(tld)
     return _REGION_BY_TLD.get(tld, country)

@@ -31,7 +31,7 @@ _HOUR = r"(?:[01]?\d|2[0-4])\.[0-5]\d"
 _HOURS = (
     rf"(?<![{DIGITS}./{DASHES}]){_HOUR}[{SPACES}]?[{DASHES}][{SPACES}]?{_HOUR}(?![./{DASHES}]?\d)"
 )
-_OTHER_ENDING = r"(?<=\d{3})/(?=\d{1,2}\Z)"
+_OTHER_ENDING = r"(?:(?<=\d{3})|(?<=\d\d[ .]\d\d[ .]\d\d))/(?=\d{1,2}\Z)"
 DATE = re.compile(_DATE)
 _GAP = re.compile(
     rf"{_DATE}|{_HOURS}|{_OTHER_ENDING}|[{SPACES}]{{2,}}|[{SPACES}][{DASHES}/.]+[{SPACES}]|\.[{SPACES}]|[{DASHES}]{{2,}}"
@@ -41,18 +41,19 @@ _DASHED = re.compile(rf"[{SPACES}{DASHES}]+")
 _OPENING = re.compile(r"[(（]?[0０]")
 _WORD = re.compile(rf"[^{SPACES}/]+")
 _YEARS = re.compile(r"(?:19|20)\d\d[^\d]{1,3}(?:19|20)\d\d")
-_THOUSANDS = re.compile(r"\d{1,2}(?:([ .])\d{3})(?:\1\d{3})+")
+_THOUSANDS = re.compile(r"[1-9]\d?(?:([ .])\d{3})(?:\1\d{3})+")
 _ROUND = re.compile(r"000[ .]?000\Z")
 _COORDINATE = re.compile(r"(?:0|[1-9]\d{0,2})\.\d{3,}")
 _INTERNET_ADDRESS = re.compile(r"(?:(?:0|1?\d?\d|2\d\d)\.){3}(?:0|1?\d?\d|2\d\d)")
 _BOOK = re.compile(r"97[89][ -]?\d[ -]?[\d -]{8,11}|\d[ -]\d{2,7}[ -]\d{1,7}[ -]\d")
 _OTHERS = (_YEARS, _THOUSANDS, _COORDINATE, _INTERNET_ADDRESS)
 _LOCAL_GROUPS = re.compile(
-    r"(?:1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]\d{4}"
+    r"(?:1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}(?:[ .-]| - )\d{4}"
     r"|(?:[18][ .-]?)?\(?\d{2,4}\)?(?:[ ./-]{1,2}\d{2,4})+(?:-\d)?"
-    r"|\d{3}[ ./-]\d{6,7}|\(?\d\d\)? ?\d{5}-\d{4}"
+    r"|\(?\d{3}(?:\)|[ ./-]|\) )\d{6,7}|8[ -]?\(\d{3}\)[ -]?\d{7}|\d\d \d{7}"
+    r"|\(?\d\d\)? ?(?:\d{5}|9 ?\d{4})[ -]\d{4}|\(\d\) ?\d{3,4}[ .-]\d{4}"
 )
-"""North America; most of Europe; Italy and Greece; Brazil."""
+"""North America; most of Europe; Italy and Greece; Russia; Spain; Brazil; Chile and Hungary."""
 
 _GROUPS_WITH_TRUNK = re.compile(r"[(]?0[\d ./()-]+")
 
@@ -106,6 +107,7 @@ def spans_from(parts: Sequence[Part], first: int) -> Iterator[int]:
 
 def looks_like_a_number(written: str) -> bool:
     """Whether a national number in plain spelling is grouped as people group phone numbers."""
+    written = written[1:] if written.startswith("((") else written
     groups = re.findall(r"\d+", written)
     digits = len(digits_of(written))
     if len(groups) < 2 or digits < 1.75 * len(groups) or _ROUND.search(written):

@@ -20,7 +20,7 @@ WINDOW = 48
 
 _FILLER = r"[\s.:;|()\[\]/*»>→=°º\-–—：（｜]*+"
 _LABEL = re.compile(
-    rf"(?<![^\W\d_])(?P<word>[^\W\d_]++|[#№§©☎☏✆📞📱📲🕿📠]\ufe0f?)"
+    rf"(?P<word>(?<![^\W\d_])[^\W\d_]++|[#№§©☎☏✆📞📱📲🕿📠]\ufe0f?)"
     rf"(?P<gap>(?:{_FILLER}(?:nr|no|n|num(?:ber|mer|ero|éro)?|číslo|numer)\b)?(?:\s\(\w{{1,16}}\))?"
     r"(?:\s(?:us|uns|me|an|at|on|is|now|today|our|toll[\s-]?free|unter|au|al|en)\b)*"
     rf"{_FILLER})\Z",
@@ -31,11 +31,11 @@ _LABEL = re.compile(
 _PHONE = re.compile(
     r"""
     .*(?:telefon|phone|téléphone|telephon|hotline|rufnummer|handy|mobil|móvil|celular|電話|电话|手机|手機
-        |热线|전화|연락처).*
+        |热线|전화|연락처|هاتف|تلفن|تليفون|جوال|موبايل|טלפון|โทร|फ़ोन|फोन|मोबाइल|ｔｅｌ|微信).*
     |t[eé]l(?:[eé](?!gram|x)\w*)?|telnr|tlm|fone?|ph|mob|cell\w{0,6}|gsm|tlfn?o?|tfno?|tf|puh\w*|ruf
     |anruf\w*|call|dial|ring|contact|tollfree|freephone|festnetz|zentrale|notruf|portable|komórk\w*|kom
     |appelez|ll[aá]m\w*|chiama\w*|ligue|zadzwo\w*|voice|whatsapp|sms|viber|office|direct|centralino
-    |centrala|infolinia|linka|lijn|тел\w*|τηλ\w*|моб\w*|т|[☎☏✆📞📱📲🕿].?
+    |נייד|טל|κιν\w*|tālr\w*|sími|telp|thoại|đt|sđt|centrala|infolinia|linka|lijn|тел\w*|τηλ\w*|моб\w*|т|[☎☏✆📞📱📲🕿].?
     """,
     re.VERBOSE,
 )
@@ -49,7 +49,7 @@ _OTHER = re.compile(
     |auftrag\w*|invoice|rechnung\w*|kundennummer|customer|client|case|ticket|ref\w{0,8}|lic|licen[cs]e|lizenz\w*
     |reg|regist\w*|plz|zip|postcode|lat|latitude|lng|lon|longitude|gps|version|build|release|serial|serien\w*
     |tracking|sendung\w*|isin|wkn|patent|doi|pmid|arxiv|nr|no|n|code|pin|timestamp|date|datum|fecha|charge
-    |lot|batch|copyright|ip|[#№§©]
+    |lot|batch|copyright|ip|agr[ée]ment|matricule|autorisation|immatricul\w*|[#№§©]
     """,
     re.VERBOSE,
 )
@@ -73,8 +73,9 @@ _WRONG_BEFORE = re.compile(
 )
 _WRONG_AFTER = re.compile(
     rf"[%‰°@_=:\\][{SPACES}]?|[,.]\d{{1,2}}(?!\d)|[{SPACES}]?%|[{SPACES}]?(?:{_CURRENCY})(?![{_LETTER}])"
-    rf"|,-|[{DASHES}/][{_LETTER}\d]|(?![A-Z][a-z]{{2}})[{_LETTER}]"
+    rf"|,-|[{DASHES}][{_LETTER}\d]|/(?!\d{{1,2}}(?![\d/.]))[{_LETTER}\d]|(?![A-Z][a-z]{{2}})[{_LETTER}]"
 )
+_NEXT_LABEL = re.compile(r"[A-Z][a-z]{2}|[FTME]:|E-?[Mm]ail")
 _COLON_IN_PROSE = re.compile(r":(?!\d)")
 EXTENSION = re.compile(
     rf"[{SPACES},;]{{0,2}}(?:\(?(?:ext(?:ension)?|x|dw|durchwahl|poste|int|interno|wewn|anexo|ramal|app)"
@@ -89,6 +90,8 @@ def said_before(before: str) -> Said:
     if label is None:
         return Said.NOTHING
     word = label["word"].lower()
+    if word in ("#", "№") and (above := _LABEL.search(before[: label.start()])):
+        return Said.PHONE if _PHONE.fullmatch(above["word"].lower()) else Said.OTHER
     if _FAX.fullmatch(word) or _is_letter("F", label):
         return Said.PHONE if _PHONE_AND_FAX.search(before) else Said.FAX
     if _PHONE.fullmatch(word) or _is_letter("TMPH", label):
@@ -105,6 +108,13 @@ def _is_letter(letters: str, label: re.Match[str]) -> bool:
 def joins_numbers(between: str) -> bool:
     """Whether a number after `between` is called what the number before it is called."""
     return len(between) <= 12 and _JOINED.fullmatch(between) is not None
+
+
+def runs_into_a_word(after: str) -> bool:
+    """Whether letters follow that belong to the digits; the next label may follow as closely."""
+    if EXTENSION.match(after) or _NEXT_LABEL.match(after):
+        return False
+    return after[:1].isalpha() and after[:1].isascii()
 
 
 def is_cut_out_of_more(before: str, after: str) -> bool:

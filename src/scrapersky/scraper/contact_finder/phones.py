@@ -27,6 +27,7 @@ from scrapersky.scraper.contact_finder.phone_text import (
     Said,
     is_cut_out_of_more,
     joins_numbers,
+    runs_into_a_word,
     said_before,
 )
 
@@ -167,7 +168,7 @@ def _is_free(written: str, before: str, after: str, said: Said) -> bool:
     if written.lstrip("( ").startswith("+"):
         return not (before[-1:].isdecimal() or after[:1] == "%")
     if said is Said.PHONE:
-        return not (after[:1].isalpha() and after[:1].isascii() and not EXTENSION.match(after))
+        return not runs_into_a_word(after)
     return said is Said.NOTHING and not is_cut_out_of_more(before, after)
 
 

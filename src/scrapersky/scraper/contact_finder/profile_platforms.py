@@ -61,7 +61,10 @@ FACEBOOK = Platform(
         "nearby offers pages people permalink.php photo photo.php photos places plugins policies "
         "policy.php privacy profile profile.php r.php reel reels saved search security settings "
         "share share.php sharer sharer.php sitetour stories story.php support terms terms.php tr "
-        "v2.0 video video.php videos watch whatsapp 2008 v2.1 login.html connect platform p pg"
+        "v2.0 video video.php videos watch whatsapp 2008 v2.1 login.html connect platform p pg "
+        "ad_preferences adpreferences bookmarks brand communitystandards cookies credits "
+        "data_preferences feed friends full_data_use_policy intl invite lite mobile "
+        "policies_center privacycheckup recover reg safety t"
     ),
 )
 
@@ -77,7 +80,7 @@ INSTAGRAM = Platform(
     _words(
         "about accounts api ar challenge create developer developers direct directory explore "
         "emails graphql invites legal lite oauth p privacy reel reels s share stories tags terms "
-        "tv web press blog"
+        "tv web press blog cookies data help policies security settings static"
     ),
 )
 
@@ -85,9 +88,10 @@ X = Platform(
     "x",
     ("x.com", "twitter.com"),
     "https://x.com/",
-    (_shape(r"(?:#!/)?@?([a-z0-9_]{1,15})(?!/status)(?!\w)" + _REST),),
+    (_shape(r"(?:#!/)?(?![a-z]{2}/)@?([a-z0-9_]{1,15})(?!/status)(?!\w)" + _REST),),
     _words(
         "about account appeals compose download explore following followers goodies hashtag help "
+        "cookies follow personalization statuses "
         "home i intent invitations jobs lists login logout messages notifications oauth premium "
         "privacy profile rules search session settings share signup similar_to tos topics welcome "
         "who_to_follow widgets"
@@ -124,7 +128,8 @@ YOUTUBE = Platform(
         "premium press privacy profile redirect red reporthistory results search select_site share "
         "shorts signin source sports subscription_center subscription_manager supported_browsers t "
         "terms testtube theme trends trending tv upload user v verify view_play_list vi watch "
-        "watch_popup watch_videos yt c video videos"
+        "watch_popup watch_videos yt c video videos account_privacy api getpremium img player_api "
+        "s static"
     ),
 )
 
@@ -185,7 +190,7 @@ PINTEREST = Platform(
     _words(
         "about analytics board business categories create discover explore help ideas login oauth "
         "offsite password pin pins pin-builder resource search settings shopping source today "
-        "topics videos _tools _"
+        "topics videos _tools _ cookies policy privacy terms"
     ),
 )
 
@@ -205,7 +210,7 @@ GITHUB = Platform(
         "about account apps blog codespaces collections contact copilot customer-stories dashboard "
         "enterprise events explore features gist issues join login logout marketplace mobile new "
         "notifications open-source organizations orgs pricing pulls readme search security session "
-        "settings sessions signup site sponsors stars team topics trending watching"
+        "settings sessions signup site sponsors stars team topics trending watching privacy terms"
     ),
 )
 
@@ -219,7 +224,7 @@ VIMEO = Platform(
         "customers enterprise event events explore features for-hire groups help home join jobs "
         "live log_in login manage ondemand ott partners press pricing privacy search settings "
         "showcase showcases site_map solutions staffpicks stats stock terms upgrade upload user "
-        "video videos watch"
+        "video videos watch cookies dmca"
     ),
 )
 
@@ -274,7 +279,7 @@ PLACEHOLDER = re.compile(
     r"|profile|company|company[-_.]?name|channel|channel[-_.]?id|account|id|brand|business|link|url|site"
     r"|facebook|instagram|twitter|linkedin|youtube|tiktok|pinterest|store|shop|number|organi[sz]ation)s?"
     r"|undefined|null|none|nan|false|true|x{3,}|insert.*|placeholder|lorem|ipsum|todo|tbd|_+|-+|\.+"
-    r"|.+\.(?:php|html?|aspx?|png|jpe?g|svg)",
+    r"|.+\.(?:php|html?|aspx?|png|jpe?g|svg|js|css|gif|ico|xml|json)",
     re.IGNORECASE,
 )
 """What a template says where nobody filled in a handle."""

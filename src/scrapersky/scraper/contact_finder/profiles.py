@@ -10,6 +10,7 @@ from scrapersky.scraper.contact_finder.profile_platforms import (
     PINTEREST,
     PLACEHOLDER,
     PLATFORMS,
+    WHATSAPP,
     Platform,
     Shape,
 )
@@ -35,6 +36,8 @@ _BROKEN_OFF = re.compile(r"[<>\"].*", re.DOTALL)
 _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _SUBDOMAIN = re.compile(r"(?:www\d?|m|mobile|web|touch|mbasic|[a-z]{2}(?:[-_][a-z]{2})?)\.")
 _PINTEREST = re.compile(r"pinterest\.(?:[a-z]{2,3}|com?\.[a-z]{2})")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s().-]+(?=\d)")
+_WHATSAPP_SCHEME = re.compile(r"\s*whatsapp:/{0,3}send/?(?=\?)", re.IGNORECASE)
 _MASTODON_PATH = re.compile(
     r"(?:web/)?(?:@|users/)([\w.-]{1,30})(?:@([a-z0-9.-]+))?/?(?:\?.*)?", re.IGNORECASE
 )
@@ -45,6 +48,7 @@ _PLATFORM_BY_HOST = {host: platform for platform in PLATFORMS for host in platfo
 def profile_of(url: str) -> Profile | None:
     """The profile a link leads to; None for anything else, such as posts and share buttons."""
     url = _UNSEEN.sub("", _BROKEN_OFF.sub("", url[: MAX_URL_CHARACTERS + 1]))
+    url = _WHATSAPP_SCHEME.sub("https://api.whatsapp.com/send", url, count=1)
     address = _URL.fullmatch(url)
     if address is None or len(url) > MAX_URL_CHARACTERS:
         return None
@@ -53,6 +57,8 @@ def profile_of(url: str) -> Profile | None:
     if host in MASTODON_HOSTS:
         return _on_mastodon(host, path)
     platform = _platform_at(host)
+    if platform is WHATSAPP:
+        path = _BETWEEN_DIGITS.sub("", path)
     return _on_platform(platform, path) if platform and path else None
 
 
@@ -70,7 +76,8 @@ def _path(rest: str) -> str:
     if not rest.startswith("#!/"):
         rest = rest.partition("#")[0]
     path, mark, query = rest.partition("?")
-    return unquote(re.sub(r"/{2,}", "/", path).strip("/")).strip() + mark + unquote(query)
+    path = _BROKEN_OFF.sub("", unquote(re.sub(r"/{2,}", "/", path).strip("/"))).strip().strip("/")
+    return path + mark + unquote(query)
 
 
 def _on_platform(platform: Platform, path: str) -> Profile | None:

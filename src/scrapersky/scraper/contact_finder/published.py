@@ -9,31 +9,34 @@ from itertools import islice
 from urllib.parse import unquote
 
 from scrapersky.scraper.contact_finder.cloaks.literals import unescape_script
+from scrapersky.scraper.contact_finder.data_scripts import carries_data
 from scrapersky.scraper.contact_finder.emails import email_of
 from scrapersky.scraper.contact_finder.found import Kind, Method, Sighting
 from scrapersky.scraper.contact_finder.mailto import is_mailto, recipients
 from scrapersky.scraper.contact_finder.markup import text_of, unescaped
 from scrapersky.scraper.contact_finder.page import Page, snippet_of
+from scrapersky.scraper.contact_finder.words import words_of
 
 MAX_AT_SIGNS = 1_500
 """In one text; an ordinary page has fewer than ten."""
 MAX_RECIPIENTS = 1_000
 
 _REST_OF_VALUE = re.compile(r"""[^"'<>]{0,300}""")
-_OPEN_NAMES = frozenset(("title", "aria-label", "alt", "content", "label", "summary"))
-_OPEN_PREFIXES = ("data-", "onclick", "onmouse")
+_OPEN_NAMES = words_of(
+    "title aria-label alt content label summary props email e-mail mail address recipient"
+)
+_OPEN_PREFIXES = ("data-", "onclick", "onmouse", ":", "v-", "x-", "ng-", "wire:")
+"""Also what the frameworks of pages' own programs call theirs."""
 _FORM_SERVICE = re.compile(
     r"""action\s?=\s?["']?\s?(?:https?:)?//[^"'\s<>]{0,60}/"""
     r"""([^"'\s<>/?#]{1,64}(?:@|%40)[^"'\s<>/?#]{3,100})"""
 )
 _FORM_MAILTO = re.compile(r"""action\s?=\s?["']?\s?(mailto:[^"'\s<>]{3,400})""")
 _QUOTED_ADDRESS = re.compile(
-    r"""(?:["'>]|mailto:)([\w.+%\-]{1,64}@[\w.\-]{3,120})(?:\?[^"'\n]{0,300})?["'\\<]"""
+    r"""(?:["'>]|mailto:|[Mm]ail: ?)([\w.+%\-]{1,64}@[\w.\-]{3,120})(?:\?[^"'\n]{0,300})?["'\\<]"""
 )
 _METHODS = {"content": Method.META, "onclick": Method.ONCLICK, "onmouse": Method.ONCLICK}
-_DATA_SCRIPT = re.compile(
-    r"__next_f|__NUXT__|__[A-Z_]*STATE__|__[A-Z_]*DATA__|__[A-Z_]*PROPS__|__APOLLO|JSON\.parse\("
-)
+_AT_SIGNS = ("@", "0040", "\\x40")
 _SCRIPT_ESCAPE = re.compile(r"\\u00|\\x")
 
 
@@ -77,7 +80,8 @@ def read_attributes(page: Page) -> Iterator[Sighting]:
         if at < 0:
             return
         name, before = _attribute_before(page.attributes[max(0, at - 300) : at])
-        if name.startswith(_OPEN_PREFIXES) or name in _OPEN_NAMES or _is_recipient(page, name, at):
+        is_open = name.startswith(_OPEN_PREFIXES) or name in _OPEN_NAMES
+        if (is_open and "placeholder" not in name) or _is_recipient(page, name, at):
             yield from _in_attribute(page, at, before, name)
     page.capped["at_signs"] = None
 
@@ -125,11 +129,11 @@ def read_scripts(page: Page) -> Iterator[Sighting]:
     Where one stands among other words, it is mostly a programmer's name in a comment.
     """
     for script, place in page.scripts:
-        if "json" in script.kind or not ("@" in script.text or "0040" in script.text):
+        if "json" in script.kind or not any(sign in script.text for sign in _AT_SIGNS):
             continue
         text = script.text
         text = unescape_script(text) if _SCRIPT_ESCAPE.search(text) else text
-        if _DATA_SCRIPT.search(text[:300]):
+        if carries_data(text):
             yield from _in_data(page, text, place)
             continue
         for match in islice(_QUOTED_ADDRESS.finditer(text), MAX_AT_SIGNS):

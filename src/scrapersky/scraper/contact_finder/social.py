@@ -43,6 +43,8 @@ def _read_links(page: Page) -> Iterator[Sighting]:
 
 def is_on_platform(href: str) -> bool:
     """Whether the link leaves for a platform: quick, for a page has hundreds of links."""
+    if href[:9].lower() == "whatsapp:":
+        return True
     start = href.find("//", 0, 8)
     host = href[start + 2 :] if start >= 0 else href
     return _is_platform(host[:100].partition("/")[0].lower())

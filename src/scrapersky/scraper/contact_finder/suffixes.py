@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from publicsuffixlist import PublicSuffixList
 
-
-@cache
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
-
-
-@cache
-def _public_suffixes() -> PublicSuffixList:
-    """Without what companies added for their customers: their own domains take mail, too."""
-    return PublicSuffixList(accept_unknown=False, only_icann=True)
+# Read when the program starts: the first page would wait for them longer than any page may take.
+_SUFFIXES = PublicSuffixList()
+_PUBLIC_SUFFIXES = PublicSuffixList(accept_unknown=False, only_icann=True)
+"""Without what companies added for their customers: their own domains take mail, too."""
 
 
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str | None:
     """`example.co.uk` for `mail.example.co.uk`; the host must be lower-case A-labels."""
-    return _suffixes().privatesuffix(host)
+    return _SUFFIXES.privatesuffix(host)
 
 
 def is_under_known_suffix(host: str) -> bool:
@@ -33,7 +27,7 @@ def is_under_known_suffix(host: str) -> bool:
 def publicly_registered(host: str) -> str | None:
     """What somebody registered with a registry: `github.io` for `bakery.github.io`; None below a
     suffix that there is not."""
-    return _public_suffixes().privatesuffix(host)
+    return _PUBLIC_SUFFIXES.privatesuffix(host)
 
 
 def host_of(url: str) -> str:

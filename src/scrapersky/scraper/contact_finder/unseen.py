@@ -24,8 +24,20 @@ _COMMENT = re.compile(r"<!--(?:>|->|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)")
 _GLUED_SPAN = re.compile(
     r"<(span|b|i|em|strong|u)\s([^<>]{1,300})>[^<]{0,80}</\1\s{0,3}>", re.IGNORECASE
 )
-_DISPLAY_NONE = re.compile(r"display\s{0,9}:\s{0,9}none", re.IGNORECASE)
-_CSS_HIDDEN = re.compile(r"\.([\w-]{1,60})\s{0,9}\{[^{}]{0,300}?display\s{0,3}:\s{0,3}none")
+_WRITTEN = re.compile(
+    r"""\s*+document\.write(?:ln)?\(\s{0,9}(["'])([\w.\-]{0,64} ?"""
+    r"""(?:@|&#64;|&#x40;|&commat;|\(at\)|\[at\]) ?[\w.\-]{0,80})\1"""
+    r"""\s{0,9}\)\s*+;?\s*+\Z"""
+)
+"""A program that does nothing but write an "@" where it stands, perhaps with what is beside it."""
+_MAX_WRITER_CHARACTERS = 150
+_HIDING = (
+    r"(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"
+    r"|(?:font-size|opacity)\s{0,9}:\s{0,9}0(?![.\d]))"
+)
+_HIDDEN = re.compile(_HIDING, re.IGNORECASE)
+_CSS_HIDDEN = re.compile(rf"\.([\w-]{{1,60}})\s{{0,9}}\{{[^{{}}]{{0,300}}?{_HIDING}")
+_HIDING_WORDS = ("display", "visibility", "font-size", "opacity")
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ def without_unseen(source: str) -> Seen:
         position = end
         if name == "style":
             styles.append(inside)
+        elif name == "iframe":
+            pieces.append(_shown_in_frame(attributes))
         elif name == "script" and inside:
             characters += len(inside)
             if len(seen.scripts) == MAX_SCRIPTS or characters > MAX_SCRIPT_CHARACTERS:
@@ -63,7 +77,7 @@ def without_unseen(source: str) -> Seen:
                 continue
             kind = attributes_of(attributes).get("type", "").strip().lower()
             seen.scripts.append(Script(kind, inside))
-            pieces.append("<script>")
+            pieces.append(f"<script>{_written_by(inside)}")
     if len(elements) < MAX_ELEMENTS:
         pieces.append(source[position:])
     else:
@@ -71,6 +85,23 @@ def without_unseen(source: str) -> Seen:
     seen.styles = "\n".join(styles)[:_MAX_STYLE_CHARACTERS]
     seen.markup = _without_decoys("".join(pieces), seen.styles)
     return seen
+
+
+def _shown_in_frame(attributes: str) -> str:
+    """The page that a frame has in its own tag, without what is not seen of it."""
+    if "srcdoc" not in attributes.lower():
+        return ""
+    inner = attributes_of(attributes).get("srcdoc", "")
+    position, pieces = 0, ["<iframe>"]
+    for start, end, *_ in _unseen_elements(inner):
+        pieces.append(inner[position:start])
+        position = end
+    return "".join(pieces) + inner[position:] + "</iframe>"
+
+
+def _written_by(script: str) -> str:
+    match = _WRITTEN.match(script) if len(script) <= _MAX_WRITER_CHARACTERS else None
+    return match[2] if match else ""
 
 
 def _unseen_elements(source: str) -> list[tuple[int, int, str, str, str]]:
@@ -89,6 +120,8 @@ def _element_at(source: str, start: int) -> tuple[int, int, str, str, str]:
         return start, comment.end(), "", "", ""
     tag = _ELEMENT.match(source, start)
     assert tag is not None
+    if tag[1].lower() == "template" and "shadowroot" in tag[2].lower():
+        return start, tag.end(), "", "", ""  # it is shown at once, only its styles are its own
     close = _closing(source, tag[1], tag.end())
     end = source.find(">", close)
     end = end + 1 if end >= 0 else len(source)
@@ -103,9 +136,9 @@ def _closing(source: str, name: str, start: int) -> int:
 
 def _without_decoys(markup: str, styles: str) -> str:
     """Take out short spans that a style hides between the letters of an address."""
-    if "@" not in markup or not ("display" in styles or "display" in markup or " hidden" in markup):
+    if "@" not in markup or not _may_hide(markup, styles):
         return markup
-    hidden = set(_CSS_HIDDEN.findall(styles)) if "none" in styles else set()
+    hidden = set(_CSS_HIDDEN.findall(styles))
     pieces: list[str] = []
     position = 0
     at = markup.find("@")
@@ -122,8 +155,12 @@ def _without_decoys(markup: str, styles: str) -> str:
     return "".join(pieces) + markup[position:]
 
 
+def _may_hide(markup: str, styles: str) -> bool:
+    return " hidden" in markup or any(word in styles or word in markup for word in _HIDING_WORDS)
+
+
 def _is_hidden(written: str, hidden_classes: set[str]) -> bool:
     attributes = attributes_of(written)
-    if "hidden" in attributes or _DISPLAY_NONE.search(attributes.get("style", "")):
+    if "hidden" in attributes or _HIDDEN.search(attributes.get("style", "")):
         return True
     return not hidden_classes.isdisjoint(attributes.get("class", "").split())

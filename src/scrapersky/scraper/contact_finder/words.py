@@ -110,6 +110,7 @@ PLACEHOLDER_ADDRESSES = words_of(
     filler@godaddy.com email@address.com john@doe.com jane@doe.com johndoe@gmail.com a@b.com
     a@a.com abc@xyz.com abc@gmail.com xyz@gmail.com name@gmail.com user@gmail.com
     example@gmail.com yourname@gmail.com test@test.com test@gmail.com demo@demo.com
+    git@github.com git@gitlab.com git@bitbucket.org
     info@template.com max@mustermann.de impallari@gmail.com hello@colorlib.com
     """
 )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scrapersky.scraper.contact_finder.cloaks.at_dot import read_at_dot, read_at_dot_links
+from scrapersky.scraper.contact_finder.cloaks.at_dot import (
+    read_at_dot,
+    read_at_dot_attributes,
+    read_at_dot_links,
+)
 from scrapersky.scraper.contact_finder.cloaks.cloudflare import read_cloudflare
 from scrapersky.scraper.contact_finder.cloaks.encoded import read_encoded_attributes
 from scrapersky.scraper.contact_finder.cloaks.enkoder import read_enkoder
@@ -13,6 +17,7 @@ from scrapersky.scraper.contact_finder.cloaks.javascript import read_javascript
 from scrapersky.scraper.contact_finder.cloaks.joomla import read_joomla
 from scrapersky.scraper.contact_finder.cloaks.spamspan import read_spamspan
 from scrapersky.scraper.contact_finder.cloaks.split_attributes import read_split_attributes
+from scrapersky.scraper.contact_finder.cloaks.style_content import read_style_content
 from scrapersky.scraper.contact_finder.cloaks.turned import read_turned_text
 from scrapersky.scraper.contact_finder.cloaks.typo3 import read_typo3
 from scrapersky.scraper.contact_finder.cloaks.uncloaked import Uncloaked
@@ -34,7 +39,9 @@ _READERS: tuple[Callable[[Page], Iterator[Uncloaked]], ...] = (
     read_javascript,
     read_turned_text,
     read_escaped_text,
+    read_style_content,
     read_at_dot_links,
+    read_at_dot_attributes,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from scrapersky.scraper.contact_finder.cloaks.uncloaked import Uncloaked
 from scrapersky.scraper.contact_finder.emails import email_at
@@ -13,10 +14,14 @@ from scrapersky.scraper.contact_finder.page import Page
 from scrapersky.scraper.contact_finder.words import words_of
 
 MAX_CANDIDATES = 1_000
+_SPOKEN = frozenset(("alt", "title", "aria-label", "content"))
 _REACH = 100
+_WIDE = " " * 4
+"""No address goes on behind a gap like this."""
 _AT_WORDS = (
-    "@|at|ät|æt|a|arroba|arobase|arobas|chiocciola|klammeraffe|affe|apenstaartje"
-    "|malpa|małpa|snabel-a|snabela|snabel|zavinac|zavináč|kukac|собака|at-sign|at sign"
+    "@|at|ät|æt|aet|a|à|bei|arroba|arobase|arobas|chiocciola|klammeraffe|affe|apenstaartje"
+    "|malpa|małpa|snabel-a|snabela|snabel|zavinac|zavináč|kukac|собака|at-sign|at sign|kuyruklu a"
+    "|kuyruklu|miukumauku|παπάκι"
 )
 _DOT_WORDS = (
     "dot|d0t|punkt|pkt|punto|ponto|point|punt|kropka|punktum|prick|te[cč]ka|nokta|piste|pont"
@@ -45,11 +50,15 @@ _FENCED_AT = re.compile(rf"{_FENCE}[ \t]?(?:at|AT|At|ät|@)[ \t]?{_FENCE}[ \t]{{
 _QUOTED_AT = re.compile(r"[“„‘]\s?(?:at|AT|At|ät|@)\s?[”“’]\s{0,3}")
 _AT_BEFORE_SIGN = re.compile(r"at ?[)\]}>»\"'`*_~|/=+\-]")
 _SIGN_BEFORE_SIGN = re.compile(r"@ ?[)\]}>»\"'`*_~|/=+\-]")
-_RARE_SIGNS = ("(a)", "[a]", "{a}", "ät", "æt", *(w for w in _AT_WORDS.split("|") if len(w) > 3))
+_RARE_SIGNS = (
+    *("(a)", "[a]", "{a}", "ät", "æt", "aet", "(à)", "[à]", "bei)", "bei]"),
+    *(word for word in _AT_WORDS.split("|") if len(word) > 3),
+)
+_MEANS_NOTHING_ELSE = ("arroba", "arobase", "chiocciola", "apenstaartje", "małpa", "zavináč")
 _SIGNS = "[({<«\"'`*_~|/=+-"
 _BARE_AT = {
     word: re.compile(rf" {word} {{1,3}}(?=[\w\-]{{1,63}}(?:\.[A-Za-z]|{_HIDDEN_DOT}))")
-    for word in ("at", "AT", "At", "ät")
+    for word in ("at", "AT", "At", "ät", *_MEANS_NOTHING_ELSE)
 }
 _SIGN_BEFORE_HIDDEN_DOT = re.compile(
     rf"@(?=[\w\-]{{1,63}}(?:\.[\w\-]{{1,63}}){{0,3}}{_HIDDEN_DOT})"
@@ -68,7 +77,7 @@ _NOT_NAMES = words_of(
     "us me look available shop online more here visit now live meet find it them him her out "
     "email mail contact website site stay working works worked arrive page and or is are be "
     "team only read see buy order book located based hosted listed published posted starts "
-    "open"
+    "open met was were been go going went join sign"
 )
 _SURE_NAMES = words_of("info office mail hello kontakt contacto contato webmaster admin")
 
@@ -90,6 +99,17 @@ def read_at_dot_links(page: Page) -> Iterator[Uncloaked]:
         if href[:7].lower() == "mailto:" and "@" not in href:
             for found in read_at_dot(" ".join(recipients(href)), site=page.site):
                 yield Uncloaked(found.text, found.raw, Method.AT_DOT, place)
+
+
+def read_at_dot_attributes(page: Page) -> Iterator[Uncloaked]:
+    """What pictures and links say of themselves."""
+    for tag in chain.from_iterable(
+        map(page.tags_saying, ("(at)", "[at]", "(dot)", "[dot]", " dot "))
+    ):
+        for name, value in tag.attributes.items():
+            if name in _SPOKEN and len(value) <= 3 * _REACH:
+                for found in read_at_dot(value, site=page.site):
+                    yield Uncloaked(found.text, found.raw, Method.AT_DOT, page.place_of(tag.index))
 
 
 def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
@@ -127,6 +147,7 @@ def _read(
     before = text[max(0, match.start() - _REACH) : match.start()]
     after = text[match.end() : match.end() + 2 * _REACH]
     before = before.rstrip(" \t" if pattern in _ON_ONE_LINE else None)
+    before, after = before.rpartition(_WIDE)[2], after.partition(_WIDE)[0]
     left, right = _DOT.sub(".", before), _DOT.sub(".", after)
     email = email_at(f"{left}@{right}", len(left), site=site)
     if email is None:
@@ -154,7 +175,7 @@ def _is_meant(at: str, local: str, before: str, *, dots_were_hidden: bool) -> bo
     """Whether a bare word or a lonely sign means an address: people meet at places, too."""
     if local.lower() in _NOT_NAMES or len(local) < 2:
         return False
-    if dots_were_hidden or "@ " in at:
+    if dots_were_hidden or "@ " in at or at.strip() in _MEANS_NOTHING_ELSE:
         return True
     labelled = _MAIL_LABEL.search(before[: -len(local)]) is not None
     if labelled or local.lower() in _SURE_NAMES:

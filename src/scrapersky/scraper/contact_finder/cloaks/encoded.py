@@ -18,7 +18,9 @@ from scrapersky.scraper.contact_finder.words import words_of
 MAX_CHARACTERS = 500
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-]{4,}={0,2}\Z")
 _OPEN = ("mailto:", "tel:", "http:", "https:", "//", "/")
-_TELLING = words_of("mail cloak obfus protect crypt encod spam b64 base64 rot13 revers")
+_TELLING = words_of(
+    "mail cloak obfus protect crypt encod data-enc spam b64 base64 rot13 revers znvygb"
+)
 _CARRIERS = frozenset(("href", "title", "rel"))
 _ADDRESS_SIGN = re.compile(r"@|\bat\b|/at/|\[at\]|\(at\)", re.IGNORECASE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from scrapersky.scraper.contact_finder.cloaks.literals import (
@@ -37,11 +38,18 @@ _TOKEN = re.compile(
 )
 _DECLARATION = frozenset(("var", "let", "const", "return"))
 _EMBEDDED = re.compile(r"\$\{\s?([A-Za-z_$][\w$.]{0,60})\s?\}")
+_ARGUMENTS = rf"\s?\(\s?({LITERAL})\s?,\s?({LITERAL})(?:\s?,\s?({LITERAL}))?"
 _MAIL_CALL = re.compile(
-    r"(?:mail|addr|contact|kontakt|write|spam|noscrape)[\w$]{0,40}\s?"
-    rf"\(\s?({LITERAL})\s?,\s?({LITERAL})(?:\s?,\s?({LITERAL}))?",
+    rf"(?:mail|addr|contact|kontakt|write|spam|noscrape)[\w$]{{0,40}}{_ARGUMENTS}",
     re.IGNORECASE,
 )
+_FUNCTION = re.compile(r"\bfunction\s{1,5}([\w$]{1,40})\s{0,5}\([\w$]{1,40}\s?,[\w$,\s]{1,100}\)")
+_MAX_FUNCTIONS = 20
+_AT_IN_CODE = re.compile(r"""["'`](?:[^"'`\n]{0,20}@|&#64;|%40|\\x40|\\u0040)|fromCharCode\(64\)""")
+_STEP = re.compile(
+    r"charCodeAt\([\w$]{0,20}\)\s{0,3}([-+^])\s{0,3}(0x[0-9a-fA-F]{1,2}|[1-9]\d?|0)(?!\d)"
+)
+_MAX_MOVED_CHARACTERS = 400
 _HANDLER = re.compile(
     r"""(?:on[cC]lick|on[mM]ouse[a-zA-Z]{2,5}|ONCLICK|href=["']\s?javascript:)(?:\s?=\s?)?"""
     r"""(?:"([^"]{8,4000})"|'([^']{8,4000})'|([^"'][^"]{8,4000}))"""
@@ -50,6 +58,7 @@ _HANDLER = re.compile(
 
 def read_javascript(page: Page) -> Iterator[Uncloaked]:
     characters = 0
+    calls = _calls_of_builders(page)
     for script, place in page.scripts:
         if "json" in script.kind or not _may_hide(script.text):
             continue
@@ -58,22 +67,34 @@ def read_javascript(page: Page) -> Iterator[Uncloaked]:
             if characters > MAX_CHARACTERS:
                 page.capped["scripts"] = None
                 break
-            yield from _read_script(text, place)
-    yield from _read_handlers(page)
+            yield from _read_script(text, place, calls)
+    yield from _read_handlers(page, calls)
+
+
+def _calls_of_builders(page: Page) -> re.Pattern[str] | None:
+    """Calls of the page's own functions that put an "@" between what they are given."""
+    names: dict[str, None] = {}
+    for script, _ in page.scripts:
+        for match in islice(_FUNCTION.finditer(script.text), _MAX_FUNCTIONS):
+            if _AT_IN_CODE.search(script.text, match.end(), match.end() + _REACH):
+                names[re.escape(match[1])] = None
+    if not names:
+        return None
+    return re.compile(rf"(?<![\w$.])(?:{'|'.join(list(names)[:20])}){_ARGUMENTS}")
 
 
 def _may_hide(script: str) -> bool:
     return any(sign in script for sign in _SIGNS)
 
 
-def _read_script(text: str, place: int) -> Iterator[Uncloaked]:
+def _read_script(text: str, place: int, calls: re.Pattern[str] | None) -> Iterator[Uncloaked]:
     method = Method.JAVASCRIPT
     if "addy" in text and "cloak" in text:
         method = Method.JOOMLA
     elif "eeb" in text or text.strip().startswith("decodeURIComponent("):
         method = Method.WORDPRESS_ENCODER
     plain = unescape_script(text)
-    for value in strings_of(text):
+    for value in strings_of(text, calls):
         if value not in plain:
             yield from _readings(value, text, method, place)
         elif _turns_letters(text):
@@ -93,7 +114,7 @@ def _neighbourhoods(script: str) -> Iterator[str]:
             yield script[max(0, match.start() - _REACH) : end]
 
 
-def _read_handlers(page: Page) -> Iterator[Uncloaked]:
+def _read_handlers(page: Page, calls: re.Pattern[str] | None) -> Iterator[Uncloaked]:
     """Scripts in `onclick` and the like, and in `javascript:` links."""
     if not any(word in page.lowered for word in ("onclick", "onmouse", "javascript:")):
         return
@@ -107,8 +128,8 @@ def _read_handlers(page: Page) -> Iterator[Uncloaked]:
         if "(" not in code and "=" not in code:
             continue
         code = unquote(code) if "%27" in code or "%22" in code else code
-        if _SIGN.search(code) or _MAIL_CALL.search(code):
-            for value in strings_of(code):
+        if _SIGN.search(code) or _MAIL_CALL.search(code) or (calls and calls.search(code)):
+            for value in strings_of(code, calls):
                 yield from _readings(value, code, Method.ONCLICK, match.start())
 
 
@@ -123,7 +144,7 @@ def _readings(value: str, code: str, method: Method, place: int) -> Iterator[Unc
 
 
 def _turns_letters(code: str) -> bool:
-    return "reverse" in code or "13" in code or "znvygb" in code
+    return any(sign in code for sign in ("reverse", "13", "znvygb", "charCodeAt"))
 
 
 def _turned(text: str, code: str, place: int) -> Iterator[Uncloaked]:
@@ -131,17 +152,39 @@ def _turned(text: str, code: str, place: int) -> Iterator[Uncloaked]:
         yield Uncloaked(text[::-1], text[:200], Method.REVERSED, place)
     if ("13" in code or "znvygb" in text) and ("@" in text or "ng" in text):
         yield Uncloaked(rot13(text), text[:200], Method.ROT13, place)
+    if "charCodeAt" in code and (moved := _moved_back(text, code)):
+        yield Uncloaked(moved, text[:200], Method.JAVASCRIPT, place)
 
 
-def strings_of(script: str) -> Iterator[str]:
-    """Every string the script builds from constants, joined as far as they are known."""
+def _moved_back(text: str, code: str) -> str | None:
+    """The text with each letter moved as the script moves it; None when that hides no address."""
+    step = _STEP.search(code)
+    if step is None or not 6 <= len(text) <= _MAX_MOVED_CHARACTERS:
+        return None
+    by = int(step[2], 0)
+    codes = (ord(letter) ^ by if step[1] == "^" else ord(letter) for letter in text)
+    change = {"+": by, "-": -by}.get(step[1], 0)
+    moved = "".join(chr(max(0, code + change) % 0x110000) for code in codes)
+    return moved if "@" in moved else None
+
+
+def strings_of(script: str, calls: re.Pattern[str] | None = None) -> Iterator[str]:
+    """Every string the script builds from constants, joined as far as they are known.
+
+    `calls` are those of functions that make an address of what they are given.
+    """
     script = folded(script)
-    for match in _MAIL_CALL.finditer(script):
-        user, host, end = (literal_value(part) if part else "" for part in match.groups())
-        if "@" not in user:
-            yield f"{user}@{host}"
-            yield f"{user}@{host}.{end}" if end else ""
+    for pattern in (_MAIL_CALL, calls) if calls else (_MAIL_CALL,):
+        for match in pattern.finditer(script):
+            yield from _joined_by_at(match)
     yield from _Joiner(script).strings()
+
+
+def _joined_by_at(match: re.Match[str]) -> Iterator[str]:
+    user, host, end = (literal_value(part) if part else "" for part in match.groups())
+    if "@" not in user:
+        yield f"{user}@{host}"
+        yield f"{user}@{host}.{end}" if end else ""
 
 
 class _Joiner:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
+from itertools import islice
 from urllib.parse import unquote
 
 from scrapersky.scraper.contact_finder.cloaks.encoded import from_base64
@@ -15,7 +17,7 @@ _ESCAPE = re.compile(
 _PLAIN_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 _SPACE = r"\s{0,20}"
 _CHARACTERS = re.compile(
-    rf"(?:String{_SPACE}\.{_SPACE})?fromCharCode{_SPACE}\(([\s\d,xa-fA-F]{{1,4000}})\)"
+    rf"(?:String{_SPACE}\.{_SPACE})?fromCharCode{_SPACE}\((?=\s{{0,20}}\d)([\s\d,xa-fA-F]{{1,4000}})\)"
 )
 _CODES = re.compile(r"\[([\s\d,xa-fA-F]{15,4000})\]")
 _PERCENT = re.compile(
@@ -36,6 +38,11 @@ _REPLACED = re.compile(
     rf"({LITERAL}){_SPACE}\.replace(?:All)?\({_SPACE}"
     rf"(?:({LITERAL})|/((?:[^/\\\n]|\\.){{1,40}})/[gi]{{0,2}}){_SPACE},{_SPACE}({LITERAL}){_SPACE}\)"
 )
+_ARRAY = re.compile(
+    rf"(?<![\w$.])([A-Za-z_$][\w$]{{0,40}}){_SPACE}={_SPACE}(?:\[|new Array\(){_SPACE}"
+    rf"({LITERAL}(?:{_SPACE},{_SPACE}{LITERAL}){{1,50}}){_SPACE}[\])]"
+)
+_MAX_ARRAYS = 10
 _PART = re.compile(LITERAL)
 _SPECIAL = re.compile(r"[\[\](){}*+?^$|]")
 
@@ -66,6 +73,7 @@ def quoted(text: str) -> str:
 
 def folded(script: str) -> str:
     """The script with calls on constants replaced by their results."""
+    script = _with_arrays(script)
     for _ in range(2):
         before = script
         for word, pattern, fold in _FOLDS:
@@ -74,6 +82,21 @@ def folded(script: str) -> str:
         if script == before:
             break
     return script
+
+
+def _with_arrays(script: str) -> str:
+    """The script with the items of its lists in the places where they are used."""
+    for array in list(islice(_ARRAY.finditer(script), _MAX_ARRAYS)):
+        parts, name = _PART.findall(array[2]), re.escape(array[1])
+        used = re.compile(rf"(?<![\w$.]){name}(?:\[(\d\d?)\]|(?=\s?\.(?:join|reverse)\())")
+        script = used.sub(partial(_used, parts), script)
+    return script
+
+
+def _used(parts: list[str], match: re.Match[str]) -> str:
+    if match[1] is None:
+        return f"[{','.join(parts)}]"
+    return parts[int(match[1])] if int(match[1]) < len(parts) else match[0]
 
 
 def _from_codes(match: re.Match[str]) -> str:

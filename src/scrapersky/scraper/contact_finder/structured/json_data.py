@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from scrapersky.scraper.contact_finder.data_scripts import (
+    addresses_in,
+    carries_data,
+    data_of,
+    numbers_in,
+)
 from scrapersky.scraper.contact_finder.found import Method
 from scrapersky.scraper.contact_finder.page import Page
 from scrapersky.scraper.contact_finder.structured.json_values import loads, objects_in, pairs_in
@@ -18,6 +24,19 @@ def read_json_data(page: Page) -> Iterator[Statement]:
     for script, place in page.scripts:
         if "json" in script.kind and "ld+json" not in script.kind:
             yield from _read(script.text, place)
+        elif not script.kind or "javascript" in script.kind or script.kind == "module":
+            yield from _read_program(script.text, place)
+
+
+def _read_program(text: str, place: int) -> Iterator[Statement]:
+    """Its e-mail addresses are found as in any other program."""
+    if not carries_data(text):
+        return
+    data = data_of(text)
+    for number in numbers_in(data):
+        yield Statement(Says.PHONE, number, Method.JSON, place, said=number)
+    for address in addresses_in(data):
+        yield Statement(Says.PROFILE, address, Method.JSON, place, said=address[:200])
 
 
 def _read(text: str, place: int) -> Iterator[Statement]:

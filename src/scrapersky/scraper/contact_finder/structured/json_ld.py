@@ -47,8 +47,10 @@ def _read(text: str, place: int) -> Iterator[Statement]:
 
 
 def _named(value: Any) -> Any:
-    """A country may be an object with a name."""
-    return value.get("name") if isinstance(value, dict) else value
+    """A country may be an object with a name, and any value one that says its language."""
+    if isinstance(value, list):
+        return [_named(each) for each in value[:100] if not isinstance(each, list)]
+    return value.get("@value", value.get("name")) if isinstance(value, dict) else value
 
 
 def _unreadable(script: str, place: int) -> Iterator[Statement]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from scrapersky.scraper.contact_finder.found import Method
 from scrapersky.scraper.contact_finder.markup import attributes_of
 from scrapersky.scraper.contact_finder.page import Page
+from scrapersky.scraper.contact_finder.phone_shapes import MIN_DIGITS
 from scrapersky.scraper.contact_finder.structured.statement import (
     PROPERTIES,
     Says,
@@ -109,7 +110,15 @@ def _value_of(element: _Element, says: Says) -> str:
     if href and (says is Says.PROFILE or href.lower().startswith(("mailto:", "tel:"))):
         return href
     inside = " ".join(element.inside.split())
-    return inside or attributes.get("value") or attributes.get("title", "")
+    return attributes.get("value") or _full_form(attributes, says) or inside
+
+
+def _full_form(attributes: dict[str, str], says: Says) -> str:
+    """What the words of an `<abbr title="+49 341 …">` stand for, when that is a contact."""
+    title = attributes.get("title", "")
+    if says is Says.PHONE:
+        return title if sum(map(str.isdecimal, title[:60])) >= MIN_DIGITS else ""
+    return title if "@" in title else ""
 
 
 def _whose(item: _Element) -> tuple[str | None, str | None]:
