@@ -93,6 +93,15 @@ bench-contacts: $(VENV)/benchmarking ## contacts found beside extract-emails and
 bench-tables: dev ## a million contacts: lists, decisions and exports beside the bare SQL
 	$(BIN)/python -m benchmarks.tables
 
+bench-dashboard: dev ## pages of tables over a million rows beside the same over a thousand
+	$(BIN)/python -m benchmarks.dashboard
+
+bench-places: dev ## what a search of a thousand places pays for, beside the fewest requests possible
+	$(BIN)/python -m benchmarks.place_search
+
+bench-entities: dev ## labelled pairs of businesses: precision and recall of taking two for one
+	$(BIN)/python -m benchmarks.entity_resolution
+
 chaos: dev ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
 	CHAOS_SECONDS=$$(( $${MINUTES:-20} * 60 )) $(BIN)/pytest tests/chaos -s -x
 

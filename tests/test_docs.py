@@ -203,6 +203,13 @@ def test_every_target_has_a_help_line() -> None:
     assert [name for name, rest in targets().items() if " ## " not in rest] == []
 
 
+def test_every_target_that_is_declared_does_something() -> None:
+    """Of one that is only declared, make says that there is nothing to be done."""
+    (declared,) = re.findall(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
+
+    assert set(declared.split()) == targets().keys()
+
+
 @pytest.mark.parametrize(
     "line",
     [
