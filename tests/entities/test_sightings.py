@@ -273,3 +273,30 @@ async def test_many_places_in_one_transaction_do_not_deadlock_with_others(
 
     assert set(found[0]) == set(found[1]) == set(found[2])
     assert len(await businesses(database)) == len(names)
+
+
+async def test_a_number_in_the_field_for_the_website_is_the_business_s(database: Database) -> None:
+    [first] = await noted(database, google(website_url="0341 998877", phone=None))
+    [second] = await noted(
+        database, google("other", name="Berger", website_url="0341 112233", phone="+49341445566")
+    )
+
+    assert (await business(database, first)).phone == "+49341998877"
+    assert (await business(database, second)).phone == "+49341445566"
+
+
+async def test_in_the_middle_of_a_city_the_nearest_are_compared_first(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More lie around a place than are looked at."""
+    monkeypatch.setattr("scrapersky.entities.candidates.OF_A_KEY", 3)
+    around = [
+        google(f"shop-{n}", name=f"Laden {n}", latitude=51.3345, website_url=None, phone=None)
+        for n in range(4)
+    ]
+    await noted(database, *around)
+    [bakery] = await noted(database, google(website_url=None, phone=None))
+
+    [found] = await noted(database, osm(name="Backhaus Kornblumen"))
+
+    assert found == bakery

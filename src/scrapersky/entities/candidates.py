@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import cos, radians
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.entities.describing import describe_business, described
@@ -71,18 +72,28 @@ async def _blocked(
 ) -> Mapping[UUID, LocalBusiness]:
     found: dict[UUID, LocalBusiness] = {}
     for condition in _keys(told):
-        wanted = _of(tenant_id).where(*condition).limit(OF_A_KEY)
+        wanted = _of(tenant_id, told).where(*condition).limit(OF_A_KEY)
         found |= {each.id: each for each in await session.scalars(wanted)}
     return found
 
 
-def _of(tenant_id: UUID) -> Select[LocalBusiness]:
+def _of(tenant_id: UUID, told: Described) -> Select[LocalBusiness]:
     return (
         select(LocalBusiness)
         .where(LocalBusiness.tenant_id == tenant_id)
-        .order_by(LocalBusiness.id)
+        .order_by(*_nearest_first(told), LocalBusiness.id)
         .execution_options(populate_existing=True)
     )
+
+
+def _nearest_first(told: Described) -> Iterator[ColumnElement[float]]:
+    """In the middle of a city more lie around a place than are looked at; so do a chain's branches
+    with one name. Roughly: it is only about which of them are."""
+    if told.latitude is not None and told.longitude is not None:
+        narrower = max(0.01, cos(radians(told.latitude)))
+        high = func.abs(LocalBusiness.latitude - told.latitude)
+        wide = func.abs(LocalBusiness.longitude - told.longitude) * narrower
+        yield (high + wide).asc().nulls_last()
 
 
 def _keys(told: Described) -> Iterator[list[ColumnElement[bool]]]:

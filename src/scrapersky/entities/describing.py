@@ -8,6 +8,7 @@ from typing import Any
 from scrapersky.models import Domain, Place
 from scrapersky.models.businesses import BusinessSighting, LocalBusiness
 from scrapersky.scraper.matching import Described
+from scrapersky.scraper.providers.telephones import read_phone
 from scrapersky.scraper.websites import read_website
 
 Facts = dict[str, Any]
@@ -39,6 +40,8 @@ def facts_of_place(place: Place) -> Facts:
     said["site_key"] = website.site_key
     said["profiles"] = list(dict.fromkeys((*place.profiles, *website.profiles)))
     said["emails"] = list(dict.fromkeys(filter(None, (*place.emails, website.email))))
+    if website.phone and not said["phone"]:
+        said["phone"], said["phone_raw"] = _number(website.phone, said["country"])
     said["is_past"] = True if place.gone_at is not None or place.moved_to else None
     said["address"] = said["address"] or _line(said)
     return _told(said)
@@ -64,6 +67,11 @@ def facts_of_site(domain: Domain) -> Facts:
             "site_key": domain.domain,
         }
     )
+
+
+def _number(written: str, country: str | None) -> tuple[str | None, str | None]:
+    """One that stood in the field for the website, where there was none in its own."""
+    return read_phone([written], country, [])
 
 
 def site_key_of(website: str | None) -> str | None:

@@ -58,10 +58,17 @@ def place_values(facts: PlaceFacts) -> dict[str, Any]:
         "maps_url": facts.maps_url,
         "is_service_area": facts.is_service_area,
         "moved_to": facts.moved_to,
-        "raw_data": dict(facts.raw),
+        "raw_data": _raw(facts),
     }
     said = values if facts.has_details else {k: v for k, v in values.items() if _is_said(v)}
     return {name: storable(value) for name, value in said.items()}
+
+
+def _raw(facts: PlaceFacts) -> dict[str, Any]:
+    """The provider's words, and what of them could not be taken: nobody would know otherwise why a
+    place has no coordinates."""
+    odd = {"oddities": list(facts.oddities)} if facts.oddities else {}
+    return {**facts.raw, **odd}
 
 
 def _is_said(value: Any) -> bool:

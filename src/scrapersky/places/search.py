@@ -30,7 +30,7 @@ from scrapersky.places.coverage import result_of
 from scrapersky.places.search_storing import store
 from scrapersky.places.searching import GoogleSearch, Wanted
 from scrapersky.places.searching_areas import area_of, checked, look_up, named_query, narrowed
-from scrapersky.places.searching_osm import osm_steps
+from scrapersky.places.searching_osm import OsmSearch
 from scrapersky.places.searching_steps import AreaFound, Finished, Moved, Sight, Step
 from scrapersky.places.tiles import Tile
 from scrapersky.scraper.providers.model import Area, PlaceQuery
@@ -65,9 +65,15 @@ def _query(business_type: str, params: Mapping[str, Any]) -> PlaceQuery:
     return PlaceQuery(
         business_type=business_type,
         language=params.get("language") or "",
-        region=params.get("region"),
+        region=_region(params.get("region")),
         min_rating=(params.get("filters") or {}).get("min_rating"),
     )
+
+
+def _region(written: str | None) -> str | None:
+    """As the providers know it: people write UK for what is GB to them."""
+    region = written.upper() if written else None
+    return {"UK": "GB", "EL": "GR"}.get(region or "", region)
 
 
 async def prepare(session: AsyncSession, wanted: Wanted) -> Wanted:
@@ -104,7 +110,7 @@ def _tile(row: SearchTile) -> Tile:
 
 
 async def _with_named_area(session: AsyncSession, wanted: Wanted, location: str) -> Wanted:
-    named = await session.get(GeocodedArea, named_query(location))
+    named = await session.get(GeocodedArea, named_query(location, wanted.query.region))
     if named is None:
         return wanted
     area = Area(named.south, named.west, named.north, named.east)
@@ -147,8 +153,7 @@ async def work(wanted: Wanted, tools: Tools) -> AsyncIterator[Step]:
             yield begun
             wanted = _after(wanted, begun)
     wanted = replace(wanted, query=_with_defaults(wanted.query, tools.settings))
-    steps = _google_steps if wanted.provider == Provider.GOOGLE else osm_steps
-    async for step in steps(wanted, tools):
+    async for step in _steps(wanted, tools):
         yield step
     yield Finished()
 
@@ -166,7 +171,7 @@ async def _begin(wanted: Wanted, tools: Tools) -> AsyncIterator[AreaFound | Move
     area = wanted.area
     if area is None:
         language = wanted.query.language or tools.settings.places_language
-        found = await look_up(wanted.location or "", language, tools)
+        found = await look_up(wanted.location or "", language, wanted.query.region, tools)
         yield found
         area = narrowed(found.area, wanted.radius_km)
     whole = Tile("", checked(area, wanted.location or "The area"))
@@ -179,9 +184,10 @@ def _after(wanted: Wanted, step: AreaFound | Moved) -> Wanted:
     return replace(wanted, query=replace(wanted.query, region=wanted.query.region or step.country))
 
 
-def _google_steps(wanted: Wanted, tools: Tools) -> AsyncIterator[AtOnce]:
+def _steps(wanted: Wanted, tools: Tools) -> AsyncIterator[AtOnce]:
     seconds = tools.settings.pace(STAGE.prefix, STAGE.pace).timeout_seconds * TIME_BUDGET
-    return GoogleSearch(wanted, tools, seconds=seconds).steps()
+    kind = GoogleSearch if wanted.provider == Provider.GOOGLE else OsmSearch
+    return kind(wanted, tools, seconds=seconds).steps()
 
 
 async def note_failure(session: AsyncSession, job: Job, sentence: str) -> None:

@@ -16,7 +16,7 @@ from scrapersky.places.searching_requests import GoogleRequests
 from scrapersky.places.searching_steps import Answered, Moved, Recognised, Sight
 from scrapersky.places.tiles import MOST, PAGE, PAGES, Tile, Tiles
 from scrapersky.scraper.providers.google import SEARCH_FULL
-from scrapersky.scraper.providers.model import Area, PlaceQuery
+from scrapersky.scraper.providers.model import Area, PlacePage, PlaceQuery
 
 LOOKING = "looking what there is, which costs nothing"
 ASKING = "asking for places"
@@ -86,7 +86,7 @@ class GoogleSearch:
             whole,
             ids=self._asked.seen[:wanted],
             requests=whole.requests + self._asked.looks,
-            note=_enough(wanted) if more else None,
+            note=_enough(wanted) if more else self._asked.broken,
         )
 
     async def _in_parts(self) -> AsyncIterator[AtOnce]:
@@ -172,6 +172,7 @@ class GoogleSearch:
             requests=tile.requests + 1,
             paid_requests=tile.paid_requests + (self._asked.entry_id is not None),
             next_token=self._asked.page.next_token,
+            note=tile.note or unreadable(self._asked.page),
         )
         (after,) = self.tiles.put(self._judged(asked))
         return after
@@ -233,6 +234,12 @@ class GoogleSearch:
 def _fresh(wanted: Wanted, max_age_days: float) -> frozenset[str]:
     oldest = datetime.now(UTC) - timedelta(days=max_age_days)
     return frozenset(each for each, at in wanted.known.items() if at > oldest)
+
+
+def unreadable(page: PlacePage) -> str | None:
+    if not page.unreadable:
+        return None
+    return f"{page.unreadable:,} of what came could not be read as places."
 
 
 def _enough(max_results: int) -> str:

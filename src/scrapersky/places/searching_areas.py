@@ -15,9 +15,10 @@ from scrapersky.scraper.providers.model import Area
 from scrapersky.scraper.providers.osm import Nominatim
 
 
-def named_query(location: str) -> str:
-    """As names of areas are kept."""
-    return " ".join(location.split()).lower()
+def named_query(location: str, region: str | None) -> str:
+    """As names of areas are kept: there is a Paris in Texas, for who asks for it there."""
+    plain = " ".join(location.split()).lower()
+    return f"{plain} [{region.lower()}]" if region else plain
 
 
 def area_of(params: Mapping[str, Any]) -> Area | None:
@@ -42,15 +43,20 @@ def checked(area: Area, name: str) -> Area:
         raise Rejected(f"{name}: {error}") from error
 
 
-async def look_up(location: str, language: str, tools: Tools) -> AreaFound:
+async def look_up(location: str, language: str, region: str | None, tools: Tools) -> AreaFound:
     nominatim = Nominatim(tools.fetch, tools.settings.nominatim_base_url)
     try:
-        found = await nominatim.area(location, language)
+        found = await nominatim.area(location, language, country=region)
     except ProviderFailed as error:
         raise verdict_of(error) from error
     if found is None:
         raise Rejected(
-            f"OpenStreetMap knows no area called {location!r}. Write it as on a map, with its "
-            "country where several have the name, or give a center with a radius."
+            f"OpenStreetMap knows no area called {location!r}{_in(region)}. Write it as on a map, "
+            "with its country where several have the name, or give a center with a radius."
         )
-    return AreaFound(named_query(location), found.name, found.area, found.country, found.osm)
+    query = named_query(location, region)
+    return AreaFound(query, found.name, found.area, found.country, found.osm)
+
+
+def _in(region: str | None) -> str:
+    return f" in the region {region.upper()}" if region else ""

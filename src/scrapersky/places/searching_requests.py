@@ -20,6 +20,7 @@ from scrapersky.scraper.providers.google import SEARCH_IDS, GooglePlaces, Mask
 from scrapersky.scraper.providers.model import Area, PlacePage, PlaceQuery
 
 A_MOMENT = timedelta(seconds=1)
+CHANGED_MEANWHILE = "Google changed its list between two pages; some may not have been told."
 
 
 class GoogleRequests:
@@ -45,8 +46,10 @@ class GoogleRequests:
         self.looks = 0
 
     async def look(self, area: Area, *, pages: int = PAGES) -> AsyncIterator[AtOnce]:
-        """Which places there are; from the first page once more where the next cannot be had."""
+        """Which places there are; from the first page once more where the next cannot be had, or
+        where the list changed between two pages: then both times together tell more."""
         self.looks = 0
+        seen: dict[str, None] = {}
         for _ in range(2):
             ids: list[str] = []
             token: str | None = None
@@ -58,9 +61,11 @@ class GoogleRequests:
                 token = self.page.next_token
                 if token is None or self.broken is not None:
                     break
-            self.seen = tuple(dict.fromkeys(ids))
-            if self.broken is None:
+            seen |= dict.fromkeys(ids)
+            self.seen = tuple(seen)
+            if self.broken is None and len(set(ids)) == len(ids):
                 return
+        self.broken = self.broken or CHANGED_MEANWHILE
 
     async def ask(self, mask: Mask, area: Area, token: str | None) -> AsyncIterator[AtOnce]:
         """One request; its page is in `page` when the generator has ended."""

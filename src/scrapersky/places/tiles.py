@@ -99,7 +99,7 @@ class Tiles:
             return self.put(seen)
         why_not = self._why_not_divided(seen)
         if why_not is None:
-            return self.put(replace(seen, state=TileState.SPLIT, ids=None), *_quarters_of(seen))
+            return self.put(replace(seen, state=TileState.SPLIT, ids=None), *quarters_of(seen))
         return self.put(seen if seen.is_complete else replace(seen, note=why_not))
 
     def _is_worth_dividing(self, tile: Tile) -> bool:
@@ -139,5 +139,5 @@ class Tiles:
         return self.put(*(replace(each, state=left, note=why) for each in self.open()))
 
 
-def _quarters_of(tile: Tile) -> list[Tile]:
+def quarters_of(tile: Tile) -> list[Tile]:
     return [Tile(tile.path + str(n), area) for n, area in enumerate(quarters(tile.area))]

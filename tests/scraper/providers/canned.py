@@ -37,8 +37,10 @@ class Canned:
     def __init__(self, answer: Response) -> None:
         self.answer = answer
         self.limits = FetchLimits()
+        self.asked: list[str] = []
 
     async def ask(self, url: str, body: bytes | None = None, **more: object) -> Response:
+        self.asked.append(url)
         return self.answer
 
     async def set_crawl_delay(self, url: str, seconds: float) -> None:

@@ -181,3 +181,29 @@ def test_any_list_is_read_or_refused(header: list[str], row: list[str]) -> None:
     assert read.facts is not None
     assert read.facts.place_id
     str(read.facts.raw).encode()
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        (["Praxisname", "PLZ / Ort", "Tel."], ["Dr. Weber", "04109 Leipzig", "0341 123456"]),
+        (["Name 1", "Ort", "Telefon 1"], ["Dr. Weber", "D-04109 Leipzig", "0341 123456"]),
+        (
+            ["Kunde", "PLZ", "Stadt", "Telefon (Zentrale)"],
+            ["Dr. Weber", "04109", "Leipzig", "0341 123456"],
+        ),
+    ],
+)
+def test_columns_are_known_by_the_names_that_programs_give_them(
+    header: list[str], row: list[str]
+) -> None:
+    facts = facts_of(header, row, region="DE")
+
+    assert (facts.name, facts.phone) == ("Dr. Weber", "+49341123456")
+    assert facts.address == Address(postal_code="04109", city="Leipzig")
+
+
+def test_a_town_that_begins_with_a_number_of_its_own_keeps_it() -> None:
+    facts = facts_of(["name", "city"], ["Bakery", "29 Palms"])
+
+    assert (facts.address.postal_code, facts.address.city) == (None, "29 Palms")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from scrapersky.demo.provider import DEMO_KEY, FakePlace, PlacesProvider, Trouble, scatter
 from scrapersky.scraper.fetch import Fetcher
 from scrapersky.scraper.providers import Area, PlaceFacts, PlaceQuery, Status
-from scrapersky.scraper.providers.failures import PagingBroken, PlaceGone
+from scrapersky.scraper.providers.failures import PagingBroken, PlaceGone, ProviderDown
 from scrapersky.scraper.providers.geography import contains, quarters
 from scrapersky.scraper.providers.google import (
     DETAILS_ID,
@@ -19,6 +21,7 @@ from scrapersky.scraper.providers.google import (
     Mask,
 )
 from scrapersky.scraper.providers.google.asking import search_body
+from tests.scraper.providers.canned import fetcher_that_says, response
 from tests.scraper.providers.conftest import LEIPZIG
 
 BAKERIES = PlaceQuery("bakeries", "Leipzig", language="de", region="DE")
@@ -285,3 +288,31 @@ async def test_the_key_stands_in_one_header_and_nowhere_else(
 
     assert DEMO_KEY not in repr(google)
     assert DEMO_KEY not in str(provider.bill.asked)
+
+
+async def test_a_key_out_of_a_file_may_end_with_a_line_break(
+    fetch: Fetcher, provider: PlacesProvider
+) -> None:
+    google = GooglePlaces(fetch, f" {DEMO_KEY}\n", provider.google_url)
+
+    assert (await google.search(BAKERIES)).places
+
+
+async def test_what_is_no_place_is_counted_beside_the_others(
+    google: GooglePlaces, provider: PlacesProvider
+) -> None:
+    provider.fail(Trouble.ODD_PLACES)
+    page = await google.search(BAKERIES)
+
+    assert (len(page.places), page.unreadable) == (1, 4)
+
+
+@pytest.mark.parametrize("places", [[None], [7, "x"], [{}]])
+def test_nothing_but_oddities_is_a_failure(places: list[object]) -> None:
+    body = json.dumps({"places": places}).encode()
+    google = GooglePlaces(fetcher_that_says(response(body)), "key", "")
+
+    with pytest.raises(ProviderDown, match="something else than places") as failed:
+        asyncio.run(google.search(BAKERIES))
+
+    assert failed.value.billed

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from scrapersky.scraper.providers.osm.kinds import Tag, known_words, plain, tags_for
+from scrapersky.scraper.providers.osm.ql import filters_for
 
 
 @pytest.mark.parametrize(
@@ -62,5 +63,37 @@ def test_the_table_is_large_and_its_tags_are_tags() -> None:
     for word in words:
         assert word == plain(word)
         for tag in tags_for(word):
-            assert re.fullmatch(r"[a-z]+", tag.key)
+            assert re.fullmatch(r"[a-z]+(:[a-z]+)?", tag.key)
             assert re.fullmatch(r"[a-z_]+", tag.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "cuisine"),
+    [
+        ("italienische Restaurants", "italian"),
+        ("restaurants italiens", "italian"),
+        ("restaurante chino", "chinese"),
+        ("griechisches Restaurant", "greek"),
+        ("sushi restaurants", "sushi"),
+    ],
+)
+def test_cooking_is_looked_for_by_the_word_that_the_map_has(words: str, cuisine: str) -> None:
+    first, *_ = filters_for(words)
+
+    assert first == f'["amenity"="restaurant"]["cuisine"~"{cuisine}",i]'
+
+
+def test_vegan_is_a_diet_too() -> None:
+    assert '["amenity"="restaurant"]["diet:vegan"~"yes|only"]' in filters_for("vegane Restaurants")
+
+
+@pytest.mark.parametrize(
+    ("words", "tag"),
+    [
+        ("Kinderärzte", "healthcare:speciality=paediatrics"),
+        ("agences immobilières", "office=estate_agent"),
+        ("experts-comptables", "office=accountant"),
+    ],
+)
+def test_plurals_of_several_words_and_specialists_are_known(words: str, tag: str) -> None:
+    assert "=".join(tags_for(words)[0]) == tag

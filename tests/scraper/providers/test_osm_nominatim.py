@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,13 @@ from scrapersky.scraper.providers.failures import (
 from scrapersky.scraper.providers.geography import area_km2, contains
 from scrapersky.scraper.providers.osm import NamedArea, Nominatim
 from scrapersky.settings import SettingsSource, load_settings
-from tests.scraper.providers.canned import fetcher_that_says, json_values, response, spoiled
+from tests.scraper.providers.canned import (
+    Canned,
+    fetcher_that_says,
+    json_values,
+    response,
+    spoiled,
+)
 from tests.scraper.providers.conftest import LEIPZIG
 
 FOUND: dict[str, Any] = {
@@ -167,3 +173,13 @@ async def test_the_gate_is_told_of_one_request_a_second_before_the_first(
         await Nominatim(fetch, provider.nominatim_url).area("Leipzig", "en")
 
     assert gate.delays == {gate_key(provider.nominatim_url): 1.0}
+
+
+async def test_only_the_country_that_was_asked_for_is_looked_in() -> None:
+    canned = Canned(response(b"[]"))
+    nominatim = Nominatim(cast(Fetcher, canned), "")
+
+    await nominatim.area("Paris", country="US")
+    await nominatim.area("Paris")
+
+    assert ["countrycodes=us" in each for each in canned.asked] == [True, False]

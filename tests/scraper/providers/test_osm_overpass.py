@@ -22,6 +22,7 @@ from scrapersky.scraper.providers.failures import (
     MinuteQuota,
     ProviderDown,
     ProviderFailed,
+    TooMuch,
 )
 from scrapersky.scraper.providers.osm import ATTRIBUTION, Overpass
 from scrapersky.scraper.providers.osm.ql import pattern, query_text, quoted
@@ -188,7 +189,7 @@ async def test_each_failure_has_its_name_and_sentence(
         await overpass.search(PlaceQuery("bakery"), LEIPZIG)
 
 
-async def test_a_busy_server_is_given_its_time(
+async def test_a_server_that_says_when_is_given_its_time_and_any_other_counts_as_failed(
     overpass: Overpass, provider: PlacesProvider
 ) -> None:
     provider.fail(Trouble.TOO_BUSY, service=Service.OVERPASS)
@@ -199,29 +200,45 @@ async def test_a_busy_server_is_given_its_time(
     with pytest.raises(MinuteQuota) as asked:
         await overpass.search(PlaceQuery("bakery"), LEIPZIG)
 
-    assert busy.value.retry_after_seconds == 60
+    assert busy.value.retry_after_seconds is None
     assert asked.value.retry_after_seconds == 5
 
 
 @pytest.mark.parametrize(
-    ("remark", "fails"),
+    ("remark", "is_too_much"),
     [
-        ("runtime error: open64: 2", True),
+        ("runtime error: open64: 2", False),
         ("Query timed out", True),
         ("runtime error: Query ran out of memory", True),
-        ("runtime remark: slept well", False),
-        ("a word of thanks", False),
+        ("runtime remark: Test", False),
+        ("Test remark", False),
     ],
 )
-def test_a_remark_is_a_failure_when_it_says_so(remark: str, fails: bool) -> None:
+def test_whatever_it_remarks_means_that_not_all_came(remark: str, is_too_much: bool) -> None:
     body = json.dumps({"elements": [], "remark": remark}).encode()
     asked = Overpass(fetcher_that_says(response(body)), "").search(PlaceQuery("bar"), LEIPZIG)
 
-    if fails:
-        with pytest.raises(ProviderDown, match=re.escape(remark)):
-            asyncio.run(asked)
-    else:
-        assert asyncio.run(asked).places == ()
+    with pytest.raises(ProviderDown, match=re.escape(remark)) as failed:
+        asyncio.run(asked)
+
+    assert isinstance(failed.value, TooMuch) is is_too_much
+
+
+def test_elements_of_which_none_is_a_place_are_no_empty_result() -> None:
+    body = json.dumps({"elements": [None, 7, {"type": "area", "id": 1}]}).encode()
+    asked = Overpass(fetcher_that_says(response(body)), "").search(PlaceQuery("bar"), LEIPZIG)
+
+    with pytest.raises(ProviderDown, match="something else than places"):
+        asyncio.run(asked)
+
+
+def test_a_redirect_asks_whether_the_setting_is_right() -> None:
+    asked = Overpass(fetcher_that_says(response(b"", 301)), "").search(PlaceQuery("bar"), LEIPZIG)
+
+    with pytest.raises(ProviderDown, match="is OVERPASS_BASE_URL right") as failed:
+        asyncio.run(asked)
+
+    assert failed.value.retry_after_seconds is None
 
 
 def test_the_sentence_of_a_refusal_is_taken_out_of_its_page() -> None:
@@ -238,7 +255,7 @@ def test_the_sentence_of_a_refusal_is_taken_out_of_its_page() -> None:
 def test_more_than_is_read_at_once_asks_for_a_smaller_area() -> None:
     cut = response(b'{"elements":', truncated="It is larger than 10 bytes; the rest was not read.")
 
-    with pytest.raises(BadRequest, match="smaller area"):
+    with pytest.raises(TooMuch, match="smaller area"):
         asyncio.run(Overpass(fetcher_that_says(cut), "").search(PlaceQuery("bar"), LEIPZIG))
 
 
@@ -360,3 +377,22 @@ def test_an_answer_is_a_page_or_a_named_failure(document: Any) -> None:
         for each in page.places:
             json.dumps(each.raw, allow_nan=False, ensure_ascii=False).encode()
             assert each.place_id.partition("/")[0] in ("node", "way", "relation")
+
+
+@pytest.mark.parametrize(
+    ("tags", "website"),
+    [
+        ({"website": "https://facebook.com/b", "contact:website": "https://b.de"}, "https://b.de"),
+        ({"website": "https://facebook.com/b", "url": "nothing"}, "https://facebook.com/b"),
+        ({"url": "b.de"}, "b.de"),
+        ({}, None),
+    ],
+)
+def test_a_site_of_its_own_is_taken_whichever_tag_has_it(
+    tags: dict[str, str], website: str | None
+) -> None:
+    element = {"type": "node", "id": 1, "lat": 1, "lon": 2, "tags": {"shop": "bakery", **tags}}
+    facts = read_element(element)
+
+    assert facts is not None
+    assert facts.website == website

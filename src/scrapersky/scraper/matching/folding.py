@@ -10,6 +10,20 @@ _BEFORE = str.maketrans(
     {"ß": "ss", "ø": "o", "Ø": "o", "æ": "a", "Æ": "a", "œ": "o", "Œ": "o", "ł": "l", "Ł": "l",
      "đ": "d", "Đ": "d", "ð": "d", "þ": "th", "ı": "i", "’": "'", "`": "'", "´": "'", "‘": "'"}
 )  # fmt: skip
+_LETTERS = (
+    ("абвгдезийклмнопрстуфыэіј", "abvgdeziyklmnoprstufyeij"),
+    ("αβγδεζηικλμνξοπρσςτυφχω", "avgdeziiklmnxoprsstyfho"),
+)
+_SEVERAL = {
+    "ж": "zh", "х": "h", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sch", "ъ": "", "ь": "", "ю": "yu",
+    "я": "ya", "ђ": "dj", "љ": "lj", "њ": "nj", "ћ": "c", "џ": "dz", "є": "ye", "θ": "th",
+    "ψ": "ps",
+}  # fmt: skip
+_ROMAN = str.maketrans(
+    {a: b for theirs, ours in _LETTERS for a, b in zip(theirs, ours, strict=True)} | _SEVERAL
+)
+"""As people of these scripts write their names for guests, about: a letter more or less is a slip
+of the pen to those who compare."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _SHORT_FORM = re.compile(r"\be\.?\s?([kv])\.?(?=\s|$)")
 _POSSESSIVE = re.compile(r"'s\b|s'(?=\s|$)")
@@ -22,6 +36,8 @@ def folded(text: str) -> str:
     """`Bäckerei` and `Baeckerei` are `backerei`."""
     plain = unicodedata.normalize("NFKD", text.translate(_BEFORE).casefold())
     plain = "".join(each for each in plain if not unicodedata.combining(each))
+    if not plain.isascii():
+        plain = plain.replace("ου", "u").replace("αυ", "av").translate(_ROMAN)
     return _UMLAUTS.sub(r"\1", plain)
 
 
@@ -37,8 +53,8 @@ def words_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def is_latin(text: str) -> bool:
-    """Whether it can be compared with names in our letters at all."""
-    letters = [each for each in text if each.isalpha()]
+    """Whether it can be compared with names in our letters at all: Greek and Cyrillic can."""
+    letters = [each for each in folded(text) if each.isalpha()]
     return bool(letters) and sum(ord(each) < 0x250 for each in letters) * 2 > len(letters)
 
 

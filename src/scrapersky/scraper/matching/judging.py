@@ -8,7 +8,10 @@ shares an address, a number and even a site is another one when the trade or the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
+
+from phonenumbers import NumberParseException, PhoneNumberType, number_type, parse
 
 from scrapersky.scraper.matching.identity import same_provider
 from scrapersky.scraper.matching.model import Described, Evidence, Judgement, Verdict
@@ -21,12 +24,18 @@ PHONE, SITE = 3.0, 2.5
 PHONE_APART, SITE_APART = 1.5, 1.0
 """What a number and a site say when the addresses differ: chains share them."""
 SHARED = 0.5
+AT_THE_DOOR = 1.5
+"""Points of a place that is known to the street or to some metres."""
 OTHER_PHONE, OTHER_SITE = -1.0, -1.2
-_FREE_NUMBERS = (
-    "+49800", "+49180", "+49700", "+43800", "+43810", "+41800", "+41848", "+1800", "+1888",
-    "+1877", "+1866", "+1855", "+1844", "+1833", "+44800", "+44808", "+44845", "+44870", "+33800",
-    "+3380", "+3381", "+3382", "+39800", "+39199", "+34900", "+34902", "+31800", "+31900", "+800",
-)  # fmt: skip
+_OF_NO_PLACE = frozenset(
+    {
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.PERSONAL_NUMBER,
+        PhoneNumberType.UAN,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,9 @@ class Weighed:
     """Whether it is the same; nothing when one is not known."""
     site: bool | None
     points: float
+    has_shared_phone: bool = False
+    """A hotline, or a number that several are known to have."""
+    has_hotline: bool = False
 
     @property
     def is_apart(self) -> bool:
@@ -55,6 +67,8 @@ def compare(left: Described, right: Described) -> Judgement:
     if known is False:
         limit = _lower(limit, _of_two_ids(weighed))
     verdict = _lower(limit, _by_points(weighed.points))
+    if known is None and _may_be_renamed(weighed):
+        verdict = max(verdict, Verdict.DOUBTFUL, key=_ORDER.index)
     return Judgement(
         verdict, _score(weighed.points, verdict), _by(weighed), _reasons(weighed, known)
     )
@@ -65,12 +79,13 @@ def _weigh(left: Described, right: Described) -> Weighed:
     phone = _is_same(left.phone, right.phone)
     site = _is_same(left.site_key, right.site_key)
     apart = are_apart(where)
-    shared_phone = left.phone_is_shared or right.phone_is_shared or _is_free(left.phone)
+    hotline = _is_hotline(left.phone)
+    shared_phone = left.phone_is_shared or right.phone_is_shared or hotline
     shared_site = left.site_is_shared or right.site_is_shared
     points = names.points + where.points
     points += _says(phone, SHARED if shared_phone else PHONE_APART if apart else PHONE, OTHER_PHONE)
     points += _says(site, SHARED if shared_site else SITE_APART if apart else SITE, OTHER_SITE)
-    return Weighed(names, where, phone, site, points)
+    return Weighed(names, where, phone, site, points, shared_phone, hotline)
 
 
 def are_apart(where: Whereabouts) -> bool:
@@ -81,9 +96,17 @@ def _is_same(left: str | None, right: str | None) -> bool | None:
     return left == right if left and right else None
 
 
-def _is_free(phone: str | None) -> bool:
-    """A hotline: everybody of a chain has it."""
-    return phone is not None and phone.startswith(_FREE_NUMBERS)
+def _is_hotline(phone: str | None) -> bool:
+    """Everybody of a chain has it."""
+    return phone is not None and _is_of_no_place(phone)
+
+
+@lru_cache(maxsize=16_384)
+def _is_of_no_place(phone: str) -> bool:
+    try:
+        return number_type(parse(phone)) in _OF_NO_PLACE
+    except NumberParseException:
+        return False
 
 
 def _says(same: bool | None, for_it: float, against: float) -> float:
@@ -95,9 +118,22 @@ def _limit(weighed: Weighed) -> Verdict:
     names = weighed.names
     if names.is_unknown:
         return _without_name(weighed)
+    if names.are_two_people:
+        return Verdict.DIFFERENT
     if weighed.is_apart or names.conflict or not names.fits:
         return Verdict.DOUBTFUL
+    if weighed.phone and weighed.has_hotline and weighed.where.points < AT_THE_DOOR:
+        return Verdict.DOUBTFUL  # a chain's number, and nobody says which branch
     return Verdict.SAME
+
+
+def _may_be_renamed(weighed: Weighed) -> bool:
+    """Who took over, or changed the sign, often kept the number: a person knows."""
+    names = weighed.names
+    if names.fits or names.is_unknown or names.conflict or names.are_two_people:
+        return False
+    own_number = weighed.phone is True and not weighed.has_shared_phone
+    return own_number and weighed.where.points >= AT_THE_DOOR and weighed.site is not False
 
 
 def _without_name(weighed: Weighed) -> Verdict:

@@ -11,6 +11,7 @@ from scrapersky.scraper.matching.folding import folded, words_of
 from scrapersky.scraper.matching.vocabulary import vocabulary
 
 _OWNER = re.compile(r"[,;(]?\s*\b(?:inh\.|inhaber(?:in)?\b|owner\b|prop\.|titulaire\b).*", re.I)
+_INITIAL = re.compile(r"(?<![^\W_])([A-ZÄÖÜ])\.\s?(?=(?:[A-ZÄÖÜ]\.\s?)*[A-ZÄÖÜ][^\W\d_]{2,})")
 _TAGLINE = re.compile(r"\s*[|•·].*")
 
 MAX_CHARACTERS, MAX_WORDS = 300, 16
@@ -31,6 +32,7 @@ class Name:
     words: tuple[Word, ...]
     joined: str
     """All of it without spaces."""
+    has_legal_form: bool = False
 
     @property
     def trades(self) -> frozenset[str]:
@@ -51,7 +53,8 @@ def name_key(name: str) -> str | None:
 def read_name(name: str, places: frozenset[str] = frozenset()) -> Name:
     """`places` are the words of its town, which tell little in a name."""
     meant = _meant(name)
-    return Name(tuple(_weighed(each, places) for each in meant), "".join(meant))
+    words = tuple(_weighed(each, places) for each in meant)
+    return Name(words, "".join(meant), _has_legal_form(name))
 
 
 def place_words(*towns: str | None) -> frozenset[str]:
@@ -88,8 +91,19 @@ def _meant(name: str) -> list[str]:
     known = vocabulary()
     words = [known.abbreviations.get(each, each) for each in _first_words(name)]
     full = _without_legal_form(words) or words
-    bare = [each for each in full if each not in known.filler and each not in known.titles]
+    nothing = (known.filler | known.titles) - _initials(name)
+    bare = [each for each in full if each not in nothing]
     return bare or full
+
+
+def _initials(name: str) -> frozenset[str]:
+    """`A. Weber` and `S. Weber` are two people, whatever else `a` and `s` are in names."""
+    return frozenset(map(folded, _INITIAL.findall(name[:MAX_CHARACTERS])))
+
+
+def _has_legal_form(name: str) -> bool:
+    words = [vocabulary().abbreviations.get(each, each) for each in _first_words(name)]
+    return len(_without_legal_form(words)) < len(words)
 
 
 def _first_words(name: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scrapersky.scraper.matching.folding import words_of
 from scrapersky.scraper.matching.model import Described
 from scrapersky.scraper.matching.names import Name, place_words, read_name, trades_in
 from scrapersky.scraper.matching.similarity import Likeness, likeness
@@ -13,6 +14,8 @@ _BY_SCORE = ((0.95, 4.0), (0.85, 3.2), (0.75, 2.2), (0.6, 1.2), (0.45, -0.5), (0
 NOTHING_ALIKE = -4.0
 OTHER_TRADE, OTHER_BRANCH = -2.5, -2.0
 FITS = 0.6
+OTHER_PERSON = 0.3
+_TITLES = frozenset({"dr", "prof", "dott", "dottssa", "mudr", "drs"})
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Naming:
     is_unknown: bool = False
     """One has no name, or they cannot be compared."""
     conflicts: tuple[str, ...] = ()
+    are_two_people: bool = False
+    """Both are people with a title, and their names have little in common."""
     reason: str | None = None
 
     @property
@@ -51,7 +56,19 @@ def _named(
     if points > 0:
         points *= min(1.0, 0.25 + 0.6 * alike.weight)
     fits = alike.score >= FITS and not _may_be_another_person(left, right, alike)
-    return Naming(points + against, fits, conflicts=conflicts, reason=_said(left, right, alike))
+    return Naming(
+        points + against,
+        fits,
+        conflicts=conflicts,
+        are_two_people=_are_two_people(left, right, alike),
+        reason=_said(left, right, alike),
+    )
+
+
+def _are_two_people(left: Described, right: Described, alike: Likeness) -> bool:
+    """`Dr. Anna Weber` and `Dr. Peter Krause` share door, number and site."""
+    titled = all(_TITLES & set(words_of(each.name or "")) for each in (left, right))
+    return titled and alike.both_have_own and alike.score < OTHER_PERSON
 
 
 def _may_be_another_person(left: Described, right: Described, alike: Likeness) -> bool:

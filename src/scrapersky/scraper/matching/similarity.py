@@ -19,6 +19,8 @@ from scrapersky.scraper.matching.names import (
 ONE_SIDED = 0.35
 """What a word counts that only one of them has while the other has none of its own."""
 KIN = 0.25
+OWNER = 0.25
+"""How much less it counts when the words of one only are who runs the shop of a chain."""
 ENOUGH = 0.7
 """Words alike to this degree are one word."""
 
@@ -75,9 +77,22 @@ def _compared(left: Name, right: Name) -> Likeness:
     only = sorted((_sum(mine), _sum(theirs)))
     both = _telling(mine) and _telling(theirs)
     missing = sum(only) if mine and theirs else ONE_SIDED * only[1]
+    if _names_its_owner(left, right) or _names_its_owner(right, left):
+        missing *= OWNER
     shared, missing = shared + kin * KIN, missing + kin * 2 * KIN
     score = shared / (shared + missing) if shared else 0.0
     return Likeness(score, shared, both_have_own=both, extra=only[1])
+
+
+def _names_its_owner(full: Name, short: Name) -> bool:
+    """`REWE Sven Müller oHG` is the REWE there: it begins alike and ends with a legal form."""
+    length = len(short.words)
+    return (
+        full.has_legal_form
+        and 0 < length < len(full.words) <= length + 3
+        and full.words[:length] == short.words
+        and not any(each.trades or each.tells_branches for each in full.words[length:])
+    )
 
 
 def _kindred(mine: list[Word], theirs: list[Word]) -> int:
@@ -164,6 +179,13 @@ def _by_edits(short: str, long: str) -> float:
     most = 0 if len(short) < 4 else 1 if len(short) < 8 else 2
     count = edits(short, long, most) if most else 1
     if count > most:
-        return 0.85 if len(short) >= 4 and long == short + "s" else 0.0
+        return 0.85 if _is_inflected(short, long) else 0.0
     # One letter makes another name of a short word: Maier and Meier, Beck and Bock.
     return 1 - count / len(short)
+
+
+def _is_inflected(short: str, long: str) -> bool:
+    """`Joe` and `Joes`, `Hirsch` and `Hirschen`."""
+    if long == short + "s":
+        return len(short) >= 2
+    return long == short + "en" and len(short) >= 5

@@ -25,8 +25,16 @@ _STREET = re.compile(r"(str|strasse|straße)$")
 _WAYS = {
     "st": "street", "rd": "road", "ave": "avenue", "av": "avenue", "blvd": "boulevard",
     "ln": "lane", "dr": "drive", "sq": "square", "pl": "platz", "hwy": "highway", "ct": "court",
-    "c": "calle", "v": "via", "pza": "plaza", "n": "north", "s": "south", "e": "east", "w": "west",
+    "c": "calle", "v": "via", "n": "north", "s": "south", "e": "east", "w": "west",
+    "bd": "boulevard", "bld": "boulevard", "r": "rue", "ch": "chemin", "imp": "impasse",
+    "fbg": "faubourg", "fg": "faubourg", "pza": "platz", "plaza": "platz", "piazza": "platz",
+    "place": "platz", "plac": "platz", "sankt": "saint", "sainte": "saint", "ste": "saint",
 }  # fmt: skip
+_UNSAID = frozenset(
+    ("de", "du", "des", "la", "le", "les", "el", "los", "l", "d", "der", "die", "das", "den", "dem",
+     "ul", "ulica")
+)  # fmt: skip
+"""Written or left out: `Rue de la Gare`, `ul. Długa`."""
 _TOWNS = (
     "munich munchen", "cologne koln", "vienna wien", "nuremberg nurnberg", "geneva geneve genf",
     "prague praha prag", "warsaw warszawa warschau", "brussels bruxelles brussel brussel",
@@ -136,7 +144,7 @@ def _by_town(left: Described, right: Described) -> Whereabouts:
     if left.postal_code and right.postal_code:
         if _plain(left.postal_code) == _plain(right.postal_code):
             return Whereabouts(1.2, reason="They have the same postal code.")
-        points = -0.5 if is_same_town(left.city, right.city) else -4.0
+        points = -1.0 if is_same_town(left.city, right.city) else -4.0
         return Whereabouts(points, reason="Their postal codes differ.")
     if not left.city or not right.city:
         return Whereabouts()
@@ -177,8 +185,20 @@ def _is_same_street(left: str, right: str) -> bool:
 @lru_cache(maxsize=16_384)
 def _street(text: str) -> str:
     """`Karl-Marx-Straße` and `Karl Marx Str.` are `karlmarx`, `5th Ave` is `5thavenue`."""
-    words = [_WAYS.get(each, each) for each in words_of(text)]
-    return _STREET.sub("", "".join(words)) or "".join(words)
+    words = [_way(each, is_last=not rest) for each, *rest in _with_rest(words_of(text))]
+    told = [each for each in words if each not in _UNSAID] or words
+    return _STREET.sub("", "".join(told)) or "".join(told)
+
+
+def _with_rest(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [words[place:] for place in range(len(words))]
+
+
+def _way(word: str, *, is_last: bool) -> str:
+    """`High St` is a street, `St Antoine` a saint."""
+    if word == "st" and not is_last:
+        return "saint"
+    return _WAYS.get(word, word)
 
 
 def _numbers(text: str | None) -> set[int]:

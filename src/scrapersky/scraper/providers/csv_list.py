@@ -23,6 +23,7 @@ NO_COLUMN = (
     "`website` or `phone` in the first line."
 )
 NOTHING_TO_GO_BY = "This row has neither a name nor a website nor a phone number."
+_CODE_AND_CITY = re.compile(r"(?:[A-Z]{1,2}[- ])?(?P<code>\d{4,5})[ ,]+(?P<city>[^\W\d_].*)")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:[.,]\d{1,18})?")
 
 __all__ = ["Columns", "RowRead", "is_column_name", "read_header", "read_row"]
@@ -132,14 +133,24 @@ def _place_id(row: _Row) -> str:
 def _address(row: _Row) -> Address:
     country = row.text("country", at_most=80)
     regions = regions_of(None, "", country) if country else ()
+    postal_code, city = _postal_code_and_city(row)
     return Address(
         street=row.text("street"),
         house_number=row.text("house_number", at_most=40),
-        postal_code=row.text("postal_code", at_most=40),
-        city=row.text("city"),
+        postal_code=postal_code,
+        city=city,
         region=row.text("region"),
         country=regions[0] if regions else None,
     )
+
+
+def _postal_code_and_city(row: _Row) -> tuple[str | None, str | None]:
+    """Many lists have both in one column."""
+    postal_code, city = row.text("postal_code", at_most=40), row.text("city")
+    together = _CODE_AND_CITY.fullmatch(city or "")
+    if together is None:
+        return postal_code, city
+    return postal_code or together["code"], together["city"]
 
 
 def _address_text(address: Address) -> str | None:

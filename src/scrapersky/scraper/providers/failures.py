@@ -69,6 +69,10 @@ class ProviderDown(ProviderFailed):
         """As the provider, or our own gate, asked for; nothing when neither did."""
 
 
+class TooMuch(ProviderDown):
+    """More than the provider has time or room for at once: smaller areas may do."""
+
+
 class PagingBroken(ProviderFailed):
     """The next page cannot be had: its token was refused, or the provider repeats itself."""
 

@@ -98,3 +98,5 @@ class PlacePage:
     places: tuple[PlaceFacts, ...]
     next_token: str | None = None
     attribution: str | None = None
+    unreadable: int = 0
+    """What stood among them and is no place that could be kept."""

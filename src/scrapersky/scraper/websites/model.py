@@ -38,5 +38,7 @@ class Website:
     """A domain that may be the site, such as that of an e-mail address; nobody said that it is."""
     email: str | None = None
     """An address that stood in the field."""
+    phone: str | None = None
+    """A number that stood there instead of a website, as it is written."""
     ask: str | None = None
     """A short link: only whoever made it knows where it leads, so that has to be asked."""

@@ -43,7 +43,8 @@ def read_website(text: str | None, *, rules: AddressRules | None = None) -> Webs
     if says_nothing(given):
         return Website(WebsiteKind.NONE, reason="No website is named.")
     if is_phone_number(given):
-        return _unusable(f"{_shown(given)} is a phone number, not a website.")
+        said = f"{_shown(given)} is a phone number, not a website."
+        return replace(_unusable(said), phone=given)
     read = [_read(part, rules or AddressRules()) for part in parts_of(given)]
     if not read:
         return _unusable(f"{_shown(given)} is not the address of a website.")
@@ -113,6 +114,9 @@ def _of_site(site: Site, url: str, rules: AddressRules, *, is_sure: bool) -> Web
         return _OF_GROUP[found.group.kind](site, url, found)
     if rules.is_exempt(host):
         return _own(site, url)
+    if path.startswith("/~"):
+        said = f"{host} has pages of many people; only this page is the business's."
+        return Website(WebsiteKind.SITE_BUILDER, url=without_tracking(url), reason=said)
     if parse_ip(host) is not None:
         return _unusable(f"{host} is a bare address, which belongs to nobody for long.")
     return _of_own_host(site, url, is_sure=is_sure)

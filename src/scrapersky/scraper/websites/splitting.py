@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from urllib.parse import unquote
 
 MAX_CHARACTERS = 2_048
 """A website field is never this long; what comes after it is not looked at."""
@@ -13,7 +14,28 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff]"
 )
 _BROKEN = re.compile(r"(https?:/+|\bwww\.)\s+", re.IGNORECASE)
-_SCHEMES = re.compile(r"(?P<scheme>https?)(?:[:;]+/*|/{1,3})", re.IGNORECASE)
+_BROKEN_BEFORE_ITS_END = re.compile(r"(?<=[\w-])\s+(?=\.[a-z]{2,6}(?:[\s/,;]|$))", re.IGNORECASE)
+_COMMA_FOR_DOT = re.compile(
+    r"((?:https?://|\bwww\.)[\w-]+),(?=[a-z]{2,6}(?:[\s/]|$))", re.IGNORECASE
+)
+_MANY_WS = re.compile(r"(?<![\w.-])(?:www\.{2,}|ww\.+(?=[\w-]+\.)|w{4,6}\.+)", re.IGNORECASE)
+"""`www..bakery.de`, `ww.bakery.de`, `wwww.bakery.de`: nobody has such hosts."""
+_HIDDEN_AT = re.compile(r"\s*[\[({]\s*(?:at|@|ät)\s*[\])}]\s*", re.IGNORECASE)
+_WIDE = {0xFF01 + place: 0x21 + place for place in range(94)} | {
+    ord(wide): plain for wide, plain in zip("。｡、\u3000\\", "..,\u0020/", strict=True)
+}
+"""As keyboards of East Asia write them; and the slash of those who know file names."""
+_SCHEMES = re.compile(r"(?<![a-z])h?t{1,4}p(?P<safe>s?)(?:[:;]+/*|/{1,3})", re.IGNORECASE)
+_NAMED_PLATFORM = re.compile(
+    r"(?:on |auf |sur )?(?P<platform>facebook|fb|instagram|insta|ig|tiktok|twitter|linkedin)"
+    r"\s*(?:[:/]\s*@?|@)\s*(?P<handle>[\w.-]{3,60})/?",
+    re.IGNORECASE,
+)
+_PLATFORMS = {
+    "facebook": "facebook.com/", "fb": "facebook.com/", "instagram": "instagram.com/",
+    "insta": "instagram.com/", "ig": "instagram.com/", "tiktok": "tiktok.com/@",
+    "twitter": "x.com/", "linkedin": "linkedin.com/company/",
+}  # fmt: skip
 _AROUND = "<>()[]{}\"'`´‘’“”„«»*,;.:!"
 _BETWEEN = re.compile(
     r"[\s|<>\"]+|[;,]+(?=https?[:/]|www\.)|(?<=[^=/?&#:%])(?=https?://)", re.IGNORECASE
@@ -37,9 +59,17 @@ FEWEST_DIGITS, MOST_DIGITS = 7, 15
 
 
 def bare(text: str) -> str:
-    """Without what nobody sees, and whole where a space broke it."""
-    seen = _UNSEEN.sub("", unescape(text[:MAX_CHARACTERS])).strip()
-    return _BROKEN.sub(r"\1", seen)
+    """Without what nobody sees, and whole where a space or a slip of the finger broke it."""
+    seen = _UNSEEN.sub("", unescape(text[:MAX_CHARACTERS])).translate(_WIDE).strip()
+    whole = _BROKEN_BEFORE_ITS_END.sub("", _BROKEN.sub(r"\1", seen))
+    whole = _MANY_WS.sub("www.", _COMMA_FOR_DOT.sub(r"\1.", whole))
+    return _as_profile(_HIDDEN_AT.sub("@", whole))
+
+
+def _as_profile(text: str) -> str:
+    """`Instagram: @bakery` is an address, too."""
+    found = _NAMED_PLATFORM.fullmatch(text)
+    return f"{_PLATFORMS[found['platform'].lower()]}{found['handle']}" if found else text
 
 
 def says_nothing(text: str) -> bool:
@@ -71,8 +101,14 @@ def with_scheme(part: str) -> tuple[str, bool]:
     """As an absolute URL, and whether it was written as one; `http//x.de` and its like count."""
     scheme, rest = "", part
     while found := _SCHEMES.match(rest):
-        scheme, rest = found["scheme"].lower(), rest[found.end() :]
-    return f"{scheme or 'http'}://{rest.lstrip('/')}", bool(scheme)
+        scheme, rest = f"http{found['safe'].lower()}", rest[found.end() :]
+    return f"{scheme or 'http'}://{_host_unquoted(rest.lstrip('/'))}", bool(scheme)
+
+
+def _host_unquoted(rest: str) -> str:
+    """`bakery.de%20` and `bakery.de%2Fmenu`: forms escape what people paste."""
+    host, *path = re.split(r"(?=[/?#])", rest, maxsplit=1)
+    return "".join((unquote(host).strip() if "%" in host else host, *path))
 
 
 def email_in(part: str) -> str | None:

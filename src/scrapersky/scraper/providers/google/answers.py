@@ -24,7 +24,9 @@ def _document(response: Response) -> Mapping[str, Any]:
     # What was answered well may have been billed, even where it broke on its way to us.
     billed = response.status == 200
     if 300 <= response.status < 400:
-        raise ProviderDown("Google redirects, which its API never does: is the base URL right?")
+        raise ProviderDown(
+            "Google redirects, which its API never does: is GOOGLE_PLACES_BASE_URL right?"
+        )
     if response.truncated is not None:
         raise ProviderDown(f"Google's answer is not whole: {response.truncated}", billed=billed)
     try:

@@ -36,7 +36,8 @@ class GooglePlaces:
     def __init__(self, fetch: Fetcher, key: str, base_url: str) -> None:
         know([key])
         self._fetch = fetch
-        self._key = key
+        self._key = key.strip()
+        """Secrets that come out of files end with a line break."""
         self._base_url = base_url.rstrip("/")
 
     def __repr__(self) -> str:
@@ -51,6 +52,8 @@ class GooglePlaces:
         if not isinstance(answer.get("places", []), list):
             raise ProviderDown("Google answered with something else than places.", billed=True)
         page = _page(answer, mask, query)
+        if page.unreadable and not page.places:
+            raise ProviderDown("Google answered with something else than places.", billed=True)
         if page.next_token is not None and page.next_token == page_token:
             raise PagingBroken("Google repeats its page token; the rest cannot be had.", page=page)
         return page
@@ -99,7 +102,7 @@ class GooglePlaces:
         return answer_in(response, place_id=place_id, paging=paging)
 
     def _headers(self, mask: Mask) -> dict[str, str]:
-        if not self._key.strip():
+        if not self._key:
             raise KeyRefused(NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
             raise KeyRefused("GOOGLE_PLACES_API_KEY has characters that no key of Google's has.")
@@ -113,12 +116,13 @@ class GooglePlaces:
 
 def _page(answer: Mapping[str, Any], mask: Mask, query: PlaceQuery) -> PlacePage:
     """`{}` is an answer: nothing was found. What has no id cannot be kept."""
-    read = (
+    read = [
         read_place(each, has_details=mask.brings_details, region=query.region)
         for each in items_of(answer.get("places"))
-    )
+    ]
     token = answer.get("nextPageToken")
     return PlacePage(
         places=tuple(each for each in read if each is not None),
         next_token=token if isinstance(token, str) and token else None,
+        unreadable=read.count(None),
     )

@@ -12,6 +12,7 @@ from scrapersky.scraper.providers.failures import (
     MinuteQuota,
     ProviderDown,
     ProviderFailed,
+    TooMuch,
 )
 from scrapersky.scraper.providers.values import mapping_of, read_json, text_of
 from scrapersky.scraper.responses import Response
@@ -35,12 +36,16 @@ def document_in(response: Response, provider: str) -> Any:
     try:
         return read_json(response.body)
     except ValueError as error:
-        raise ProviderDown(f"{provider} answered with something else than JSON.") from error
+        raise ProviderDown(
+            f"{provider} answered with something else than JSON: is {provider.upper()}_BASE_URL "
+            "right, and no proxy on the way?",
+            retry_after_seconds=response.retry_after_seconds,
+        ) from error
 
 
 def _cut(response: Response, provider: str) -> ProviderFailed:
     if "larger" in (response.truncated or ""):
-        return BadRequest(f"{provider} has more there than is read at once: ask a smaller area.")
+        return TooMuch(f"{provider} has more there than is read at once: ask a smaller area.")
     return ProviderDown(f"{provider}'s answer is not whole: {response.truncated}")
 
 
@@ -54,10 +59,14 @@ def _failure(response: Response, provider: str) -> ProviderFailed:
         )
     if status in _REFUSED_BY_STATUS:
         return KeyRefused(f"{provider} {_REFUSED_BY_STATUS[status]}.")
-    if status in (408, 425) or status >= 500 or status < 400:
+    if status < 400:
         return ProviderDown(
-            f"{provider} answered {status}; it may be too busy.",
-            retry_after_seconds=WAIT_SECONDS if wait is None else wait,
+            f"{provider} answered {status} and nothing else, as if it were elsewhere: is "
+            f"{provider.upper()}_BASE_URL right?"
+        )
+    if status in (408, 425) or status >= 500:
+        return ProviderDown(
+            f"{provider} answered {status}; it may be too busy.", retry_after_seconds=wait
         )
     return BadRequest(f"{provider} cannot make sense of the request: {said_in(response)}")
 

@@ -49,6 +49,8 @@ def plain(words: str) -> str:
 def _spellings(words: str) -> Iterator[str]:
     yield words
     yield words.replace(" ", "")
+    # `agences immobilières`, `experts-comptables`
+    yield " ".join(each.removesuffix("s") for each in words.split())
     for ending, singular in _ENDINGS:
         if words.endswith(ending) and len(words) - len(ending) >= 3:
             yield words.removesuffix(ending) + singular
@@ -60,7 +62,7 @@ def _table() -> dict[str, tuple[Tag, ...]]:
     table: dict[str, tuple[Tag, ...]] = {}
     text = (files(__package__) / "kinds.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
-        tags, colon, words = line.partition(":")
+        tags, colon, words = line.partition(": ")
         if line.startswith("#") or not colon:
             continue
         meant = tuple(Tag(*each.split("=", 1)) for each in tags.split())

@@ -42,19 +42,24 @@ class Nominatim:
         self._fetch = fetch
         self._base_url = base_url.rstrip("/")
 
-    async def area(self, query: str, language: str = "en") -> NamedArea | None:
-        """Nothing when it knows no such place. Who asks keeps the answer, and asks once."""
+    async def area(
+        self, query: str, language: str = "en", *, country: str | None = None
+    ) -> NamedArea | None:
+        """Nothing when it knows no such place (in the `country`, two letters, where one is given).
+        Who asks keeps the answer, and asks once."""
         wanted = text_of(query, at_most=LONGEST_QUERY + 1)
         if wanted is None or len(wanted) > LONGEST_QUERY:
             raise BadRequest(f"A place's name has 1 to {LONGEST_QUERY} characters.")
         await self._fetch.set_crawl_delay(self._base_url, SECONDS_BETWEEN_REQUESTS)
-        asked = {
+        asked: dict[str, str | int] = {
             "q": wanted,
             "format": "jsonv2",
             "limit": MOST_RESULTS,
             "addressdetails": 1,
             "accept-language": text_of(language) or "en",
         }
+        if country:
+            asked["countrycodes"] = country.lower()
         document = await self._ask(f"{self._base_url}/search?{urlencode(asked)}")
         if not isinstance(document, list):
             raise ProviderDown("Nominatim answered with something else than a list of places.")

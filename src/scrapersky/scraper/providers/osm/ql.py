@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper.providers.geography import check_area
 from scrapersky.scraper.providers.model import Area
+from scrapersky.scraper.providers.osm.cuisines import DIETS, cuisine_of
 from scrapersky.scraper.providers.osm.kinds import CATEGORY_KEYS, Tag, tags_for
 from scrapersky.scraper.providers.values import text_of
 
@@ -30,16 +31,26 @@ def filters_for(business_type: str) -> list[str]:
         raise InvalidInput("Say what kind of business is looked for.")
     if tags := tags_for(words):
         return [_tag(each) for each in tags]
-    *more, last = words.split()
-    if more and (tags := tags_for(last)):
-        return [_tag(tag) + narrowed for tag in tags for narrowed in _narrowed(" ".join(more))]
+    for kind, rest in _kind_and_rest(words.split()):
+        if tags := tags_for(kind):
+            return [_tag(tag) + narrowed for tag in tags for narrowed in _narrowed(rest)]
     value = f'[~"^({"|".join(CATEGORY_KEYS)})$"~{quoted("^" + _as_value(words) + "$")},i]'
     return [value, f'["name"~{quoted(pattern(words))},i]{_ANY_CATEGORY}']
 
 
+def _kind_and_rest(words: list[str]) -> Iterator[tuple[str, str]]:
+    """`vegan restaurants`, `restaurants italiens`."""
+    if len(words) > 1:
+        yield words[-1], " ".join(words[:-1])
+        yield words[0], " ".join(words[1:])
+
+
 def _narrowed(words: str) -> Iterator[str]:
     """`vegan` restaurants: by what they cook, or what they are called."""
-    yield f'["cuisine"~{quoted(pattern(words))},i]'
+    cuisine = cuisine_of(words)
+    yield f'["cuisine"~{quoted(pattern(cuisine or words))},i]'
+    if cuisine in DIETS:
+        yield f'["diet:{cuisine}"~"yes|only"]'
     yield f'["name"~{quoted(pattern(words))},i]'
 
 

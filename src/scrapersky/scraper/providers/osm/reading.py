@@ -11,6 +11,7 @@ from scrapersky.scraper.providers.osm.kinds import CATEGORY_KEYS
 from scrapersky.scraper.providers.osm.profiles import read_profiles
 from scrapersky.scraper.providers.telephones import read_phone
 from scrapersky.scraper.providers.values import LONGEST_URL, mapping_of, storable, text_of
+from scrapersky.scraper.websites import WebsiteKind, read_website
 
 PROVIDER = "osm"
 MOST_VALUES = 10
@@ -45,7 +46,7 @@ def read_element(document: object, *, region: str | None = None) -> PlaceFacts |
         longitude=longitude,
         phone=phone,
         phone_raw=phone_raw,
-        website=_first(tags, _WEBSITES, at_most=LONGEST_URL),
+        website=_website(tags),
         emails=tuple(each for each in _values(tags, _EMAILS) if "@" in each)[:MOST_VALUES],
         profiles=read_profiles(tags),
         types=types,
@@ -61,6 +62,14 @@ def read_element(document: object, *, region: str | None = None) -> PlaceFacts |
 def _first(tags: Tags, names: tuple[str, ...], *, at_most: int = 300) -> str | None:
     found = (text_of(tags.get(name), at_most=at_most) for name in names)
     return next((each for each in found if each), None)
+
+
+def _website(tags: Tags) -> str | None:
+    """A site of its own before a profile or a directory's page, whichever tag has it."""
+    texts = (text_of(tags.get(name), at_most=LONGEST_URL) for name in _WEBSITES)
+    named = [each for each in texts if each]
+    own = (each for each in named if read_website(each).kind is WebsiteKind.OWN)
+    return next(own, named[0] if named else None)
 
 
 def _values(tags: Tags, names: tuple[str, ...]) -> list[str]:
