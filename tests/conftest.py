@@ -1,4 +1,4 @@
-"""Real PostgreSQL for every test: one embedded server, a database of its own for each test."""
+"""Real PostgreSQL for every test: one embedded server, a database as new for each test."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import text
 
+from scrapersky.db import session
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
-from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseRefused
 from scrapersky.logging import configure_logging
 from scrapersky.settings import Settings, SettingsSource, load_settings
-
-TEMPLATE = "scrapersky_template"
-TEMPLATE_LOCK = 4711
-WITHOUT_WAITING_FOR_THE_DISK = ("fsync = off", "full_page_writes = off")
-"""Tests kill processes, servers too, but nobody pulls the machine's plug: what was written to the
-system's memory is there. A database is made and dropped in a twentieth of the time."""
+from tests.databases import KeptDatabase, make_template
+from tests.engines import sharing_engine
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _quiet_logs() -> None:
     configure_logging(level=os.environ.get("TEST_LOG_LEVEL", "error"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_are_made_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "create_async_engine", sharing_engine)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +41,7 @@ def server(testrun_uid: str) -> Iterator[ServerAddress]:
     postgres = EmbeddedPostgres(folder)
     address = postgres.acquire()
     try:
-        asyncio.run(_make_template(address))
+        asyncio.run(make_template(address))
         yield address
     finally:
         postgres.release()
@@ -49,45 +50,15 @@ def server(testrun_uid: str) -> Iterator[ServerAddress]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _make_template(address: ServerAddress) -> None:
-    """Migrations run once; every test's database is a copy."""
-    admin = Database(address.url, pool_size=2)
-    async with admin.engine.connect() as connection:
-        await connection.execution_options(isolation_level="AUTOCOMMIT")
-        await connection.execute(text(f"SELECT pg_advisory_lock({TEMPLATE_LOCK})"))
-        there = await connection.scalar(
-            text("SELECT 1 FROM pg_database WHERE datname = :name"), {"name": TEMPLATE}
-        )
-        if not there:
-            for each in WITHOUT_WAITING_FOR_THE_DISK:
-                await connection.execute(text(f"ALTER SYSTEM SET {each}"))
-            await connection.execute(text("SELECT pg_reload_conf()"))
-            await connection.execute(text("CREATE DATABASE scrapersky_making"))
-            making = Database(database_url(address, "scrapersky_making"), pool_size=2)
-            await upgrade(making)
-            await making.close()
-            await connection.execute(text(f"ALTER DATABASE scrapersky_making RENAME TO {TEMPLATE}"))
-        await connection.execute(text(f"SELECT pg_advisory_unlock({TEMPLATE_LOCK})"))
-    await admin.close()
-
-
-def database_url(address: ServerAddress, name: str) -> str:
-    return address.url.replace("/scrapersky?", f"/{name}?")
+@pytest.fixture(scope="session")
+def kept_database(server: ServerAddress) -> KeptDatabase:
+    return KeptDatabase(server)
 
 
 @pytest.fixture
-async def url(server: ServerAddress) -> AsyncIterator[str]:
-    """The URL of a fresh, migrated database, dropped after the test."""
-    name = f"t_{uuid4().hex}"
-    admin = Database(server.url, pool_size=2)
-    async with admin.engine.connect() as connection:
-        await connection.execution_options(isolation_level="AUTOCOMMIT")
-        await connection.execute(
-            text(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
-        )
-        yield database_url(server, name)
-        await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    await admin.close()
+async def url(kept_database: KeptDatabase) -> str:
+    """The URL of a database as migrations leave it, the test's own."""
+    return await kept_database.as_new()
 
 
 @pytest.fixture
@@ -111,8 +82,8 @@ def make_settings(url: str, **overrides: object) -> Settings:
             "fetch_allow_networks": "127.0.0.0/8",
             "retry_base_seconds": 0.05,
             "worker_beat_seconds": 0.5,
-            "worker_dead_after_seconds": 2,
-            "lease_grace_seconds": 1,
+            "worker_dead_after_seconds": 60,
+            "lease_grace_seconds": 30,
             "shutdown_grace_seconds": 0.2,
             **overrides,
         },

@@ -28,7 +28,7 @@ from scrapersky.pipeline.tables import Worker
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.service import request_scan
-from tests.conftest import database_url
+from tests.databases import database_url
 from tests.fake_web import FakeWeb, Handler, urlset
 
 PROMPTLY_SECONDS = 30.0

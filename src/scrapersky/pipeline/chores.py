@@ -19,6 +19,8 @@ from scrapersky.pipeline.tables import ScheduleRun
 from scrapersky.settings import Settings
 
 SLOTS_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+SLOT_SLACK_SECONDS = 0.5
+"""So that the clocks of machines that are a little apart agree on which slot it is."""
 
 log = get_logger(__name__)
 
@@ -61,10 +63,18 @@ async def doing_chores(
 
 
 async def _repeat(database: Database, settings: Settings, chore: Chore) -> None:
+    """At the beginning of each slot. A process that has just started leaves the present one to
+    those that were there before: what it has to say can wait until the next."""
     while True:
+        await asyncio.sleep(_seconds_to_next_slot(chore.every))
         try:
             if await take_slot(database, chore, None):
                 await chore.run(database, settings)
         except Exception as error:
             log.error("chore failed", chore=chore.name, error=str(error), exc_info=error)
-        await asyncio.sleep(chore.every.total_seconds())
+
+
+def _seconds_to_next_slot(every: timedelta) -> float:
+    """By this machine's clock; `take_slot` goes by the database's, so being early does no harm
+    and being late by a moment neither."""
+    return (every - (datetime.now(UTC) - SLOTS_BEGIN) % every).total_seconds() + SLOT_SLACK_SECONDS

@@ -43,8 +43,11 @@ async function undoMerge(kept, sighting) {
   await current;
   alone(async () => {
     await call("POST", `/local-businesses/${kept}/sightings/${sighting}/split`);
-    toast("Taken back: they are two businesses again, and are kept apart.");
-    await show(location.href, { keep: true });
+    try {
+      await show(location.href, { keep: true });
+    } finally {
+      toast("Taken back: they are two businesses again, and are kept apart.");
+    }
   });
 }
 
@@ -68,7 +71,7 @@ async function merge(keep) {
 
 async function apart() {
   const next = following();
-  if (!(await agreed("Keep them apart for good? Nobody is asked about these two again.", "Keep apart"))) return;
+  if (!(await agreed("Keep them apart for good? Nobody is asked about these two again, unless you reopen the pair in the list.", "Keep apart"))) return;
   await call("POST", `/merge-candidates/${pair()}/apart`);
   toast("They are kept apart from now on.");
   await show(next);
