@@ -11,7 +11,7 @@ from scrapersky.operations import alert_posts, alerts, retention
 from scrapersky.pages import reading
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.places import deep_scan, forgetting, refreshing, repeating, search
+from scrapersky.places import deep_scan, forgetting, refreshing, repeating, search, waiting
 from scrapersky.sitemaps import discovery, importing, rescans, submission
 
 STAGES: tuple[AnyStage, ...] = (
@@ -34,6 +34,7 @@ CHORES: tuple[Chore, ...] = (
     repeating.CHORE,
     refreshing.CHORE,
     forgetting.CHORE,
+    waiting.CHORE,
     catching_up.PAGES,
     catching_up.LEADS,
     completing.CHORE,

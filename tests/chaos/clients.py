@@ -4,58 +4,108 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from decimal import Decimal
+from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
+from tests.chaos.towns import Town
 
-ENDED = {"complete", "failed", "cancelled"}
+SCAN, SEARCH = "/api/v3/sitemap/scan", "/api/v3/places/search"
+SEARCHES = 0.25
+"""The share of requests that are for a search."""
 
 
 class Clients:
-    """Keep asking for scans; a request that got no answer is asked again with its key."""
+    """Keep asking for scans and searches; a request that got no answer is asked again with its
+    key."""
 
-    def __init__(self, client: httpx.AsyncClient, names: Sequence[str], rng: random.Random) -> None:
-        self._client, self._names, self._rng = client, names, rng
-        self.accepted: set[UUID] = set()
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        names: Sequence[str],
+        towns: Sequence[Town],
+        rng: random.Random,
+        *,
+        disturb: Callable[[], None],
+    ) -> None:
+        self._client, self._names, self._towns, self._rng = client, names, towns, rng
+        self._disturb = disturb
+        """Called before each search: it may go wrong at the provider."""
+        self.scans: set[UUID] = set()
+        self.searches: set[UUID] = set()
         self.unanswered = 0
         self.stop = asyncio.Event()
 
+    @property
+    def accepted(self) -> set[UUID]:
+        return self.scans | self.searches
+
+    async def listen(self, url: str) -> None:
+        """Have it told at this address when a job has ended."""
+        wanted = {"url": url, "events": ["job.finished"]}
+        answer = await self._client.post("/api/v3/webhooks", json=wanted, timeout=60)
+        assert answer.status_code == 201, answer.text
+
     async def keep_asking(self) -> None:
         while not self.stop.is_set():
-            await self.ask(self._rng.choice(self._names))
+            if self._rng.random() < SEARCHES:
+                self._disturb()
+                await self.search(self._rng.choice(self._towns))
+            else:
+                await self.scan(self._rng.choice(self._names))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stop.wait(), self._rng.uniform(0.05, 0.4))
 
-    async def ask(self, name: str) -> None:
-        key = uuid4().hex
+    async def scan(self, name: str) -> None:
+        self.scans.add(await self._ask(SCAN, {"base_url": name}))
+
+    async def search(self, town: Town) -> None:
+        self.searches.add(await self._ask(SEARCH, town.wanted))
+
+    async def _ask(self, path: str, wanted: dict[str, Any]) -> UUID:
+        key = {"Idempotency-Key": uuid4().hex}
         while True:
             try:
-                answer = await self._client.post(
-                    "/api/v3/sitemap/scan",
-                    json={"base_url": name},
-                    headers={"Idempotency-Key": key},
-                )
+                answer = await self._client.post(path, json=wanted, headers=key)
             except httpx.TransportError:
                 self.unanswered += 1
             else:
                 if answer.status_code == 202:
-                    self.accepted.add(UUID(answer.json()["job_id"]))
-                    return
+                    return UUID(answer.json()["job_id"])
                 # Anything else but "not now" would be a wrong answer to a right question.
                 assert answer.status_code in (409, 500, 503), answer.text
             await asyncio.sleep(0.2)
 
-    async def make_all_end(self, *, seconds: float) -> None:
-        """As an operator would: ask sick hosts again, replay what was given up, wait."""
+    async def make_all_end(
+        self, nothing_left: Callable[[], Awaitable[bool]], *, budget_usd: Decimal, seconds: float
+    ) -> None:
+        """As an operator would: give more money, ask sick hosts again, replay what was given up,
+        wait."""
         async with asyncio.timeout(seconds):
+            await self._raise_budget(budget_usd)
+            await self._ask_for_everything()
             while True:
                 with suppress(httpx.TransportError):
                     await self._mend()
-                    if await self._all_complete():
+                    if await self._all_complete() and await nothing_left():
                         return
                 await asyncio.sleep(0.5)
+
+    async def _raise_budget(self, usd: Decimal) -> None:
+        raised = False
+        while not raised:
+            with suppress(httpx.TransportError):
+                wanted = {"monthly_cap_usd": str(usd)}
+                raised = (await self._client.put("/api/v3/budget", json=wanted)).is_success
+
+    async def _ask_for_everything(self) -> None:
+        for name in self._names:
+            await self.scan(name)
+        for town in self._towns:
+            await self.search(town)
 
     async def _mend(self) -> None:
         hosts = await self._client.get("/api/v3/hosts", params={"left_alone": True})

@@ -21,8 +21,12 @@ from scrapersky.models import Job
 from scrapersky.pipeline.tables import Worker
 
 WORKERS = 3
-FROZEN_SECONDS = 3.0
-"""Longer than the time after which a silent worker counts as dead."""
+DEAD_AFTER_SECONDS = 5.0
+"""Of silence. A killed one is noticed by its pid; this is for frozen ones, and must be long enough
+that workers of a busy machine do not take each other for dead again and again."""
+FROZEN_SECONDS = DEAD_AFTER_SECONDS + 1
+SLOW_START_SECONDS = 120
+"""On a machine that does much else at once."""
 
 Act = Callable[[], Awaitable[None]]
 
@@ -58,7 +62,10 @@ class Crew:
 
     async def _serve(self) -> None:
         self._api = await self._start("serve", "--port", str(self._port), SCHEDULER_ENABLED="false")
-        await answering(self.client, self._api)
+        async with asyncio.timeout(SLOW_START_SECONDS):
+            while True:
+                with suppress(TimeoutError):
+                    return await answering(self.client, self._api)
 
     async def _hire(self) -> None:
         self.at_work.append(await self._start("worker"))

@@ -22,6 +22,7 @@ from scrapersky.models import (
 from scrapersky.places.estimating import estimate_search
 from scrapersky.places.governor import BUDGET_IS_USED_UP, Charge, pause, reserve, settle_charge
 from scrapersky.places.ledger import providers_time
+from scrapersky.places.waiting import wake_after_changes
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
 from scrapersky.settings import Settings
 from tests.app import serving
@@ -143,6 +144,22 @@ async def test_raising_the_budget_makes_what_waits_for_it_due_at_once(
         assert (await session.get_one(Place, waits.id)).deep_scan_due_at <= now
         assert (await session.get_one(Job, search.id)).due_at <= now
         assert (await session.get_one(Place, other.id)).deep_scan_due_at > now
+
+
+async def test_what_the_old_budget_refused_and_only_then_came_back_goes_on_soon(
+    idle: Settings, database: Database
+) -> None:
+    poor, later = f"{BUDGET_IS_USED_UP}: all of it.", datetime.now(UTC) + timedelta(minutes=50)
+    late = queued("late", deep_scan_error=poor, deep_scan_due_at=later)
+    async with serving(idle) as client:
+        before = await wake_after_changes(database, idle)
+        await client.put(BUDGET, json={"monthly_cap_usd": 50})
+    async with database.transaction() as session:
+        session.add(late)
+
+    assert (before, await wake_after_changes(database, idle)) == (0, 1)
+    async with database.reading() as session:
+        assert (await session.get_one(Place, late.id)).deep_scan_due_at <= datetime.now(UTC)
 
 
 async def used(database: Database, requests: int) -> None:

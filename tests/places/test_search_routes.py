@@ -50,6 +50,23 @@ async def test_a_search_is_stored_and_answered_with_what_it_costs(
     assert status["coverage"]["sentence"] == "Nothing was asked yet."
 
 
+async def test_every_answer_about_a_search_names_it_as_search_and_as_job(idle: Settings) -> None:
+    async with serving(idle) as client:
+        asked = (await client.post(SEARCH, json=WANTED)).json()
+        where = asked["status_url"]
+        told = [
+            asked,
+            (await client.post(SEARCH, json=WANTED)).json(),
+            (await client.get(where)).json(),
+            (await client.get(f"{where}/coverage")).json(),
+            (await client.get(f"{where}/changes")).json(),
+            *(await client.get("/api/v3/places/searches")).json()["items"],
+        ]
+
+    assert len(told) == 6
+    assert {(each["search_id"], each["job_id"]) for each in told} == {(asked["job_id"],) * 2}
+
+
 async def test_a_dry_run_tells_the_cost_and_stores_nothing(
     idle: Settings, database: Database
 ) -> None:

@@ -6,31 +6,25 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.models import (
-    DEEP_SCAN_WORDS,
-    JOB_WORDS,
     Actor,
     Budget,
     CostMeter,
     CostMonth,
-    Job,
-    JobType,
-    Place,
     Provider,
     ProviderDay,
     ProviderPause,
     record,
 )
-from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
-from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.places.budget_schemas import BudgetOut, MethodToday, SkuUsed
 from scrapersky.places.estimating import free_left
-from scrapersky.places.governor import BUDGET_IS_USED_UP, default_cap
+from scrapersky.places.governor import default_cap
 from scrapersky.places.ledger import ProvidersTime, providers_time
+from scrapersky.places.waiting import count_waiting, wake_waiting
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
 from scrapersky.scraper.providers.prices import PRICES_AS_OF, price_of, quota_per_day, sku_of
 from scrapersky.settings import Settings
@@ -54,7 +48,7 @@ async def budget_of(session: AsyncSession, actor: Actor, settings: Settings) -> 
         spent_usd=spent,
         left_usd=max(cap - spent, Decimal(0)),
         requests=requests,
-        waiting=await _waiting(session, actor.tenant_id),
+        waiting=await count_waiting(session, actor.tenant_id),
         free_tier=await _free_tier(session, time.month, settings),
         today=await _today(session, time),
         prices_as_of=PRICES_AS_OF,
@@ -134,51 +128,6 @@ async def change_budget(session: AsyncSession, actor: Actor, cap: Decimal) -> No
             index_elements=[Budget.tenant_id], set_={**values, "changed_at": func.now()}
         )
     )
-    woken = await _wake_waiting(session, actor.tenant_id)
+    woken = await wake_waiting(session, actor.tenant_id)
     changes = {"monthly_cap_usd": [None if before is None else str(before), str(cap)]}
     record(session, actor, "budget.change", actor.tenant_id, changes=changes, woken=woken)
-
-
-def _waiting_places(tenant_id: UUID) -> list[ColumnElement[bool]]:
-    return [
-        Place.tenant_id == tenant_id,
-        Place.deep_scan_status == DEEP_SCAN_WORDS.queued,
-        Place.deep_scan_error.startswith(BUDGET_IS_USED_UP, autoescape=True),
-    ]
-
-
-def _waiting_searches(tenant_id: UUID) -> list[ColumnElement[bool]]:
-    return [
-        Job.tenant_id == tenant_id,
-        Job.job_type == JobType.PLACE_SEARCH,
-        Job.status == JOB_WORDS.queued,
-        Job.error.startswith(BUDGET_IS_USED_UP, autoescape=True),
-    ]
-
-
-async def _waiting(session: AsyncSession, tenant_id: UUID) -> int:
-    places = select(func.count()).select_from(Place).where(*_waiting_places(tenant_id))
-    searches = select(func.count()).select_from(Job).where(*_waiting_searches(tenant_id))
-    both = places.scalar_subquery() + searches.scalar_subquery()
-    return await session.scalar(select(both)) or 0
-
-
-async def _wake_waiting(session: AsyncSession, tenant_id: UUID) -> int:
-    """Those that are claimed in this very moment see the new cap by themselves."""
-    woken = 0
-    for model, due, where in (
-        (Place, "deep_scan_due_at", _waiting_places(tenant_id)),
-        (Job, "due_at", _waiting_searches(tenant_id)),
-    ):
-        waiting = select(model.id).where(*where).with_for_update(skip_locked=True, key_share=True)
-        those = waiting.cte("those").prefix_with("MATERIALIZED")
-        found = await session.scalars(
-            update(model)
-            .where(model.id == those.c.id)
-            .values({due: func.now()})
-            .returning(model.id)
-            .execution_options(synchronize_session=False)
-        )
-        woken += len(found.all())
-    wake_after_commit(session, SEARCH_STAGE, DEEP_SCAN_STAGE)
-    return woken

@@ -136,8 +136,9 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         only_seeds=only is not None,
         known=known,
     )
-    async with aclosing(found) as events:
-        async for findings in gathered(events, _tally(request, tools.settings)):
+    tally = _tally(request, tools.settings)
+    async with aclosing(found) as events, aclosing(gathered(events, tally)) as handfuls:
+        async for findings in handfuls:
             for event in findings.events:
                 _refuse_unreachable(event)
             yield findings

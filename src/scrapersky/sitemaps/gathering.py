@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
 from scrapersky.scraper.events import (
+    Analysis,
     Event,
     SitemapDone,
     SitemapFound,
@@ -40,17 +41,21 @@ class Findings:
     """For sitemaps read to their end that were read before: the digests of all they list now."""
 
 
-async def gathered(events: AsyncIterator[Event], tally: Tally) -> AsyncIterator[Findings]:
-    """Events in handfuls: few transactions, and still something to see every half second."""
-    async for event in with_pauses(events, STORE_EVERY_SECONDS):
-        if event is None:
-            # The engine stores a handful when the next one comes, so an empty one pushes it out.
-            if tally.handful or tally.unseen:
+async def gathered(events: AsyncIterator[Event], tally: Tally) -> AsyncGenerator[Findings, None]:
+    """Events in handfuls: few transactions, and still something to see every half second.
+
+    To be closed before the events are: one of them may be on its way."""
+    async with aclosing(with_pauses(events, STORE_EVERY_SECONDS)) as paused:
+        async for event in paused:
+            if event is None:
+                # The engine stores a handful when the next one comes, so an empty one pushes it
+                # out.
+                if (tally.handful or tally.unseen) and not tally.concluded:
+                    yield tally.findings()
+                continue
+            tally.add(event)
+            if tally.is_full():
                 yield tally.findings()
-            continue
-        tally.add(event)
-        if tally.is_full():
-            yield tally.findings()
     yield tally.findings(ended=True)
 
 
@@ -73,12 +78,16 @@ class Tally:
     since: float = field(default_factory=monotonic)
     unseen: bool = False
     """The last handful had something in it and is not stored yet."""
+    concluded: bool = False
+    """The scan's end is in the handful. It is told with the row's own end, in the last one: told
+    before, a worker that dies between the two would have it told twice."""
 
     def add(self, event: Event) -> None:
         if isinstance(event, UrlsFound):
             self._add_urls(event)
             return
         self.handful.append(event)
+        self.concluded = self.concluded or isinstance(event, Analysis)
         if isinstance(event, SitemapUnchanged):
             self.found += 1
             self.done += 1
@@ -106,7 +115,7 @@ class Tally:
     def is_full(self) -> bool:
         late = monotonic() - self.since > STORE_EVERY_SECONDS
         many = len(self.handful) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
-        return late or many
+        return (late or many) and not self.concluded
 
     def findings(self, *, ended: bool = False) -> Findings:
         progress = 1.0 if ended else _progress(self.found, self.done)
@@ -124,7 +133,9 @@ class Tally:
         return findings
 
 
-async def with_pauses(events: AsyncIterator[Event], seconds: float) -> AsyncIterator[Event | None]:
+async def with_pauses(
+    events: AsyncIterator[Event], seconds: float
+) -> AsyncGenerator[Event | None, None]:
     """The events, and None whenever nothing has come for so long."""
     upcoming = asyncio.ensure_future(anext(events))
     try:

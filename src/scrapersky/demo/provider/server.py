@@ -39,6 +39,8 @@ class PlacesProvider:
         self.bill = Bill(free_tier=free_tier)
         self.counts: Counter[Service] = Counter()
         """Requests that arrived, by service."""
+        self.answer_seconds = 0.0
+        """What each answer takes: real ones are not there at once."""
         self._google = FakeGoogle(self.map, self.bill, frozenset(keys))
         self._nominatim = FakeNominatim(self.map, self.bill)
         self._overpass = FakeOverpass(self.map, self.bill)
@@ -136,9 +138,12 @@ class PlacesProvider:
         asked = services[service]
 
         async def answer(request: web.BaseRequest) -> web.StreamResponse:
+            # Whole before anything is waited for: what has arrived counts, whoever is gone by then.
+            await request.read()
             planned = await self._arrive(service, request)
             if planned is not None and planned.trouble is Trouble.SLOW:
                 await self._released.wait()
+            await asyncio.sleep(self.answer_seconds)
             given = await asked.answer(request, planned)
             if given is None:
                 if request.transport is not None:

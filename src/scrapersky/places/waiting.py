@@ -1,0 +1,82 @@
+"""What waits for money: a month's budget is used up, and somebody may raise it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.session import Database
+from scrapersky.models import DEEP_SCAN_WORDS, JOB_WORDS, Budget, Job, JobType, Place
+from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
+from scrapersky.pipeline.chores import Chore
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.places.governor import BUDGET_IS_USED_UP
+from scrapersky.settings import Settings
+
+AFTER_A_CHANGE = timedelta(minutes=10)
+"""Longer than a row that was refused by the old cap takes to be back in the queue."""
+
+
+def _places(tenant_id: UUID) -> list[ColumnElement[bool]]:
+    return [
+        Place.tenant_id == tenant_id,
+        Place.deep_scan_status == DEEP_SCAN_WORDS.queued,
+        Place.deep_scan_error.startswith(BUDGET_IS_USED_UP, autoescape=True),
+    ]
+
+
+def _searches(tenant_id: UUID) -> list[ColumnElement[bool]]:
+    return [
+        Job.tenant_id == tenant_id,
+        Job.job_type == JobType.PLACE_SEARCH,
+        Job.status == JOB_WORDS.queued,
+        Job.error.startswith(BUDGET_IS_USED_UP, autoescape=True),
+    ]
+
+
+async def count_waiting(session: AsyncSession, tenant_id: UUID) -> int:
+    places = select(func.count()).select_from(Place).where(*_places(tenant_id))
+    searches = select(func.count()).select_from(Job).where(*_searches(tenant_id))
+    both = places.scalar_subquery() + searches.scalar_subquery()
+    return await session.scalar(select(both)) or 0
+
+
+async def wake_waiting(session: AsyncSession, tenant_id: UUID) -> int:
+    """Due at once, in case there is enough now. One that is in work in this very moment may have
+    been refused by the old cap already: the chore finds it once it is back."""
+    woken = 0
+    for model, due, where in (
+        (Place, "deep_scan_due_at", _places(tenant_id)),
+        (Job, "due_at", _searches(tenant_id)),
+    ):
+        waiting = select(model.id).where(*where).with_for_update(skip_locked=True, key_share=True)
+        those = waiting.cte("those").prefix_with("MATERIALIZED")
+        found = await session.scalars(
+            update(model)
+            .where(model.id == those.c.id)
+            .values({due: func.now()})
+            .returning(model.id)
+            .execution_options(synchronize_session=False)
+        )
+        woken += len(found.all())
+    wake_after_commit(session, SEARCH_STAGE, DEEP_SCAN_STAGE)
+    return woken
+
+
+async def wake_after_changes(database: Database, _settings: Settings) -> int:
+    """What was refused by a cap that was raised before the row was back in the queue."""
+    async with database.transaction() as session:
+        lately = Budget.changed_at > func.now() - AFTER_A_CHANGE
+        changed = await session.scalars(select(Budget.tenant_id).where(lately))
+        return sum([await wake_waiting(session, each) for each in changed])
+
+
+CHORE = Chore(
+    name="wake_what_waited_for_a_budget",
+    does="Let rows go on that were refused by a budget which has been changed since.",
+    every=timedelta(minutes=1),
+    run=wake_after_changes,
+)

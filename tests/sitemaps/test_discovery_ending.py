@@ -1,0 +1,56 @@
+"""A scan that is given up in the middle ends with the reason for it, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+import pytest
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, index, urlset
+
+from scrapersky.pipeline.stage import Tools
+from scrapersky.scraper.events import Analysis, Event, Outcome
+from scrapersky.scraper.fetch import Fetcher
+from scrapersky.sitemaps.discovery import ScanRequest, work
+from scrapersky.sitemaps.gathering import Findings, Tally, gathered
+
+
+class LostMeanwhile(Exception):
+    """What storing a handful may say."""
+
+
+async def test_a_claim_that_is_lost_while_a_sitemap_is_on_its_way_is_what_the_engine_hears() -> (
+    None
+):
+    async with FakeWeb() as web:
+        host = web.host("bakery.example")
+        host.robots(f"Sitemap: {host.base}/index.xml\n")
+        host.xml("/index.xml", index(f"{host.base}/bread.xml", f"{host.base}/cake.xml"))
+        host.xml("/bread.xml", urlset(f"{host.base}/bread")).hang("/cake.xml")
+        settings = web.settings(fetch_timeout_seconds=600)
+        async with Fetcher.from_settings(settings) as fetch:
+            found = work(ScanRequest("bakery.example", 100), Tools(fetch=fetch, settings=settings))
+            with pytest.raises(LostMeanwhile):
+                await lose_the_first(cast("AsyncGenerator[Findings, None]", found))
+
+
+async def lose_the_first(found: AsyncGenerator[Findings, None]) -> None:
+    """As the engine does with what it cannot store."""
+    async with aclosing(found) as handfuls:
+        async for _ in handfuls:
+            raise LostMeanwhile
+
+
+async def test_the_end_of_a_scan_comes_in_the_last_handful_however_late_it_is() -> None:
+    """It is announced where it is stored, and only the last one is stored with the row's end."""
+    end = Analysis(Outcome.UNREACHABLE, None)
+
+    async def scanned() -> AsyncGenerator[Event, None]:
+        yield end
+
+    long_ago = Tally(make_settings("postgresql://nobody@nowhere/none"), frozenset(), since=0.0)
+    handfuls = [each.events async for each in gathered(scanned(), long_ago)]
+
+    assert handfuls == [(end,)]
