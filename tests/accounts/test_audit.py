@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from scrapersky.db.session import Database
-from scrapersky.models import AuditEntry, Role
+from scrapersky.models import AuditEntry, MergeCandidate, Role
 from tests.accounts.belongings import add_belongings
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.accounts.walk import calls
@@ -25,6 +25,8 @@ async def fresh(database: Database, route: str) -> dict[str, str]:
     status = "pending" if route.endswith("/cancel") else "failed"
     async with database.transaction() as session:
         made = await add_belongings(session, SYSTEM, job_status=status)
+        if route.endswith("/reopen"):
+            await session.execute(update(MergeCandidate).values(state="apart"))
         await session.execute(delete(AuditEntry))
     return made
 

@@ -179,10 +179,12 @@ async def everything(database: Database, *, but: UUID) -> dict[tuple[str, Any], 
 
 
 async def objections(
-    call: Call, client: httpx.AsyncClient, secrets: set[str]
+    call: Call, client: httpx.AsyncClient, secrets: set[str], *, noted: str
 ) -> AsyncIterator[str]:
-    """What of the first tenant's is answered, other than what was sent."""
+    """What of the first tenant's is answered, other than what was sent; the audit log may repeat
+    what it has `noted` of what was sent before."""
     said, sent = f"{call.method} {call.path}", f"{call.path} {call.params} {call.body}"
+    sent += noted if call.path == "/api/v3/audit" else ""
     try:
         answer = await call.sent(client)
     except TimeoutError:
@@ -203,8 +205,9 @@ async def test_no_route_shows_or_changes_anything_of_another_tenant(
     wrong: list[str] = []
     async with asking(signed_in_settings(url), secret) as client:
         walked = list(calls(client.app, belongings))  # type: ignore[attr-defined]
+        filters = str([each.params for each in walked if each.path.endswith("/export")])
         for call in walked:
-            wrong += [each async for each in objections(call, client, secrets)]
+            wrong += [each async for each in objections(call, client, secrets, noted=filters)]
 
     assert len(walked) > 40
     assert wrong == []

@@ -83,6 +83,21 @@ async def test_pairs_are_merged_taken_back_and_kept_apart_by_keys(
     assert len(await names(database)) == 5
 
 
+async def test_a_pair_that_was_kept_apart_is_asked_about_again_from_the_list(
+    site: Site, page: Page, database: Database
+) -> None:
+    first, *_ = await three_pairs(database)
+    async with database.transaction() as session:
+        (await session.get_one(MergeCandidate, first.id)).state = "apart"
+    await page.goto(f"{site.address}/merge-candidates?state=apart")
+    await page.get_by_role("button", name="Ask again").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Ask again").click()
+    await expect(page.get_by_text("The pair waits in merge review again.")).to_be_visible()
+
+    await expect(page.locator("#table tbody tr")).to_have_count(0)
+    assert await state_of(database, first.id) == "open"
+
+
 async def test_the_review_fits_a_phone(site: Site, page: Page, database: Database) -> None:
     await three_pairs(database)
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]

@@ -227,6 +227,59 @@ async def test_kept_apart_means_for_ever(
     assert len(await businesses(database)) == 2
 
 
+async def test_a_pair_that_was_kept_apart_is_asked_about_again_when_reopened(
+    client: httpx.AsyncClient, database: Database, pair: tuple[UUID, UUID]
+) -> None:
+    question = await _question(database)
+    where = f"{CANDIDATES}/{question.id}"
+    apart = (await client.post(f"{where}/apart")).json()
+    answer = await client.post(f"{where}/reopen")
+    waiting = (await client.get(CANDIDATES)).json()["items"]
+    noted_ = (await client.get("/api/v3/audit", params={"action": "merge_candidate.reopen"})).json()
+    merged = await client.post(f"{where}/merge", json={})
+
+    body = answer.json()
+    assert (answer.status_code, body["state"]) == (200, "open")
+    assert (body["decided_by"], body["decided_at"]) == (None, None)
+    assert waiting == [body]
+    [entry] = noted_["items"]
+    assert entry["subject_id"] == str(question.id)
+    assert {entry["details"]["left"], entry["details"]["right"]} == {str(each) for each in pair}
+    assert entry["details"]["apart_by"] == apart["decided_by"]
+    assert merged.status_code == 200
+
+
+async def test_only_what_is_kept_apart_can_be_reopened(
+    client: httpx.AsyncClient, database: Database, pair: tuple[UUID, UUID]
+) -> None:
+    question = await _question(database)
+    where = f"{CANDIDATES}/{question.id}"
+    still_open = await client.post(f"{where}/reopen")
+    await client.post(f"{where}/apart")
+    once, twice = [await client.post(f"{where}/reopen") for _ in range(2)]
+    noted_ = (await client.get("/api/v3/audit", params={"action": "merge_candidate.reopen"})).json()
+    unknown = await client.post(f"{CANDIDATES}/{uuid4()}/reopen")
+
+    assert [each.status_code for each in (still_open, once, twice)] == [409, 200, 409]
+    assert "These two are not kept apart" in still_open.json()["detail"]
+    assert len(noted_["items"]) == 1
+    assert unknown.status_code == 404
+
+
+async def test_a_pair_whose_business_is_gone_is_not_reopened(
+    client: httpx.AsyncClient, database: Database, pair: tuple[UUID, UUID]
+) -> None:
+    """The pair went with the business, so there is nothing to ask about."""
+    question = await _question(database)
+    await client.post(f"{CANDIDATES}/{question.id}/apart")
+    async with database.transaction() as session:
+        await session.delete(await session.get_one(LocalBusiness, pair[1]))
+    gone = await client.post(f"{CANDIDATES}/{question.id}/reopen")
+
+    assert gone.status_code == 404
+    assert "goes with a business that was merged" in gone.json()["detail"]
+
+
 async def test_what_was_asked_about_the_one_given_up_is_asked_about_the_other(
     client: httpx.AsyncClient, database: Database, pair: tuple[UUID, UUID]
 ) -> None:
@@ -318,6 +371,7 @@ async def test_nobody_decides_about_the_businesses_of_others(
     paths = [
         f"{CANDIDATES}/{question.id}/merge",
         f"{CANDIDATES}/{question.id}/apart",
+        f"{CANDIDATES}/{question.id}/reopen",
         f"{BUSINESSES}/{pair[0]}/sightings/{seen}/split",
     ]
     settings = signed_in_settings(url)
@@ -327,6 +381,6 @@ async def test_nobody_decides_about_the_businesses_of_others(
     async with asking(settings, viewer) as client:
         refused = [(await client.post(each, json={})).status_code for each in paths]
 
-    assert (foreign, listed) == ([404, 404, 404], [])
-    assert refused == [403, 403, 403]
+    assert (foreign, listed) == ([404] * len(paths), [])
+    assert refused == [403] * len(paths)
     assert len(await businesses(database)) == 2

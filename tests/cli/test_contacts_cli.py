@@ -114,6 +114,21 @@ def test_a_person_is_erased(invoke: Invoke, url: str, info: str) -> None:
     assert all(INFO not in str(each) for each in from_database(url, select(AuditEntry.details)))
 
 
+def test_leads_are_narrowed_by_whatever_the_api_narrows_them_by(invoke: Invoke, info: str) -> None:
+    def count(*options: str) -> int:
+        return len(listed(invoke, "leads", *options))
+
+    assert (count("--has-website"), count("--no-website")) == (1, 0)
+    assert (count("--status", "New"), count("--lead-curation-status", "Archived")) == (1, 0)
+    assert (count("--newer-than", "1d"), count("--created-until", "1d")) == (1, 0)
+    assert count("--min-rating", "4.5") == 0
+    assert count("--search-id", "01890f6e-7c2b-7d5a-8c3e-4f5a6b7c8d9e") == 0
+    assert count("--why-empty", "parked", "--why-empty", "robots") == 0
+    for wrong in (("--min-rating", "9"), ("--domain-id", "berger"), ("--updated-since", "soon")):
+        said = invoke("leads", *wrong)
+        assert (said.code, "does not fit" in said.err) == (2, True), said
+
+
 def test_leads_are_listed_shown_and_decided_about(invoke: Invoke, info: str) -> None:
     [lead] = listed(invoke, "leads", "--has-email", "--name", "backhaus")
     shown = invoke("lead", "show", lead["id"])

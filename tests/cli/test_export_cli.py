@@ -8,12 +8,13 @@ import json
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from scrapersky.cli.export import EXPORTS
 from scrapersky.db.session import Database
 from scrapersky.http.lists.exporting import Format
-from tests.cli.conftest import Cli, Invoke
+from scrapersky.models import AuditEntry
+from tests.cli.conftest import Cli, Invoke, from_database
 from tests.contacts.rows import SITE, a_contact, a_domain, a_page, stored
 
 INFO, NUMBER = f"info@{SITE}", "+4930901820"
@@ -48,6 +49,26 @@ def test_a_list_is_written_to_a_file_with_its_filter(invoke: Invoke, tmp_path: P
         [INFO, page, SITE],
     ]
     assert [each.name for each in tmp_path.iterdir()] == ["contacts.csv"]
+
+
+@pytest.mark.usefixtures("_found")
+def test_an_export_is_in_the_audit_log(invoke: Invoke, url: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "c.xlsx")
+    wanted = ("--format", "xlsx", "--columns", "value", "--filter", "kind=phone")
+    said = invoke("export", "contacts", *wanted, "-o", file)
+    [entry] = from_database(url, select(AuditEntry).where(AuditEntry.action == "list.export"))
+
+    assert said.code == 0, said
+    assert entry.via == "cli"
+    assert entry.details == {
+        "kind": "contacts",
+        "filter": {"kind": ["phone"]},
+        "sort": "-created_at",
+        "format": "xlsx",
+        "columns": ["value"],
+        "rows": 1,
+        "complete": True,
+    }
 
 
 @pytest.mark.usefixtures("_found")

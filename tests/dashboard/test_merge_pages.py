@@ -153,6 +153,26 @@ async def test_the_list_of_pairs_leads_to_the_comparison(
     assert "Left 0.4" in decided
 
 
+async def test_who_may_decide_can_have_a_pair_asked_again_from_the_list(
+    url: str, database: Database
+) -> None:
+    (apart,) = await pairs(database, [0.4], state="apart")
+    await pairs(database, [0.6])
+    _, viewer = await add_key(database, role=Role.VIEWER)
+    _, curator = await add_key(database, role=Role.CURATOR)
+    offer = f'data-path="/merge-candidates/{apart}/reopen"'
+    settings = signed_in_settings(url)
+    async with asking(settings, curator) as client:
+        offered = await shown(client, "/merge-candidates?state=apart")
+        waiting = await shown(client, "/merge-candidates")
+    async with asking(settings, viewer) as client:
+        only_shown = await shown(client, "/merge-candidates?state=apart")
+
+    assert offer in offered
+    assert "Left 0.4" in only_shown
+    assert "/reopen" not in waiting + only_shown
+
+
 async def test_hostile_businesses_are_compared_inert(
     client: httpx.AsyncClient, database: Database
 ) -> None:

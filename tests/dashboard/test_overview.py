@@ -232,7 +232,7 @@ async def letters(session: AsyncSession) -> None:
 STAGE_PATH = f"/stages/{SUBMISSION_STAGE}"
 WRONG: dict[str, tuple[Step, str, str]] = {
     "no consumer": (a_due_domain, "Rows are due (1) and no consumer runs this stage.", STAGE_PATH),
-    "waits too long": (due_for_hours, "The oldest due row has waited", STAGE_PATH),
+    "waits too long": (due_for_hours, "that could be worked has waited", STAGE_PATH),
     "paused for long": (paused_for_hours, "It has been paused for 540 minutes", STAGE_PATH),
     "stopped": (worker(last_tick=1.0), "No consumer has ticked since 1970", STAGE_PATH),
     "not set up": (worker(failed="no <b>luck</b>"), "no &lt;b&gt;luck&lt;/b&gt;", STAGE_PATH),

@@ -15,8 +15,10 @@ import pytest
 from sqlalchemy import func, insert, select, text, update
 from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
 
+from scrapersky.dashboard.control.queue_figures import queue_figures
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
+from scrapersky.pages import reading
 from scrapersky.pipeline.engine import Engine, running_engine
 from scrapersky.pipeline.host_claims import FEWEST_HOSTS
 from scrapersky.pipeline.loop import Held, StageRunner, run_job_loop
@@ -24,6 +26,7 @@ from scrapersky.pipeline.report import report_stage
 from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
 from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import Host, HostSlot, StageControl
+from scrapersky.pipeline.troubles import TroubleKind
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Pace, Settings
 
@@ -392,6 +395,82 @@ async def test_a_report_counts_what_is_due_whether_or_not_its_host_is_ready(
 
     assert (report.queued, report.due) == (2, 1)
     assert 599 < (report.oldest_due_seconds or 0) < 700
+
+
+LONG_AGO = func.now() - timedelta(hours=1)
+
+
+async def late(database: Database, settings: Settings) -> float | None:
+    """For how long a row could have been worked; what is due is due for an hour."""
+    async with database.reading() as session:
+        report = await report_stage(session, HOSTED, settings, [])
+    assert (report.oldest_due_seconds or 0) > 3599
+    is_told = any(each.kind is TroubleKind.OLDEST_DUE for each in report.troubles)
+    assert is_told == ((report.oldest_ready_seconds or 0) > settings.queue_oldest_due_limit_seconds)
+    return report.oldest_ready_seconds
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"next_slot_at": func.now() + timedelta(minutes=10)},
+        {"circuit_open_until": func.now() + timedelta(hours=1)},
+        {"max_concurrency": 1},
+    ],
+    ids=["its turn comes", "it is left alone", "its places are taken"],
+)
+async def test_rows_that_wait_for_their_host_are_not_late(
+    database: Database, settings: Settings, host: dict[str, Any]
+) -> None:
+    await note(database, "busy.example", **host)
+    await add(database, "busy.example", rows=500, due_at=LONG_AGO)
+    if "max_concurrency" in host:
+        await ask(database, "busy.example", seconds=3600)
+
+    assert await late(database, settings) is None
+
+
+async def test_a_row_whose_host_was_asked_a_moment_ago_is_not_late(
+    database: Database, settings: Settings
+) -> None:
+    await note(database, "large.example", next_slot_at=func.now() - timedelta(seconds=9))
+    await add(database, "large.example", rows=500, due_at=LONG_AGO)
+
+    assert 9 <= (await late(database, settings) or 0) < settings.queue_oldest_due_limit_seconds
+
+
+async def test_a_row_that_nobody_works_although_its_host_may_be_asked_is_late(
+    database: Database, settings: Settings
+) -> None:
+    await note(database, "open.example", circuit_open_until=func.now() + timedelta(hours=1))
+    await note(database, "idle.example", next_slot_at=func.now() - timedelta(minutes=30))
+    await add(database, "open.example", "idle.example", due_at=LONG_AGO)
+    asked_before = await late(database, settings)
+    await add(database, "never-asked.example", due_at=LONG_AGO)
+    never_asked = await late(database, settings)
+
+    assert 1799 < (asked_before or 0) < 3599 < (never_asked or 0)
+
+
+async def test_a_row_of_which_nobody_knows_the_host_is_late_by_its_own_time(
+    database: Database, settings: Settings
+) -> None:
+    await add(database, "", due_at=LONG_AGO)
+
+    assert (await late(database, settings) or 0) > 3599
+
+
+async def test_all_stages_asked_together_find_the_same_late(
+    database: Database, settings: Settings
+) -> None:
+    await note(database, "idle.example", next_slot_at=func.now() - timedelta(minutes=30))
+    await add(database, "idle.example", due_at=LONG_AGO)
+    alone = await late(database, settings)
+    async with database.reading() as session:
+        together = (await queue_figures(session, [HOSTED, reading.STAGE], settings))[HOSTED.name]
+
+    assert together.oldest_ready_seconds == pytest.approx(alone, abs=600)
+    assert alone is not None
 
 
 # What it costs

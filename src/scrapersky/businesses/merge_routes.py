@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 
 from scrapersky.businesses.merge_listing import MERGE_CANDIDATES
+from scrapersky.businesses.merge_reopening import reopen
 from scrapersky.businesses.merge_schemas import MergeCandidateOut, MergedOut, MergeIn
 from scrapersky.businesses.merging import candidate_of, list_candidates
 from scrapersky.businesses.schemas import BusinessOut
@@ -61,6 +62,19 @@ async def merge_candidate(
 async def keep_candidate_apart(
     actor: Curator, session: Transaction, candidate_id: UUID
 ) -> MergeCandidateOut:
-    """Nobody is asked about these two again."""
+    """Nobody is asked about these two again, unless somebody reopens the question."""
     await keep_apart(session, actor, candidate_id)
+    return await candidate_of(session, actor, candidate_id)
+
+
+@router.post(
+    "/{candidate_id}/reopen",
+    summary="Ask again about two that were kept apart",
+    responses=problem_responses(404, 409),
+)
+async def reopen_candidate(
+    actor: Curator, session: Transaction, candidate_id: UUID
+) -> MergeCandidateOut:
+    """The pair waits for somebody to decide, as before; 409 when it was not kept apart."""
+    await reopen(session, actor, candidate_id)
     return await candidate_of(session, actor, candidate_id)

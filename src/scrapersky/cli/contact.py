@@ -16,7 +16,8 @@ from scrapersky.cli.contact_report import (
     print_erased,
     print_history,
 )
-from scrapersky.cli.many import NewerThan, OlderThan, Yes, narrowed
+from scrapersky.cli.list_options import AGES, narrowed_by
+from scrapersky.cli.many import Yes
 from scrapersky.cli.options import AsJson, Limit, OfTenant
 from scrapersky.cli.output import note, out, print_json
 from scrapersky.cli.session import Opened, run_in_transaction
@@ -36,6 +37,7 @@ from scrapersky.contacts.schemas import (
 )
 from scrapersky.contacts.values import contact_kind_of
 from scrapersky.http.lists import Asked
+from scrapersky.http.lists.filters import Given
 from scrapersky.models import ContactCuration, ContactKind, EmailType, SuppressionKind
 
 app = typer.Typer(help="Look at, add, correct, delete or erase a contact.", no_args_is_help=True)
@@ -48,64 +50,21 @@ class Clearable(StrEnum):
 
 
 ContactId = Annotated[UUID, typer.Argument(help="See `scrapersky contacts`.")]
-OfKind = Annotated[list[ContactKind] | None, typer.Option("--kind", help="Several may be given.")]
-OfType = Annotated[
-    list[EmailType] | None,
-    typer.Option("--type", help="Of e-mail; several may be given."),
-]
-OfStatus = Annotated[
-    list[ContactCuration] | None, typer.Option("--status", help="Several may be given.")
-]
-OfDomain = Annotated[str | None, typer.Option("--domain", help="Only of this site.")]
-OfMethod = Annotated[list[str] | None, typer.Option("--method", help="How it was found.")]
-Search = Annotated[str | None, typer.Option(help="In the value, name, role or note.")]
-MinConfidence = Annotated[
-    float | None, typer.Option(min=0, max=1, help="As sure as this at least.")
-]
-Suppressed = Annotated[
-    bool | None,
-    typer.Option("--suppressed/--not-suppressed", help="Whether nobody is to write there."),
-]
-Sort = Annotated[
-    str,
-    typer.Option(help="By created_at, last_seen_at, confidence or value; highest first with -."),
-]
+Sort = Annotated[str, typer.Option(help=f"By {', '.join(CONTACTS.sorts)}; highest first with -.")]
 Name = Annotated[str | None, typer.Option(help="Whose it is.")]
 Duty = Annotated[str | None, typer.Option(help="What they do there.")]
 Remark = Annotated[str | None, typer.Option("--note", help="What others should know.")]
 
 
+@narrowed_by(CONTACTS, contact_curation_status="--status", email_type="--type", **AGES)
 def contacts(
-    kind: OfKind = None,
-    email_type: OfType = None,
-    status: OfStatus = None,
-    domain: OfDomain = None,
-    method: OfMethod = None,
-    search: Search = None,
-    min_confidence: MinConfidence = None,
-    suppressed: Suppressed = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
+    given: Given,
     sort: Sort = "-created_at",
     tenant: OfTenant = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List contacts, newest first."""
-    given = narrowed(
-        CONTACTS,
-        every=True,
-        kind=kind,
-        email_type=email_type,
-        contact_curation_status=status,
-        domain=domain,
-        method=method,
-        search=search,
-        min_confidence=min_confidence,
-        suppressed=suppressed,
-        created_until=older_than,
-        created_since=newer_than,
-    )
     asked = Asked(given, sort=order_of(CONTACTS, sort), limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> list[ContactOut]:

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.cli.list_options import narrowed_by
 from scrapersky.cli.many import (
     DryRun,
     Every,
@@ -28,6 +29,7 @@ from scrapersky.cli.options import AsJson, Limit
 from scrapersky.cli.output import counted, out, print_json, print_table, status, table, when
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.http.lists import Asked, BulkAsked, BulkOut
+from scrapersky.http.lists.filters import Given
 from scrapersky.operations import bulk, service
 from scrapersky.operations.listing import LETTERS
 from scrapersky.operations.schemas import DeadLetterDetail, DeadLetterOut
@@ -47,27 +49,17 @@ OfErrorClass = Annotated[
 OfText = Annotated[
     str | None, typer.Option(help="Only with this in the error, the traceback or the note.")
 ]
-OfState = Annotated[
-    DeadLetterState | None, typer.Option("--state", help="Only letters in this state.")
-]
+Closed = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
 
 
 @app.command("list")
+@narrowed_by(LETTERS, died_until="--older-than", died_since="--newer-than")
 def list_letters(
-    stage: OfStages = None,
-    state: OfState = DeadLetterState.OPEN,
-    every: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False,
-    error_class: OfErrorClass = None,
-    text: OfText = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
+    given: Given, every: Closed = False, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List rows that were given up, newest first."""
-    states = list(DeadLetterState) if every or state is None else [state]
-    given = _given(stage, error_class, text, older_than, newer_than)
-    asked = Asked(narrowed(LETTERS, every=True, state=states, **given), limit=limit)
+    every_state = {"state": [each.value for each in DeadLetterState]} if every else {}
+    asked = Asked({**given, **_known_stages(given), **every_state}, limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> Sequence[DeadLetter]:
         return (await LETTERS.show(session, everything.actor, asked)).rows
@@ -81,6 +73,12 @@ def list_letters(
     return run_in_transaction(step, show)
 
 
+def _known_stages(given: Given) -> Given:
+    """One that there is not is said to be a mistake, and not to have no letters."""
+    names = [service.find_stage(STAGES, each).name for each in given.get("stage", ())]
+    return {"stage": names} if names else {}
+
+
 def _given(
     stages: list[str] | None,
     error_class: list[str] | None,
@@ -89,9 +87,8 @@ def _given(
     newer_than: str | None,
 ) -> dict[str, Any]:
     """What was typed, as the list's filters are called."""
-    names = [service.find_stage(STAGES, each).name for each in stages or ()]
     return {
-        "stage": names,
+        **_known_stages({"stage": stages or ()}),
         "error_class": error_class,
         "text": text,
         "died_until": older_than,

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.cli.list_options import AGES, narrowed_by
 from scrapersky.cli.many import (
     DryRun,
     Every,
@@ -29,6 +30,7 @@ from scrapersky.cli.output import out, print_json, print_table, status, table, w
 from scrapersky.cli.scan_report import Ended, print_ended
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.http.lists import Asked, BulkAsked, BulkOut
+from scrapersky.http.lists.filters import Given
 from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
 from scrapersky.jobs.listing import JOBS
@@ -52,19 +54,10 @@ OfDomain = Annotated[str | None, typer.Option("--domain", help="Only of this sit
 
 
 @app.command("list")
-def list_jobs(
-    of_status: OfStatus = None,
-    job_type: OfType = None,
-    domain: OfDomain = None,
-    error: OfError = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
-    limit: Limit = 20,
-    as_json: AsJson = False,
-) -> int:
+@narrowed_by(JOBS, job_type="--type", **AGES)
+def list_jobs(given: Given, limit: Limit = 20, as_json: AsJson = False) -> int:
     """List jobs, newest first."""
-    given = _given(of_status, job_type, domain, error, older_than, newer_than)
-    asked = Asked(narrowed(JOBS, every=True, **given), limit=limit)
+    asked = Asked(given, limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> Sequence[Job]:
         return (await JOBS.show(session, everything.actor, asked)).rows

@@ -11,64 +11,33 @@ from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.many import NewerThan, OlderThan, narrowed
+from scrapersky.cli.list_options import AGES, narrowed_by
 from scrapersky.cli.options import AsJson, Limit, OfTenant
 from scrapersky.cli.output import note, out, print_json, print_table, table
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.cli.typed import order_of
 from scrapersky.http.lists import Asked
+from scrapersky.http.lists.filters import Given
 from scrapersky.leads import service
 from scrapersky.leads.listing import LEADS
 from scrapersky.leads.schemas import LeadDetail, LeadOut
-from scrapersky.models import Lead, LeadCuration, WhyEmpty
+from scrapersky.models import Lead, LeadCuration
 
 app = typer.Typer(help="Look at a lead, or decide about it.", no_args_is_help=True)
 
 LeadId = Annotated[UUID, typer.Argument(help="See `scrapersky leads`.")]
-OfStatus = Annotated[
-    list[LeadCuration] | None, typer.Option("--status", help="Several may be given.")
-]
-Why = Annotated[
-    list[WhyEmpty] | None, typer.Option("--why-empty", help="Only without contacts, for this.")
-]
-Sort = Annotated[
-    str, typer.Option(help="By created_at, updated_at, name, contacts or rating; - turns it round.")
-]
+Sort = Annotated[str, typer.Option(help=f"By {', '.join(LEADS.sorts)}; - turns it round.")]
 
 
+@narrowed_by(LEADS, lead_curation_status="--status", **AGES)
 def leads(
-    status: OfStatus = None,
-    why_empty: Why = None,
-    has_email: Annotated[bool | None, typer.Option("--has-email/--no-email")] = None,
-    has_phone: Annotated[bool | None, typer.Option("--has-phone/--no-phone")] = None,
-    category: Annotated[list[str] | None, typer.Option(help="Only of this one.")] = None,
-    name: Annotated[str | None, typer.Option(help="Part of the name.")] = None,
-    address: Annotated[str | None, typer.Option(help="Part of it: town, country.")] = None,
-    domain: Annotated[str | None, typer.Option(help="Only of this site.")] = None,
-    search: Annotated[str | None, typer.Option(help="In anything that is shown.")] = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
+    given: Given,
     sort: Sort = "-created_at",
     tenant: OfTenant = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List leads, newest first: whom to write to, or why nobody is known."""
-    given = narrowed(
-        LEADS,
-        every=True,
-        lead_curation_status=status,
-        why_empty=why_empty,
-        has_email=has_email,
-        has_phone=has_phone,
-        category=category,
-        name=name,
-        address=address,
-        domain=domain,
-        search=search,
-        created_until=older_than,
-        created_since=newer_than,
-    )
     asked = Asked(given, sort=order_of(LEADS, sort), limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> list[LeadOut]:

@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.accounts.tenants import acting_in
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.line_lists import lines_of
-from scrapersky.cli.many import do_to_each, narrowed
+from scrapersky.cli.list_options import AGES, narrowed_by
+from scrapersky.cli.many import do_to_each
 from scrapersky.cli.options import AsJson, Limit, OfTenant
 from scrapersky.cli.output import counted, note, out, print_json, print_table, table, when
 from scrapersky.cli.session import Opened, run_in_transaction
@@ -27,6 +28,7 @@ from scrapersky.contacts.suppression_schemas import (
 )
 from scrapersky.contacts.suppressions import Outcome, lift, suppress
 from scrapersky.http.lists import Asked
+from scrapersky.http.lists.filters import Given
 from scrapersky.models import Suppression, SuppressionKind
 
 app = typer.Typer(help="Say whom not to write to.", no_args_is_help=True)
@@ -102,17 +104,12 @@ def _print_done(done: SuppressedOut) -> None:
 
 
 @app.command("list")
+@narrowed_by(SUPPRESSIONS, **AGES)
 def list_suppressions(
-    kind: Annotated[
-        list[SuppressionKind] | None, typer.Option("--kind", help="Several may be given.")
-    ] = None,
-    search: Annotated[str | None, typer.Option(help="In value or reason.")] = None,
-    tenant: OfTenant = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
+    given: Given, tenant: OfTenant = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List them, newest first."""
-    asked = Asked(narrowed(SUPPRESSIONS, every=True, kind=kind, search=search), limit=limit)
+    asked = Asked(given, limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> list[SuppressionOut]:
         actor = await acting_in(session, everything.actor, tenant)

@@ -13,12 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.accounts.tenants import acting_in
 from scrapersky.cli.exits import Exit
-from scrapersky.cli.many import Yes, do_to_each, narrowed
+from scrapersky.cli.list_options import AGES, narrowed_by
+from scrapersky.cli.many import Yes, do_to_each
 from scrapersky.cli.options import AsJson, Limit, OfTenant
 from scrapersky.cli.output import note, out, print_json, print_table, status, table, when
 from scrapersky.cli.session import Opened, run_in_transaction, run_opened
 from scrapersky.cli.typed import as_asked, ask
 from scrapersky.http.lists import Asked
+from scrapersky.http.lists.filters import Given
 from scrapersky.integrations import service
 from scrapersky.integrations.listing import DELIVERIES, ENDPOINTS, deliveries_of
 from scrapersky.integrations.schemas import (
@@ -46,12 +48,16 @@ Wait = Annotated[
 
 
 @app.command("list")
-def list_webhooks(tenant: OfTenant = None, limit: Limit = 50, as_json: AsJson = False) -> int:
+@narrowed_by(ENDPOINTS, **AGES)
+def list_webhooks(
+    given: Given, tenant: OfTenant = None, limit: Limit = 50, as_json: AsJson = False
+) -> int:
     """List webhooks, newest first."""
+    asked = Asked(given, limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> list[WebhookOut]:
         actor = await acting_in(session, everything.actor, tenant)
-        rows = (await ENDPOINTS.show(session, actor, Asked(limit=limit))).rows
+        rows = (await ENDPOINTS.show(session, actor, asked)).rows
         return [webhook_out(each, actor) for each in rows]
 
     return run_in_transaction(
@@ -146,22 +152,16 @@ def delete(webhook_ids: Webhooks, tenant: OfTenant = None, yes: Yes = False) -> 
 
 
 @app.command()
+@narrowed_by(DELIVERIES, **AGES)
 def deliveries(
+    given: Given,
     webhook_id: Webhook,
-    word: Annotated[
-        list[str] | None,
-        typer.Option("--status", help=f"Only {', '.join(DELIVERY_WORDS.all)}; several may be."),
-    ] = None,
-    event: Annotated[
-        list[WebhookEvent] | None, typer.Option("--event", help="Several may be given.")
-    ] = None,
     tenant: OfTenant = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List what a webhook was told, newest first."""
-    events = [each.value for each in event or ()]
-    asked = Asked(narrowed(DELIVERIES, every=True, status=word, event=events), limit=limit)
+    asked = Asked(given, limit=limit)
 
     async def step(session: AsyncSession, everything: Opened) -> list[DeliveryOut]:
         actor = await acting_in(session, everything.actor, tenant)

@@ -35,6 +35,9 @@ class StageHealth(BaseModel):
     paused: bool
     due: int
     oldest_due_seconds: float | None
+    oldest_ready_seconds: float | None = Field(
+        description="The same of rows that could be worked now, and do not wait for their host."
+    )
     consumers: int
     last_tick: datetime | None
     problems: list[str]
@@ -114,6 +117,7 @@ def _health_of(report: StageReport, failure: str | None) -> StageHealth:
         paused=report.paused,
         due=report.due,
         oldest_due_seconds=report.oldest_due_seconds,
+        oldest_ready_seconds=report.oldest_ready_seconds,
         consumers=report.consumers,
         last_tick=report.last_tick,
         problems=problems,

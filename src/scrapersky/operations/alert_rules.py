@@ -148,7 +148,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name=TroubleKind.OLDEST_DUE,
-        means="A row has been due for too long.",
+        means="A row is due and could be worked, and nobody has for too long.",
         limit="queue_oldest_due_limit_seconds",
         judge=_trouble(TroubleKind.OLDEST_DUE),
     ),

@@ -10,6 +10,7 @@ from scrapersky.http.context import Context, Overview
 from scrapersky.http.errors import problem_responses
 from scrapersky.operations.alerts import facts_now
 from scrapersky.operations.metrics import Everything, exposition
+from scrapersky.operations.spending import spent_this_month
 
 router = APIRouter(tags=["health"])
 
@@ -29,5 +30,6 @@ router = APIRouter(tags=["health"])
 async def metrics(actor: OperatorViewer, context: Context, session: Overview) -> Response:
     facts = await facts_now(session, context.stages, context.settings)
     engine = context.scheduler.engine if context.scheduler else None
-    figures = exposition(Everything(facts, context.database, engine))
+    spent = await spent_this_month(session)
+    figures = exposition(Everything(facts, context.database, engine, spent))
     return Response(figures, media_type=CONTENT_TYPE_LATEST)

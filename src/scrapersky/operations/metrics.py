@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from scrapersky import __version__
 from scrapersky.db.session import Database
 from scrapersky.operations.alert_rules import RULES, Facts, judge
+from scrapersky.operations.spending import Spent
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.figures import free_bytes
 from scrapersky.pipeline.report import StageReport
@@ -26,6 +27,7 @@ from scrapersky.scraper.fetch_ends import FetchEnd
 PREFIX = "scrapersky_"
 PROCESS = " Counted by this process since it started; other processes count their own."
 LAST_HOUR = " In the last hour, over all processes."
+THIS_MONTH = " In the provider's month, over all tenants; it begins at nothing with the next."
 WORDS = {
     EventKind.COMPLETED: "completed",
     EventKind.SKIPPED: "skipped",
@@ -45,6 +47,10 @@ OF_STAGES: Mapping[str, tuple[str, Figure]] = {
     "stage_oldest_due_seconds": (
         "How long the longest-waiting due row has been due; 0 when none is.",
         lambda each: each.oldest_due_seconds or 0,
+    ),
+    "stage_oldest_ready_seconds": (
+        "The same of rows that could be worked now, and do not wait for their host's turn.",
+        lambda each: each.oldest_ready_seconds or 0,
     ),
     "stage_in_flight_rows": ("Rows being worked.", lambda each: each.in_flight),
     "stage_overdue_rows": (
@@ -73,6 +79,7 @@ class Everything(Collector):
     database: Database
     engine: Engine | None
     """None where this process works no queue."""
+    spent: Sequence[Spent] = ()
 
     def collect(self) -> Iterator[Metric]:
         yield _one("build_info", "The version of the program.", 1, version=__version__)
@@ -80,6 +87,7 @@ class Everything(Collector):
         yield _alerts(self.facts)
         yield _one("hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits)
         yield _one("workers", "Live processes that work queues.", len(self.facts.workers))
+        yield from _providers(self.spent)
         yield from self._database_figures()
         if (free := free_bytes(self.facts.settings.scrapersky_data_dir)) is not None:
             yield _one("disk_free_bytes", "Free where the data folder lies.", free)
@@ -156,6 +164,25 @@ def _alerts(facts: Facts) -> Metric:
     for rule in RULES:
         family.add_metric([rule.name], firing[rule.name])
     return family
+
+
+def _providers(spent: Sequence[Spent]) -> Iterator[Metric]:
+    """By the provider's own kinds of requests; who asked is told by the ledger, and not here."""
+    requests = GaugeMetricFamily(
+        PREFIX + "provider_requests_this_month",
+        "Requests to place providers, the free ones too; not those they did not bill." + THIS_MONTH,
+        labels=["provider", "sku"],
+    )
+    money = GaugeMetricFamily(
+        PREFIX + "provider_spent_usd_this_month",
+        "What these cost, as our ledger has it; 0 where all were free." + THIS_MONTH,
+        labels=["provider", "sku"],
+    )
+    for each in spent:
+        requests.add_metric([each.provider, each.sku], each.requests)
+        money.add_metric([each.provider, each.sku], float(each.usd))
+    yield requests
+    yield money
 
 
 def _process(engine: Engine) -> Iterator[Metric]:

@@ -37,6 +37,9 @@ class StageOut(BaseModel):
     queued: int
     due: int = Field(description="Queued rows whose time has come.")
     oldest_due_seconds: float | None
+    oldest_ready_seconds: float | None = Field(
+        description="The same of rows that could be worked now, and do not wait for their host."
+    )
     next_due_at: datetime | None
     in_flight: int = Field(description="Rows being worked.")
     overdue: int = Field(description="Of those, rows past the stage's timeout.")

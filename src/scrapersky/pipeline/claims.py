@@ -18,6 +18,7 @@ from sqlalchemy import (
     ARRAY,
     CTE,
     ColumnElement,
+    Float,
     Integer,
     Interval,
     Select,
@@ -30,8 +31,10 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
+    cast,
     column,
     exists,
+    extract,
     func,
     insert,
     inspect,
@@ -116,6 +119,15 @@ class Claims:
         """The stage's fixed filter."""
         return [getattr(self.model, k) == written_out(v) for k, v in self.stage.only.items()]
 
+    def ready_seconds(self, places: int, *only: ColumnElement[bool]) -> ColumnElement[float | None]:
+        """For how long a row could have been worked and was not; nothing where none can be now.
+        `places` are those of a host of which nothing else is known."""
+        if self._by_host:
+            since = self._by_host.ready_since(places, *only)
+        else:
+            since = select(func.min(self.queue.due_at)).where(self.is_due(), *self.only(), *only)
+        return cast(extract("epoch", func.now() - since.scalar_subquery()), Float)
+
     def order(self) -> list[Any]:
         first = [getattr(self.model, self.stage.priority)] if self.stage.priority else []
         return [*first, self.queue.due_at, self.model.id]
@@ -167,7 +179,11 @@ class Claims:
         return Claim(state["id"], state[self._token], state[self._attempts]), row
 
     def _prove(self) -> Select[Any]:
-        """Lock the claimed row to store a result; nothing when the claim was lost meanwhile."""
+        """Lock the claimed row to store a result; nothing when the claim was lost meanwhile.
+
+        As strongly as an update of it would, and as settling does: whoever takes the row over,
+        changes or deletes it waits or passes it by. Who only refers to it does not wait, for its
+        key stays; otherwise two that store for rows of each other would wait crosswise."""
         return (
             select(self.model)
             .where(
@@ -175,7 +191,7 @@ class Claims:
                 self.queue.lease_token == bindparam("token", type_=Uuid),
                 self.is_processing(),
             )
-            .with_for_update()
+            .with_for_update(key_share=True)
         )
 
     def _settle(self, *, fenced: bool, returning_rows: bool) -> Update:

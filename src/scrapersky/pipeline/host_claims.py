@@ -31,6 +31,7 @@ from sqlalchemy import (
     cast,
     func,
     literal,
+    or_,
     select,
     true,
     tuple_,
@@ -146,15 +147,18 @@ class HostFirst:
         return known.outerjoin(busy, busy.c.host == hosts.c.host), free
 
     def _busy(self) -> CTE:
+        return self._under_way().cte("busy")
+
+    def _under_way(self) -> Select[Any]:
         """By host, the requests under way or the rows being worked, whichever are more."""
         slots = select(HostSlot.host, func.count().label("count"))
         rows = select(self._host, func.count())
         both = union_all(
             slots.where(HostSlot.expires_at > func.now()).group_by(HostSlot.host),
             rows.where(self._claims.is_processing(), *self._claims.only()).group_by(self._host),
-        ).subquery("both")
+        ).subquery()
         most = func.max(both.c.count).label("count")
-        return select(both.c.host, most).group_by(both.c.host).cte("busy")
+        return select(both.c.host, most).group_by(both.c.host)
 
     def _turns_soon(self) -> ColumnElement[float]:
         """How many rows can begin before the next one would wait for long; nothing if there is no
@@ -196,6 +200,27 @@ class HostFirst:
             .limit(ready.c.places)
             .lateral("due")
         )
+
+    # What could be worked now
+
+    def ready_since(self, places: int, *only: ColumnElement[bool]) -> Select[Any]:
+        """Since when some due row could have been claimed and was not: since it is due, its host
+        may be asked again and has a place. Rows that wait for their host's next turn are not
+        late, however many stand before them. It can be a part of any statement."""
+        due_at = self._claims.queue.due_at
+        waiting = (
+            select(self._host.label("host"), func.min(due_at).label("due_at"))
+            .where(self._claims.is_due(), *self._claims.only(), *only)
+            .group_by(self._host)
+            .subquery()
+        )
+        busy = self._under_way().subquery()
+        known = waiting.outerjoin(Host, Host.host == waiting.c.host)
+        known = known.outerjoin(busy, busy.c.host == waiting.c.host)
+        free = func.coalesce(Host.max_concurrency, places) > func.coalesce(busy.c.count, 0)
+        since = func.greatest(waiting.c.due_at, Host.circuit_open_until, Host.next_slot_at)
+        ready = and_(since <= func.now(), or_(waiting.c.host == UNKNOWN, free))
+        return select(func.min(since)).select_from(known).where(ready)
 
     # When to look again
 

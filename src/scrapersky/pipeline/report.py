@@ -43,6 +43,8 @@ class StageReport:
     """Queued rows whose time has come."""
     oldest_due_seconds: float | None
     """How long the longest-waiting due row has been due."""
+    oldest_ready_seconds: float | None
+    """The same of rows that could be worked now: their hosts may be asked and have a place."""
     next_due_at: datetime | None
     """When the next row that waits for its time is due."""
     in_flight: int
@@ -92,6 +94,8 @@ async def report_stage(
     now = await session.scalar(select(func.now()))
     assert now is not None
     queued, due, oldest, next_due_at = await _waiting(session, stage)
+    places = settings.host_concurrency
+    ready = await session.scalar(select(claims_of(stage).ready_seconds(places)))
     in_flight, overdue = await _held(session, stage, settings)
     dead = await count_open_letters(session, stage)
     counts = await count_rows(session, stage, queued=queued, in_flight=in_flight)
@@ -111,6 +115,7 @@ async def report_stage(
         queued=queued,
         due=due,
         oldest_due_seconds=oldest,
+        oldest_ready_seconds=ready,
         next_due_at=next_due_at,
         in_flight=in_flight,
         overdue=overdue,
@@ -121,7 +126,7 @@ async def report_stage(
         consumers=sum(ticks(each) for each in states),
         last_tick=last,
         held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
-        troubles=troubles_of(Situation(states, due, oldest, last, now, since), pace, settings),
+        troubles=troubles_of(Situation(states, due, ready, last, now, since), pace, settings),
     )
 
 

@@ -34,7 +34,8 @@ class Situation:
     states: Sequence[Mapping[str, Any]]
     """What each live worker says of the stage."""
     due: int
-    oldest_due_seconds: float | None
+    oldest_ready_seconds: float | None
+    """For how long a row has waited that could be worked; not one that waits for its host."""
     last_tick: datetime | None
     now: datetime
     paused_seconds: float | None
@@ -70,10 +71,10 @@ def _no_consumer(situation: Situation) -> Iterator[Trouble]:
 
 
 def _oldest_due(situation: Situation, limit: float) -> Iterator[Trouble]:
-    oldest = situation.oldest_due_seconds
+    oldest = situation.oldest_ready_seconds
     if oldest is not None and oldest > limit:
         sentence = (
-            f"The oldest due row has waited for {oldest:.0f} seconds, "
+            f"The oldest due row that could be worked has waited for {oldest:.0f} seconds, "
             f"more than the limit of {limit:.0f}."
         )
         yield Trouble(TroubleKind.OLDEST_DUE, sentence)

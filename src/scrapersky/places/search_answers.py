@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields
 from scrapersky.models import Job, Place, SavedSearch, SearchPlace, SearchTile
@@ -36,9 +36,19 @@ class DryRunOut(BaseModel):
     estimate: EstimateOut
 
 
-class SearchOut(BaseModel):
+class OfSearch(BaseModel):
+    """Which search an answer is about, under both of its names: whoever asked by the one finds
+    the other."""
+
     search_id: UUID = Field(examples=[EXAMPLE_ID])
-    job_id: UUID = Field(description="The same: a search is a job.", examples=[EXAMPLE_ID])
+
+    @computed_field(description="The same: a search is a job.", examples=[EXAMPLE_ID])  # type: ignore[prop-decorator]
+    @property
+    def job_id(self) -> UUID:
+        return self.search_id
+
+
+class SearchOut(OfSearch):
     status: str = Field(examples=["pending"])
     status_url: str = Field(examples=[f"/api/v3/places/search/{EXAMPLE_ID}"])
     created_at: datetime
@@ -85,7 +95,7 @@ class TileOut(BaseModel):
 class SearchStatus(JobOut):
     """A search, as it stands."""
 
-    search_id: UUID
+    search_id: UUID = Field(description="The same as its `job_id`.", examples=[EXAMPLE_ID])
     subject: str = Field(examples=["bakeries in leipzig"])
     coverage: CoverageOut
     fits: int
@@ -96,10 +106,9 @@ class SearchStatus(JobOut):
     attribution: str | None = Field(description="To be shown with the places.")
 
 
-class SearchBrief(BaseModel):
+class SearchBrief(OfSearch):
     """A search in the list of them."""
 
-    search_id: UUID
     subject: str
     provider: str | None
     status: str
@@ -151,7 +160,6 @@ def estimate_out(estimate: Estimate) -> EstimateOut:
 def search_out(job: Job, estimate: Estimate, *, already_active: bool) -> SearchOut:
     return SearchOut(
         search_id=job.id,
-        job_id=job.id,
         status=job.status,
         status_url=search_url(job.id),
         created_at=job.created_at,

@@ -25,6 +25,7 @@ from scrapersky.places.search_answers import (
     CoverageOut,
     DryRunOut,
     FoundOut,
+    OfSearch,
     SavedSearchOut,
     SearchBrief,
     SearchOut,
@@ -50,7 +51,7 @@ DRY_RUN: dict[int | str, dict[str, Any]] = {
 }
 
 
-class TilesOut(Page[TileOut]):
+class TilesOut(OfSearch, Page[TileOut]):
     """How much of the area is covered, and its parts."""
 
     coverage: CoverageOut
@@ -64,7 +65,7 @@ class ChangedPlace(BaseModel):
     place: PlaceOut
 
 
-class ChangesOut(Page[ChangedPlace]):
+class ChangesOut(OfSearch, Page[ChangedPlace]):
     previous_search_id: UUID | None
 
 
@@ -160,6 +161,7 @@ async def get_coverage(
     )
     shown = tiles[:limit]
     return TilesOut(
+        search_id=job.id,
         coverage=coverage_out(await coverage_of(session, job)),
         items=[tile_out(each) for each in shown],
         next_cursor=_written(shown[-1].path) if len(tiles) > limit else None,
@@ -183,13 +185,14 @@ async def get_changes(
     job = await search_service.search_of(session, actor, search_id)
     before = await previous_run(session, job)
     if before is None:
-        return ChangesOut(items=[], next_cursor=None, previous_search_id=None)
+        return ChangesOut(search_id=job.id, items=[], next_cursor=None, previous_search_id=None)
     after: Spot | None = _read(cursor, int, int, UUID)
     found = await changes_between(
         session, before, job, kinds=kind or tuple(ChangeKind), after=after, limit=limit + 1
     )
     shown = found[:limit]
     return ChangesOut(
+        search_id=job.id,
         items=[
             ChangedPlace(
                 kind=each.kind, changes=each.changes, place=PlaceOut.model_validate(each.place)

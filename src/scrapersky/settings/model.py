@@ -76,7 +76,8 @@ class Settings(BaseModel):
     retry_cap_seconds: Annotated[float, Field(gt=0)] = 6 * 3600
     """No retry waits longer than this."""
     queue_oldest_due_limit_seconds: Annotated[float, Field(gt=0)] = 600
-    """`/health/schedulers` answers 503 when a row has been due for longer than this."""
+    """`/health/schedulers` answers 503 when a row that is due could have been worked for longer
+    than this; one that waits for its host's turn could not."""
 
     # API
     auth_mode: Literal["open", "required"] = "open"

@@ -26,6 +26,7 @@ class QueueFigures:
     queued: int
     due: int
     oldest_due_seconds: float | None
+    oldest_ready_seconds: float | None
     next_due_at: datetime | None
     in_flight: int
     overdue: int
@@ -36,7 +37,8 @@ async def queue_figures(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> dict[str, QueueFigures]:
     grace = timedelta(seconds=settings.lease_grace_seconds)
-    found = await session.execute(union_all(*(_of_stage(each, grace) for each in stages)))
+    places = settings.host_concurrency
+    found = await session.execute(union_all(*(_of_stage(each, grace, places) for each in stages)))
     return {row.stage: QueueFigures(**_plain(row._mapping)) for row in found}
 
 
@@ -45,7 +47,7 @@ def _plain(row: Any) -> dict[str, Any]:
     return {**row, "oldest_due_seconds": None if oldest is None else float(oldest)}
 
 
-def _of_stage(stage: AnyStage, grace: timedelta) -> Select[Any]:
+def _of_stage(stage: AnyStage, grace: timedelta, places: int) -> Select[Any]:
     """The two parts have one line each, so that joining them gives one line."""
     waiting, held = _waiting(stage).subquery(), _held(stage, grace).subquery()
     letters = (
@@ -60,6 +62,7 @@ def _of_stage(stage: AnyStage, grace: timedelta) -> Select[Any]:
         literal(stage.name).label("stage"),
         func.now().label("now"),
         *waiting.c,
+        claims_of(stage).ready_seconds(places).label("oldest_ready_seconds"),
         *held.c,
         letters.label("dead_letters"),
     ).select_from(waiting.join(held, true()))

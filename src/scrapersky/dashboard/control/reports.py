@@ -45,7 +45,7 @@ class Standing:
         states = [each.stages[stage.name] for each in self.workers if stage.name in each.stages]
         last, since = _last_tick(states, figures.now), _paused_for(control, figures.now)
         situation = Situation(
-            states, figures.due, figures.oldest_due_seconds, last, figures.now, since
+            states, figures.due, figures.oldest_ready_seconds, last, figures.now, since
         )
         counts = self.counts.get(stage.name, Counts({}))
         p50, p95 = self.durations.get(stage.name, (None, None))
@@ -60,6 +60,7 @@ class Standing:
             queued=figures.queued,
             due=figures.due,
             oldest_due_seconds=figures.oldest_due_seconds,
+            oldest_ready_seconds=figures.oldest_ready_seconds,
             next_due_at=figures.next_due_at,
             in_flight=figures.in_flight,
             overdue=figures.overdue,

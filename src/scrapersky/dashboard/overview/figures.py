@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.direct import written_out
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.counting import EXACT_UP_TO
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, StageControl
@@ -42,6 +43,7 @@ class StageFigures:
     queued: int
     due: int
     oldest_due_seconds: float | None
+    oldest_ready_seconds: float | None
     working: int
     failed: int
     done: int
@@ -61,14 +63,15 @@ class StageFigures:
 
 
 async def figures_of(
-    session: AsyncSession, stages: Sequence[AnyStage], tenant_id: UUID | None
+    session: AsyncSession, stages: Sequence[AnyStage], tenant_id: UUID | None, *, places: int
 ) -> list[StageFigures]:
-    """In the order of the stages; of all tenants together when none is named.
+    """In the order of the stages; of all tenants together when none is named. `places` are those
+    of a host of which nothing else is known.
 
     The tenant's condition stands in the statement itself, for not every part of a union is seen
     by what keeps a session to its tenant.
     """
-    every = union_all(*(_of_stage(each, tenant_id) for each in stages)).subquery()
+    every = union_all(*(_of_stage(each, tenant_id, places) for each in stages)).subquery()
     found = await session.execute(
         select(
             every,
@@ -81,7 +84,7 @@ async def figures_of(
     return [by_name[each.name] for each in stages]
 
 
-def _of_stage(stage: AnyStage, tenant_id: UUID | None) -> Select[Any]:
+def _of_stage(stage: AnyStage, tenant_id: UUID | None, places: int) -> Select[Any]:
     ours = _ours(stage, tenant_id)
     queued = _waiting(stage, ours)
     some = _counted(stage, ours)
@@ -91,6 +94,7 @@ def _of_stage(stage: AnyStage, tenant_id: UUID | None) -> Select[Any]:
         queued.c.queued,
         queued.c.due,
         queued.c.oldest.label("oldest_due_seconds"),
+        claims_of(stage).ready_seconds(places, *ours).label("oldest_ready_seconds"),
         _number_with(stage, stage.words.processing, ours).label("working"),
         _number_with(stage, stage.words.failed, ours).label("failed"),
         some.c.done,

@@ -122,7 +122,7 @@ def _troubles(
     situation = Situation(
         states=states,
         due=figures.due,
-        oldest_due_seconds=figures.oldest_due_seconds,
+        oldest_ready_seconds=figures.oldest_ready_seconds,
         last_tick=_last_tick(states, figures.now),
         now=figures.now,
         paused_seconds=figures.paused_seconds,

@@ -106,7 +106,12 @@ class Looker:
 
     async def _known(self) -> Known:
         session, context, operator = self.session, self.context, self.actor.is_operator
-        figures = await figures_of(session, context.stages, self.tenant_id)
+        figures = await figures_of(
+            session,
+            context.stages,
+            self.tenant_id,
+            places=context.settings.host_concurrency,
+        )
         counted = await totals.count(session, self.tenant_id)
         return Known(
             figures=figures,

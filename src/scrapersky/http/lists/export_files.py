@@ -14,10 +14,11 @@ from sqlalchemy import Select, func, literal, select
 
 from scrapersky.db.bulk import CopyOut
 from scrapersky.db.session import Database
-from scrapersky.http.exports import write_parquet, write_xlsx
+from scrapersky.http.exports import Counts, write_parquet, write_xlsx
 from scrapersky.http.exports.columns import Row
 from scrapersky.http.exports.csv_writer import heading_line
 from scrapersky.http.exports.in_sql import csv_cell, json_value
+from scrapersky.http.lists.export_noting import Noting
 from scrapersky.http.lists.export_parts import Values, parts_of
 from scrapersky.http.lists.exporting import Export, ExportAsked, Format
 from scrapersky.models import Actor, keep_to_tenant
@@ -34,17 +35,11 @@ UNHEARD_OF = {"quote": "\x01", "delimiter": "\x02"}
 async def export_file(
     database: Database, export: Export, actor: Actor, asked: ExportAsked
 ) -> Pieces:
-    """Its bytes. What is wrong from the beginning is raised here, before there are any."""
+    """Its bytes. What is wrong from the beginning is raised here, before there are any; what
+    becomes of the others is noted in the audit log."""
     exporting = Exporting(database, export, actor, asked)
-    match asked.format:
-        case Format.CSV:
-            return await exporting.as_csv()
-        case Format.JSONL:
-            return await exporting.as_jsonl()
-        case Format.XLSX:
-            return await exporting.as_xlsx()
-        case Format.PARQUET:
-            return await exporting.as_parquet()
+    noting = Noting(database, export, actor, asked, exporting.counts)
+    return noting.pieces(await exporting.pieces())
 
 
 class Exporting:
@@ -56,6 +51,18 @@ class Exporting:
         self._database, self._export, self._actor, self._asked = database, export, actor, asked
         self._parts = parts_of(database, export.listing, actor, asked.given, asked.sort)
         self.fields = export.fields(asked.columns)
+        self.counts = Counts()
+
+    async def pieces(self) -> Pieces:
+        match self._asked.format:
+            case Format.CSV:
+                return await self.as_csv()
+            case Format.JSONL:
+                return await self.as_jsonl()
+            case Format.XLSX:
+                return await self.as_xlsx()
+            case Format.PARQUET:
+                return await self.as_parquet()
 
     async def as_csv(self) -> Pieces:
         """COPY ends its lines as Unix does, and texts may have such ends in them. So each line
@@ -65,22 +72,32 @@ class Exporting:
         cells = [csv_cell(each.value, each.kind, only=only) for each in self.fields]
         lines = await begun(self._copied(CopyOut(self._statement([*cells, literal(mark)]))))
         heading = heading_line(self.fields, bom=self._asked.bom)
-        return _with_ends(lines, f",{mark}\n".encode(), heading)
+        end = f",{mark}\n".encode()
+        return _with_ends(self._counted(lines, end), end, heading)
 
     async def as_jsonl(self) -> Pieces:
         values = [json_value(each.value, each.kind).label(each.name) for each in self.fields]
         row = self._statement(values).subquery("exported").table_valued()
-        return await begun(self._copied(CopyOut(select(func.row_to_json(row)), **UNHEARD_OF)))
+        lines = await begun(self._copied(CopyOut(select(func.row_to_json(row)), **UNHEARD_OF)))
+        return self._counted(lines, b"\n")
 
     async def as_xlsx(self) -> Pieces:
         name = self._export.rows.replace("-", " ").capitalize()
-        return write_xlsx(await begun(self.rows()), self.fields, sheet_name=name)
+        rows = await begun(self.rows())
+        return write_xlsx(rows, self.fields, sheet_name=name, counts=self.counts)
 
     async def as_parquet(self) -> Pieces:
-        return write_parquet(await begun(self.rows()), self.fields)
+        return write_parquet(await begun(self.rows()), self.fields, counts=self.counts)
 
     def _statement(self, values: Sequence[Any]) -> Select[Any]:
         return self._parts.narrow(self._export.statement(values, self._actor))
+
+    async def _counted(self, lines: Pieces, end: bytes) -> Pieces:
+        """Rows by the ends of their lines."""
+        async with aclosing(lines):
+            async for some in lines:
+                self.counts.rows += some.count(end)
+                yield some
 
     async def _copied(self, copying: CopyOut) -> Pieces:
         async with aclosing(self._parts.values(COPIED_AT_ONCE)) as parts:

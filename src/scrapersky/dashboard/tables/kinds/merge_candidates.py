@@ -53,11 +53,23 @@ def _right(row: Row, _: bool) -> Markup:
     return _shown(row.right)
 
 
-def _compare(row: Row, _: bool) -> Markup:
+def _compare(row: Row, may_change: bool) -> Markup:
+    if row.state == MergeState.APART and may_change:
+        return moment(row.decided_at) + Markup(" ") + cells.row_act(row, _reopening(row))
     if row.state != MergeState.OPEN:
         return moment(row.decided_at)
     return Markup('<a id="open-{}" data-open href="/merge-review?id={}">Compare</a>').format(
         row.id, row.id
+    )
+
+
+def _reopening(row: Row) -> cells.RowAct:
+    return cells.RowAct(
+        label="Ask again",
+        method="POST",
+        path=f"/merge-candidates/{row.id}/reopen",
+        asks="Ask again whether these two are one? They are kept apart no longer.",
+        done="The pair waits in merge review again.",
     )
 
 
