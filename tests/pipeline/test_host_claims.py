@@ -15,13 +15,13 @@ import pytest
 from sqlalchemy import func, insert, select, text, update
 from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
 
-from scrapersky.dashboard.control.queue_figures import queue_figures
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.pages import reading
 from scrapersky.pipeline.engine import Engine, running_engine
 from scrapersky.pipeline.host_claims import FEWEST_HOSTS
 from scrapersky.pipeline.loop import Held, StageRunner, run_job_loop
+from scrapersky.pipeline.queue_figures import queue_figures
 from scrapersky.pipeline.report import report_stage
 from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
 from scrapersky.pipeline.stage import AnyStage, Tools
@@ -391,7 +391,7 @@ async def test_a_report_counts_what_is_due_whether_or_not_its_host_is_ready(
     await add(database, "open.example", due_at=func.now() - timedelta(minutes=10))
     await add(database, "a.example", due_at=later)
     async with database.reading() as session:
-        report = await report_stage(session, HOSTED, settings, [])
+        report = await report_stage(session, HOSTED, settings)
 
     assert (report.queued, report.due) == (2, 1)
     assert 599 < (report.oldest_due_seconds or 0) < 700
@@ -403,7 +403,7 @@ LONG_AGO = func.now() - timedelta(hours=1)
 async def late(database: Database, settings: Settings) -> float | None:
     """For how long a row could have been worked; what is due is due for an hour."""
     async with database.reading() as session:
-        report = await report_stage(session, HOSTED, settings, [])
+        report = await report_stage(session, HOSTED, settings)
     assert (report.oldest_due_seconds or 0) > 3599
     is_told = any(each.kind is TroubleKind.OLDEST_DUE for each in report.troubles)
     assert is_told == ((report.oldest_ready_seconds or 0) > settings.queue_oldest_due_limit_seconds)

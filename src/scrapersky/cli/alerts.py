@@ -17,6 +17,7 @@ from scrapersky.operations.alert_routes import (
     alerts_out,
 )
 from scrapersky.operations.alerts import firing_now, recent
+from scrapersky.pipeline.report import full_standing
 from scrapersky.stages import STAGES
 
 
@@ -24,7 +25,8 @@ def alerts(as_json: AsJson = False) -> int:
     """Show what is wrong right now, and what was lately."""
 
     async def step(session: AsyncSession, everything: Opened) -> AlertsOut:
-        firing = await firing_now(session, STAGES, everything.settings)
+        standing = await full_standing(session, STAGES, everything.settings)
+        firing = await firing_now(session, standing)
         return alerts_out(firing, await recent(session, limit=20))
 
     def show(found: AlertsOut) -> None:

@@ -19,7 +19,7 @@ from scrapersky.operations import service
 from scrapersky.operations.schemas import StageOut
 from scrapersky.pipeline.engine import running_engine
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.report import StageReport, live_workers, report_stage, report_stages
+from scrapersky.pipeline.report import StageReport, full_standing, live_workers, report_stage
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import Worker
 from scrapersky.stages import STAGES
@@ -39,9 +39,8 @@ def list_stages(as_json: AsJson = False) -> int:
     async def step(
         session: AsyncSession, everything: Opened
     ) -> tuple[list[StageReport], Sequence[Worker]]:
-        settings = everything.settings
-        reports = await report_stages(session, STAGES, settings)
-        return reports, await live_workers(session, settings)
+        standing = await full_standing(session, STAGES, everything.settings)
+        return standing.reports, standing.workers
 
     def show(found: tuple[list[StageReport], Sequence[Worker]]) -> None:
         if as_json:
@@ -58,8 +57,7 @@ def show(name: StageName, as_json: AsJson = False) -> int:
     stage = service.find_stage(STAGES, name)
 
     async def step(session: AsyncSession, everything: Opened) -> StageReport:
-        workers = await live_workers(session, everything.settings)
-        return await report_stage(session, stage, everything.settings, workers)
+        return await report_stage(session, stage, everything.settings)
 
     def shown(report: StageReport) -> None:
         print_json(StageOut.model_validate(report)) if as_json else print_stage(report)

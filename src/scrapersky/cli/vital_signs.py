@@ -16,7 +16,7 @@ from scrapersky.db.opening import open_unchecked
 from scrapersky.db.session import Database
 from scrapersky.errors import ScraperSkyError
 from scrapersky.pipeline.closing import is_open
-from scrapersky.pipeline.report import live_workers, report_stages
+from scrapersky.pipeline.report import live_workers, standing
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
@@ -105,7 +105,7 @@ async def _workers(database: Database, settings: Settings) -> Finding:
 
 async def _stages(database: Database, settings: Settings) -> Finding:
     async with database.reading() as session:
-        reports = await report_stages(session, STAGES, settings)
+        reports = (await standing(session, STAGES, settings)).reports
     problems = [f"{each.name}: {problem}" for each in reports for problem in each.problems]
     paused = [each.name for each in reports if each.paused]
     said = [*problems, *(f"{name} is paused." for name in paused)]

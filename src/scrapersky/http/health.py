@@ -14,7 +14,7 @@ from scrapersky.errors import DatabaseRefused
 from scrapersky.http.auth import PUBLIC, Viewer
 from scrapersky.http.context import AppContext, Context, Overview
 from scrapersky.http.errors import problem_responses
-from scrapersky.pipeline.report import StageReport, report_stages
+from scrapersky.pipeline.report import StageReport, standing
 
 router = APIRouter(tags=["health"])
 
@@ -85,8 +85,8 @@ async def schedulers(
 ) -> SchedulersHealth:
     """503 when a queue's oldest due row is too old, rows wait without a consumer, a consumer has
     stopped ticking, or a stage could not be registered."""
-    reports = await report_stages(session, context.stages, context.settings)
-    health = schedulers_health(context, reports)
+    now = await standing(session, context.stages, context.settings)
+    health = schedulers_health(context, now.reports)
     if health.status != "healthy":
         response.status_code = 503
     return health

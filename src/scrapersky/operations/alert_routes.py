@@ -14,6 +14,7 @@ from scrapersky.http.context import Context, Overview
 from scrapersky.http.errors import problem_responses
 from scrapersky.operations.alert_rules import RULES
 from scrapersky.operations.alerts import Firing, firing_now, recent
+from scrapersky.pipeline.report import full_standing
 from scrapersky.pipeline.tables import Alert
 
 router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
@@ -63,5 +64,6 @@ def alerts_out(firing: Sequence[Firing], past: Sequence[Alert]) -> AlertsOut:
 @router.get("/alerts", summary="What is wrong right now, and what was")
 async def list_alerts(actor: OperatorViewer, context: Context, session: Overview) -> AlertsOut:
     """Judged at the moment of asking, by the rules that `/health/schedulers` goes by too."""
-    firing = await firing_now(session, context.stages, context.settings)
+    standing = await full_standing(session, context.stages, context.settings)
+    firing = await firing_now(session, standing)
     return alerts_out(firing, await recent(session))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ from scrapersky.logging import get_logger
 from scrapersky.models import JOB_WORDS, Job, JobType
 from scrapersky.operations.alert_rules import Facts, Finding, judge
 from scrapersky.pipeline.chores import Chore
-from scrapersky.pipeline.report import StageReport, live_workers, report_stages
+from scrapersky.pipeline.report import Standing, full_standing
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import Alert, AlertPost, Host
 from scrapersky.settings import Settings
@@ -27,9 +27,6 @@ WINDOW = timedelta(hours=1)
 RECENT = 50
 
 log = get_logger(__name__)
-
-Report = Callable[[AsyncSession, Sequence[AnyStage], Settings], Awaitable[Sequence[StageReport]]]
-"""How the stages' reports are had."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +40,13 @@ class Firing:
     id: UUID | None = None
 
 
-async def facts_now(
-    session: AsyncSession,
-    stages: Sequence[AnyStage],
-    settings: Settings,
-    report: Report = report_stages,
-) -> Facts:
+async def facts_now(session: AsyncSession, standing: Standing) -> Facts:
     ended, found = await _scans(session)
-    now = await session.scalar(select(func.now()))
-    assert now is not None
     return Facts(
-        settings=settings,
-        now=now,
-        reports=await report(session, stages, settings),
-        workers=await live_workers(session, settings),
+        settings=standing.settings,
+        now=standing.now,
+        reports=standing.reports,
+        workers=standing.workers,
         scans_ended=ended,
         scans_that_found=found,
         open_circuits=await count_open_circuits(session),
@@ -83,14 +73,9 @@ async def count_open_circuits(session: AsyncSession) -> int:
     return int(await session.scalar(counted.where(Host.circuit_open_until > func.now())) or 0)
 
 
-async def firing_now(
-    session: AsyncSession,
-    stages: Sequence[AnyStage],
-    settings: Settings,
-    report: Report = report_stages,
-) -> list[Firing]:
+async def firing_now(session: AsyncSession, standing: Standing) -> list[Firing]:
     """Judged afresh, so that it is true also when no process is left that would note it."""
-    findings = judge(await facts_now(session, stages, settings, report))
+    findings = judge(await facts_now(session, standing))
     noted = {(each.rule, each.subject): each for each in await _noted(session)}
     return [
         Firing(**asdict(each), since=row.began_at if row else None, id=row.id if row else None)
@@ -118,7 +103,8 @@ async def _noted(session: AsyncSession) -> Sequence[Alert]:
 async def look(database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
     """Judge, note what began and what is over, and say so after it is noted."""
     async with database.reading() as session:
-        findings = judge(await facts_now(session, stages, settings))
+        standing = await full_standing(session, stages, settings)
+        findings = judge(await facts_now(session, standing))
     async with database.transaction() as session:
         began = await _note_begun(session, findings)
         cleared = await _note_cleared(session, findings)

@@ -11,6 +11,7 @@ from scrapersky.http.errors import problem_responses
 from scrapersky.operations.alerts import facts_now
 from scrapersky.operations.metrics import Everything, exposition
 from scrapersky.operations.spending import spent_this_month
+from scrapersky.pipeline.report import full_standing
 
 router = APIRouter(tags=["health"])
 
@@ -28,7 +29,8 @@ router = APIRouter(tags=["health"])
     },
 )
 async def metrics(actor: OperatorViewer, context: Context, session: Overview) -> Response:
-    facts = await facts_now(session, context.stages, context.settings)
+    standing = await full_standing(session, context.stages, context.settings)
+    facts = await facts_now(session, standing)
     engine = context.scheduler.engine if context.scheduler else None
     spent = await spent_this_month(session)
     figures = exposition(Everything(facts, context.database, engine, spent))

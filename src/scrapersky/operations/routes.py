@@ -43,8 +43,7 @@ async def list_stages(actor: Viewer, context: Context, session: Overview) -> lis
 @router.get("/stages/{name}", summary="One stage", responses=problem_responses(404))
 async def get_stage(actor: Viewer, context: Context, session: Overview, name: str) -> StageOut:
     stage = service.find_stage(context.stages, name)
-    workers = await live_workers(session, context.settings)
-    return StageOut.model_validate(await report_stage(session, stage, context.settings, workers))
+    return StageOut.model_validate(await report_stage(session, stage, context.settings))
 
 
 @router.post(

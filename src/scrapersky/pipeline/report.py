@@ -1,27 +1,27 @@
-"""How the stages are doing: depths, ages, who consumes them, and whether that is healthy."""
+"""How the stages are doing: depths, ages, who consumes them, and whether that is healthy.
+
+All stages are asked together, in a handful of queries however many there are: pages that are looked
+at all day ask every second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, extract, func, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.pipeline.claims import claims_of
-from scrapersky.pipeline.counting import count_open_letters, count_rows
+from scrapersky.pipeline.counting import Counts, count_rows
 from scrapersky.pipeline.flow import changed_pace
+from scrapersky.pipeline.queue_figures import QueueFigures, queue_figures
+from scrapersky.pipeline.rates import Durations, durations, last_hours
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
+from scrapersky.pipeline.tables import StageControl, Worker
 from scrapersky.pipeline.troubles import Situation, Trouble, ticks, troubles_of
 from scrapersky.settings import Pace, Settings
-
-RATE_WINDOW = timedelta(hours=1)
-EVENTS_LOOKED_AT = 5_000
-"""For durations: of a stage that does more in an hour, the newest tell enough."""
-WORKED = (EventKind.COMPLETED, EventKind.SKIPPED, EventKind.RETRIED, EventKind.FAILED)
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,108 @@ class StageReport:
         return tuple(each.sentence for each in self.troubles)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """All stages at one moment: what is judged, and who is there."""
+
+    stages: Sequence[AnyStage]
+    settings: Settings
+    workers: Sequence[Worker]
+    """Those alive."""
+    controls: Mapping[str, StageControl]
+    figures: Mapping[str, QueueFigures]
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+    last_hours: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    durations: Mapping[str, Durations] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        return next(iter(self.figures.values())).now
+
+    @property
+    def reports(self) -> list[StageReport]:
+        return [self.report(each) for each in self.stages]
+
+    def report(self, stage: AnyStage) -> StageReport:
+        figures, control = self.figures[stage.name], self.controls.get(stage.name)
+        pace = changed_pace(stage.paced(self.settings), control.pace if control else None)
+        states = [each.stages[stage.name] for each in self.workers if stage.name in each.stages]
+        last, since = _last_tick(states, figures.now), _paused_for(control, figures.now)
+        situation = Situation(
+            states, figures.due, figures.oldest_ready_seconds, last, figures.now, since
+        )
+        counts = self.counts.get(stage.name, Counts({}))
+        p50, p95 = self.durations.get(stage.name, (None, None))
+        return StageReport(
+            name=stage.name,
+            does=stage.does,
+            paused=since is not None,
+            paused_seconds=since,
+            pace=pace,
+            counts=counts.by_status,
+            estimated=counts.estimated,
+            queued=figures.queued,
+            due=figures.due,
+            oldest_due_seconds=figures.oldest_due_seconds,
+            oldest_ready_seconds=figures.oldest_ready_seconds,
+            next_due_at=figures.next_due_at,
+            in_flight=figures.in_flight,
+            overdue=figures.overdue,
+            dead_letters=figures.dead_letters,
+            last_hour=self.last_hours.get(stage.name, {}),
+            p50_ms=p50,
+            p95_ms=p95,
+            consumers=sum(ticks(each) for each in states),
+            last_tick=last,
+            held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
+            troubles=troubles_of(situation, pace, self.settings),
+        )
+
+
+def _last_tick(states: Sequence[Mapping[str, Any]], now: datetime) -> datetime | None:
+    known = [each["last_tick"] for each in states if each.get("last_tick")]
+    return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known else None
+
+
+def _paused_for(control: StageControl | None, now: datetime) -> float | None:
+    return (now - control.updated_at).total_seconds() if control and control.paused else None
+
+
+async def standing(
+    session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
+) -> Standing:
+    """What health is judged by, in three queries; the reports lack counts and rates."""
+    return Standing(
+        stages,
+        settings,
+        await live_workers(session, settings),
+        await _controls(session, stages),
+        await queue_figures(session, stages, settings),
+    )
+
+
+async def full_standing(
+    session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
+) -> Standing:
+    """In six queries; eight when a table is so large that it is not counted."""
+    brief = await standing(session, stages, settings)
+    return replace(
+        brief,
+        counts=await count_rows(session, stages, brief.figures),
+        last_hours=await last_hours(session, stages),
+        durations=await durations(session, stages),
+    )
+
+
 async def report_stages(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> list[StageReport]:
-    workers = await live_workers(session, settings)
-    return [await report_stage(session, stage, settings, workers) for stage in stages]
+    return (await full_standing(session, stages, settings)).reports
+
+
+async def report_stage(session: AsyncSession, stage: AnyStage, settings: Settings) -> StageReport:
+    (report,) = await report_stages(session, [stage], settings)
+    return report
 
 
 async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Worker]:
@@ -86,115 +183,7 @@ async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Wo
     return found.all()
 
 
-async def report_stage(
-    session: AsyncSession, stage: AnyStage, settings: Settings, workers: Sequence[Worker]
-) -> StageReport:
-    control = await session.get(StageControl, stage.name)
-    pace = changed_pace(stage.paced(settings), control.pace if control else None)
-    now = await session.scalar(select(func.now()))
-    assert now is not None
-    queued, due, oldest, next_due_at = await _waiting(session, stage)
-    places = settings.host_concurrency
-    ready = await session.scalar(select(claims_of(stage).ready_seconds(places)))
-    in_flight, overdue = await _held(session, stage, settings)
-    dead = await count_open_letters(session, stage)
-    counts = await count_rows(session, stage, queued=queued, in_flight=in_flight)
-    p50, p95 = await _durations(session, stage)
-    states = [each.stages[stage.name] for each in workers if stage.name in each.stages]
-    paused = control is not None and control.paused
-    last = _last_tick(states, now)
-    since = (now - control.updated_at).total_seconds() if control and paused else None
-    return StageReport(
-        name=stage.name,
-        does=stage.does,
-        paused=paused,
-        paused_seconds=since,
-        pace=pace,
-        counts=counts.by_status,
-        estimated=counts.estimated,
-        queued=queued,
-        due=due,
-        oldest_due_seconds=oldest,
-        oldest_ready_seconds=ready,
-        next_due_at=next_due_at,
-        in_flight=in_flight,
-        overdue=overdue,
-        dead_letters=dead,
-        last_hour=await _last_hour(session, stage),
-        p50_ms=p50,
-        p95_ms=p95,
-        consumers=sum(ticks(each) for each in states),
-        last_tick=last,
-        held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
-        troubles=troubles_of(Situation(states, due, ready, last, now, since), pace, settings),
-    )
-
-
-async def is_paused(session: AsyncSession, stage: AnyStage) -> bool:
-    control = await session.get(StageControl, stage.name)
-    return control is not None and control.paused
-
-
-async def _waiting(
-    session: AsyncSession, stage: AnyStage
-) -> tuple[int, int, float | None, datetime | None]:
-    """Queued, due, the age of the oldest due and the time of the next: one look at the queue's
-    own index, however large the table is."""
-    claims, due_at = claims_of(stage), stage.queue.due_at
-    is_due: ColumnElement[bool] = due_at <= func.now()
-    age = extract("epoch", func.now() - func.min(due_at).filter(is_due))
-    found = await session.execute(
-        select(
-            func.count(), func.count().filter(is_due), age, func.min(due_at).filter(~is_due)
-        ).where(claims.is_queued(), *claims.only())
-    )
-    queued, due, oldest, next_due_at = found.one()
-    return int(queued), int(due), None if oldest is None else float(oldest), next_due_at
-
-
-async def _held(session: AsyncSession, stage: AnyStage, settings: Settings) -> tuple[int, int]:
-    """In flight, and of those past their timeout: the lease lasts for it and a grace."""
-    claims, queue = claims_of(stage), stage.queue
-    grace = timedelta(seconds=settings.lease_grace_seconds)
-    overdue = or_(
-        queue.lease_token.is_(None),
-        queue.lease_expires_at.is_(None),
-        queue.lease_expires_at < func.now() + grace,
-    )
-    counted = select(func.count(), func.count().filter(overdue))
-    found = await session.execute(counted.where(claims.is_processing(), *claims.only()))
-    in_flight, late = found.one()
-    return int(in_flight), int(late)
-
-
-async def _last_hour(session: AsyncSession, stage: AnyStage) -> dict[str, int]:
-    found = await session.execute(
-        select(StageEvent.kind, func.sum(StageEvent.rows))
-        .where(StageEvent.stage == stage.name, StageEvent.at > func.now() - RATE_WINDOW)
-        .group_by(StageEvent.kind)
-    )
-    return {word: int(count) for word, count in found}
-
-
-async def _durations(session: AsyncSession, stage: AnyStage) -> tuple[float | None, float | None]:
-    """The median and the 95th percentile, in milliseconds."""
-    lately = (
-        select(StageEvent.durations_ms)
-        .where(
-            StageEvent.stage == stage.name,
-            StageEvent.at > func.now() - RATE_WINDOW,
-            StageEvent.kind.in_(WORKED),
-        )
-        .order_by(StageEvent.at.desc())
-        .limit(EVENTS_LOOKED_AT)
-        .subquery()
-    )
-    each = select(func.unnest(lately.c.durations_ms).label("ms")).subquery()
-    parts = [func.percentile_cont(part).within_group(each.c.ms) for part in (0.5, 0.95)]
-    p50, p95 = (await session.execute(select(*parts))).one()
-    return p50, p95
-
-
-def _last_tick(states: Sequence[Mapping[str, Any]], now: datetime) -> datetime | None:
-    known = [each["last_tick"] for each in states if each.get("last_tick")]
-    return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known else None
+async def _controls(session: AsyncSession, stages: Sequence[AnyStage]) -> dict[str, StageControl]:
+    names = [each.name for each in stages]
+    found = await session.scalars(select(StageControl).where(StageControl.stage.in_(names)))
+    return {each.stage: each for each in found}

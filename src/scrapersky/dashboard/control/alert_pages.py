@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,19 +12,16 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.control.health_line import health_line
-from scrapersky.dashboard.control.reports import Standing, full_standing
 from scrapersky.dashboard.live import LiveView, Looked, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import OperatorViewer
 from scrapersky.http.context import AppContext, Overview
 from scrapersky.operations.alert_routes import AlertsOut, alerts_out
-from scrapersky.operations.alerts import Report, firing_now, recent
-from scrapersky.pipeline.report import StageReport
-from scrapersky.pipeline.stage import AnyStage
+from scrapersky.operations.alerts import firing_now, recent
+from scrapersky.pipeline.report import full_standing
 from scrapersky.pipeline.tables import AlertPost
 from scrapersky.redaction import redact
-from scrapersky.settings import Settings
 
 router = APIRouter(route_class=PageRoute)
 
@@ -38,7 +34,7 @@ async def alerts_page(actor: OperatorViewer, show: Showing, session: Overview) -
 
 async def _values(context: AppContext, session: AsyncSession) -> dict[str, Any]:
     now = await full_standing(session, context.stages, context.settings)
-    firing = await firing_now(session, context.stages, context.settings, _already(now))
+    firing = await firing_now(session, now)
     alerts = alerts_out(firing, await recent(session))
     return {
         "health": health_line(context, now),
@@ -47,17 +43,6 @@ async def _values(context: AppContext, session: AsyncSession) -> dict[str, Any]:
         "webhook": bool(context.settings.alert_webhook_url),
         "stage_names": [each.name for each in context.stages],
     }
-
-
-def _already(standing: Standing) -> Report:
-    """What was asked once is not asked again."""
-
-    async def report(
-        session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
-    ) -> Sequence[StageReport]:
-        return [standing.report(each) for each in stages]
-
-    return report
 
 
 async def _told(session: AsyncSession, alerts: AlertsOut) -> dict[UUID, str]:

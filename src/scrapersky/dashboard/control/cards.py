@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scrapersky.dashboard.control.origins import origin_in_words, started_with
-from scrapersky.dashboard.control.reports import Standing
 from scrapersky.dashboard.row_pages import ROWS
 from scrapersky.operations.flow import LIMITS, WHOLE
 from scrapersky.operations.settings_in_force import as_written
 from scrapersky.pipeline.flow import CHANGEABLE
-from scrapersky.pipeline.report import StageReport
+from scrapersky.pipeline.report import StageReport, Standing
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 

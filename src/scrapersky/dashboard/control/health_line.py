@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapersky.dashboard.control.reports import Standing
 from scrapersky.http.context import AppContext
 from scrapersky.http.health import SchedulersHealth, schedulers_health
+from scrapersky.pipeline.report import Standing
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,7 @@ class HealthLine:
 
 
 def health_line(context: AppContext, standing: Standing) -> HealthLine:
-    reports = [standing.report(each) for each in context.stages]
-    health = schedulers_health(context, reports)
+    health = schedulers_health(context, standing.reports)
     problems = tuple((each.stage, problem) for each in health.stages for problem in each.problems)
     paused = tuple(each.stage for each in health.stages if each.paused)
     if health.status == "healthy":

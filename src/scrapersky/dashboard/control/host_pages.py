@@ -12,13 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.control.health_line import health_line
 from scrapersky.dashboard.control.powers import powers_of
-from scrapersky.dashboard.control.reports import standing
 from scrapersky.dashboard.live import LiveView, Looked, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import OperatorViewer
 from scrapersky.http.context import AppContext, Overview
 from scrapersky.operations import flow
+from scrapersky.pipeline.report import standing
 from scrapersky.pipeline.tables import Host
 
 AT_ONCE = 50
@@ -73,7 +73,7 @@ async def _values(context: AppContext, session: AsyncSession, asked: Wanted) -> 
     shown = found[:AT_ONCE]
     return {
         "health": health_line(context, now),
-        "now": next(iter(now.figures.values())).now,
+        "now": now.now,
         "hosts": shown,
         "asked": asked,
         "next_query": asked.query(cursor=shown[-1][0].host) if more else None,

@@ -10,13 +10,13 @@ from fastapi.responses import HTMLResponse
 
 from scrapersky.dashboard.control.health_line import health_line
 from scrapersky.dashboard.control.origins import origin_in_words, started_with
-from scrapersky.dashboard.control.reports import standing
 from scrapersky.dashboard.control.setting_words import groups, meanings, paces
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import OperatorAdmin
 from scrapersky.http.context import Overview
 from scrapersky.operations.settings_in_force import InForce, as_written, in_force
+from scrapersky.pipeline.report import standing
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Origin, Settings
 

@@ -13,13 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.dashboard.control.cards import card, cards
 from scrapersky.dashboard.control.health_line import health_line
 from scrapersky.dashboard.control.powers import powers_of
-from scrapersky.dashboard.control.reports import full_standing
 from scrapersky.dashboard.live import LiveView, Looked, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Show, Showing
 from scrapersky.http.auth import OperatorViewer
 from scrapersky.http.context import AppContext, Overview
 from scrapersky.operations.service import find_stage
+from scrapersky.pipeline.report import full_standing
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageEvent
 

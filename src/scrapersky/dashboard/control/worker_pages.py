@@ -12,12 +12,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.control.health_line import health_line
-from scrapersky.dashboard.control.reports import standing
 from scrapersky.dashboard.live import LiveView, Looked, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.http.auth import OperatorViewer
 from scrapersky.http.context import AppContext, Overview
+from scrapersky.pipeline.report import standing
 from scrapersky.pipeline.tables import Worker
 
 router = APIRouter(route_class=PageRoute)

@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.charts import Series
 from scrapersky.models import Contact, Domain, Lead, Page, SitemapFile
-from scrapersky.pipeline.report import RATE_WINDOW
+from scrapersky.pipeline.rates import RATE_WINDOW
 from scrapersky.pipeline.tables import EventKind, StageEvent
 
 DONE = (EventKind.COMPLETED.value, EventKind.SKIPPED.value)

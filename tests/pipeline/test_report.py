@@ -1,26 +1,26 @@
-"""All stages asked together say what each says when it is asked alone, in a handful of queries."""
+"""What is told of all stages, in a handful of queries, is what is so."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event, func, text
+from sqlalchemy import event, func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from tests.stage_cases import CASES
 
-from scrapersky.dashboard.control import row_counts
-from scrapersky.dashboard.control.reports import report_together, standing
 from scrapersky.db.session import Database
 from scrapersky.pipeline import counting
-from scrapersky.pipeline.report import StageReport, report_stages
+from scrapersky.pipeline.report import report_stage, report_stages, standing
+from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity, beat
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
-from tests.stage_cases import CASES
 
 
 async def fill(database: Database) -> None:
@@ -54,35 +54,68 @@ def statements(database: Database) -> Iterator[list[str]]:
         event.remove(database.engine.sync_engine, "before_cursor_execute", hear)
 
 
-def comparable(report: StageReport) -> dict[str, Any]:
-    return {**asdict(report), "counts": dict(report.counts), "last_hour": dict(report.last_hour)}
+async def counted(session: AsyncSession, stage: AnyStage) -> Counter[str]:
+    """Row by row, as a person would."""
+    found = await session.scalars(select(stage.model))
+    ours = (
+        row for row in found if all(getattr(row, name) == word for name, word in stage.only.items())
+    )
+    return Counter(getattr(row, stage.status) for row in ours)
 
 
-async def test_asked_together_they_say_what_each_says_alone(
+async def test_a_report_tells_what_waits_is_held_and_was_done(
     settings: Settings, database: Database
 ) -> None:
     await fill(database)
     async with database.reading() as session:
-        alone = await report_stages(session, STAGES, settings)
-        together = await report_together(session, STAGES, settings)
-    assert [comparable(each) for each in together] == [comparable(each) for each in alone]
-    assert all(each.in_flight == each.overdue == 1 for each in together)
+        reports = await report_stages(session, STAGES, settings)
+        by_hand = [await counted(session, stage) for stage in STAGES]
+
+    assert [Counter(each.counts) for each in reports] == by_hand
+    for stage, report, rows in zip(STAGES, reports, by_hand, strict=True):
+        assert report.queued == rows[stage.words.queued]
+        assert report.in_flight == report.overdue == rows[stage.words.processing] == 1
+        assert report.due == report.queued - 1
+        assert report.next_due_at is not None
+        assert report.oldest_due_seconds is not None
+        assert report.last_hour == {"completed": 1, "failed": 3}
+        assert (report.p50_ms, report.p95_ms) == (10, 14.5)
+    first, second, third, *_ = reports
+    assert (first.held_back, first.last_tick is not None) == ("No room.", True)
+    assert (second.paused, first.paused) == (True, False)
+    assert third.pace.concurrency == 2
 
 
-async def test_tables_that_are_not_counted_are_estimated_alike(
+async def test_one_stage_alone_says_what_it_says_among_all(
+    settings: Settings, database: Database
+) -> None:
+    await fill(database)
+    async with database.reading() as session:
+        among_all = await report_stages(session, STAGES, settings)
+        alone = [await report_stage(session, each, settings) for each in STAGES]
+
+    assert alone == among_all
+
+
+async def test_in_large_tables_what_has_an_index_is_counted_and_the_rest_estimated(
     settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(database)
     async with database.engine.begin() as connection:
         await connection.execute(text("ANALYZE"))
     monkeypatch.setattr(counting, "EXACT_UP_TO", 3)
-    monkeypatch.setattr(row_counts, "EXACT_UP_TO", 3)
     async with database.reading() as session:
-        alone = await report_stages(session, STAGES, settings)
         with statements(database) as asked:
-            together = await report_together(session, STAGES, settings)
-    assert [comparable(each) for each in together] == [comparable(each) for each in alone]
-    assert any(each.estimated for each in together)
+            reports = await report_stages(session, STAGES, settings)
+        by_hand = [await counted(session, stage) for stage in STAGES]
+
+    for stage, report, rows in zip(STAGES, reports, by_hand, strict=True):
+        exact = (stage.words.queued, stage.words.processing, stage.words.failed)
+        assert not set(report.estimated) & set(exact)
+        assert {word: report.counts.get(word, 0) for word in exact} == {
+            word: rows[word] for word in exact
+        }
+    assert any(each.estimated for each in reports)
     assert len(asked) == 8
 
 
@@ -91,7 +124,7 @@ async def test_six_queries_tell_all_and_three_whether_it_is_well(
 ) -> None:
     async with database.reading() as session:
         with statements(database) as asked:
-            await report_together(session, STAGES, settings)
+            await report_stages(session, STAGES, settings)
         with statements(database) as asked_briefly:
             await standing(session, STAGES, settings)
     assert (len(asked), len(asked_briefly)) == (6, 3)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Select, func, literal, select, union_all
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.pipeline.report import EVENTS_LOOKED_AT, RATE_WINDOW, WORKED
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import StageEvent
+from scrapersky.pipeline.tables import EventKind, StageEvent
+
+RATE_WINDOW = timedelta(hours=1)
+EVENTS_LOOKED_AT = 5_000
+"""For durations: of a stage that does more in an hour, the newest tell enough."""
+WORKED = (EventKind.COMPLETED, EventKind.SKIPPED, EventKind.RETRIED, EventKind.FAILED)
 
 Durations = tuple[float | None, float | None]
 
