@@ -61,7 +61,7 @@ class Audit:
             pages = await session.scalar(select(func.count()).select_from(Page))
             per_domain = set(await session.scalars(select(Domain.sitemap_urls)))
             new = set(await session.scalars(select(added).where(scans).group_by(Job.domain_id)))
-        assert urls == distinct == pages == len(sites) * URLS, self.said
+        assert (urls, distinct, pages) == (len(sites) * URLS,) * 3, self.said
         assert files == len(sites) * (CHILDREN + 1), self.said
         assert per_domain == {URLS}, self.said
         assert new == {URLS}, self.said

@@ -77,6 +77,6 @@ async def wake_after_changes(database: Database, _settings: Settings) -> int:
 CHORE = Chore(
     name="wake_what_waited_for_a_budget",
     does="Let rows go on that were refused by a budget which has been changed since.",
-    every=timedelta(minutes=1),
+    every=timedelta(seconds=20),
     run=wake_after_changes,
 )
