@@ -11,9 +11,8 @@ import argparse
 from collections import Counter
 from time import perf_counter
 
-from tests.scraper.matching.pairs import Pair, figures, judged, labelled_pairs
-
 from scrapersky.scraper.matching import Judgement, Verdict
+from tests.scraper.matching.pairs import Pair, figures, judged, labelled_pairs
 
 Results = list[tuple[Pair, Judgement]]
 ROUNDS = 5

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import typer
-from scripts.reference.compose import INSTEAD
-from scripts.reference.settings import all_settings
 
 from scrapersky import __version__
 from scrapersky.cli.serving import CONNECTIONS_GRACE_SECONDS
@@ -21,6 +19,8 @@ from scrapersky.cli.signals import SIGNALS
 from scrapersky.http.auth import is_loopback
 from scrapersky.pipeline.scheduler import STOP_PATIENCE_SECONDS
 from scrapersky.settings import Settings, SettingsSource, is_secret
+from scripts.reference.compose import INSTEAD
+from scripts.reference.settings import all_settings
 from tests import deployment_files as files
 from tests.processes import ROOT, api, free_port
 from tests.test_docs import commands, targets

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi.routing import APIRoute
-from scripts.reference.markdown import code, one_line, page, table
-from scripts.reference.source import DEFAULTS
 
 from scrapersky.http.auth import RoleRequired
 from scrapersky.main import create_app
+from scripts.reference.markdown import code, one_line, page, table
+from scripts.reference.source import DEFAULTS
 
 
 def api_page() -> str:

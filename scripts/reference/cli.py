@@ -7,12 +7,12 @@ from enum import Enum
 from typing import Any
 
 import typer
-from scripts.reference.markdown import code, one_line, page, table
-from scripts.reference.source import docstrings_of_fields
 from typer.main import get_command
 
 from scrapersky.cli import exits
 from scrapersky.cli.app import whole_app
+from scripts.reference.markdown import code, one_line, page, table
+from scripts.reference.source import docstrings_of_fields
 
 
 def cli_page() -> str:

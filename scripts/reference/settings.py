@@ -9,13 +9,13 @@ from textwrap import wrap
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
-from scripts.reference.markdown import code, one_line, page, table
-from scripts.reference.source import docstrings_of_fields, groups_of_fields
 
 from scrapersky.cli.setting_names import OURS_ALONE
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Pace, Settings
 from scrapersky.stages import STAGES
+from scripts.reference.markdown import code, one_line, page, table
+from scripts.reference.source import docstrings_of_fields, groups_of_fields
 
 
 @dataclass(frozen=True)

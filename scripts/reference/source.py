@@ -6,9 +6,8 @@ import ast
 import inspect
 from collections import defaultdict
 
-from scripts.reference.markdown import one_line
-
 from scrapersky.settings import SettingsSource, load_settings
+from scripts.reference.markdown import one_line
 
 DEFAULTS = load_settings(SettingsSource(environ={}, env_file=None))
 """The settings of somebody who has set nothing."""

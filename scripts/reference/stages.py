@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
-from scripts.reference.markdown import code, page, table
-from scripts.reference.source import DEFAULTS
-
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.scheduler import Scheduler
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.stages import CHORES, STAGES
+from scripts.reference.markdown import code, page, table
+from scripts.reference.source import DEFAULTS
 
 
 def all_chores() -> Sequence[Chore]:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from scripts.reference.markdown import code, page, table
-from scripts.reference.settings import settings_by_group
 from sqlalchemy import CheckConstraint, Table
 
 from scrapersky.curations import CURATIONS
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.stages import STAGES
+from scripts.reference.markdown import code, page, table
+from scripts.reference.settings import settings_by_group
 
 HAND_OFFS = "Hand-offs"
 """The group of settings that say what goes on by itself."""

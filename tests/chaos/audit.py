@@ -9,9 +9,6 @@ from decimal import Decimal
 from uuid import UUID
 
 from sqlalchemy import func, select
-from tests.chaos.receiver import Receiver
-from tests.chaos.sites import CHILDREN, HOST_LIMIT, URLS, Site
-from tests.chaos.towns import Town
 
 from scrapersky.db.session import Database
 from scrapersky.demo.provider import PlacesProvider
@@ -31,6 +28,9 @@ from scrapersky.models import (
     WebhookDelivery,
 )
 from scrapersky.pipeline.tables import StageEvent
+from tests.chaos.receiver import Receiver
+from tests.chaos.sites import CHILDREN, HOST_LIMIT, URLS, Site
+from tests.chaos.towns import Town
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
+
 from tests.chaos.towns import Town
 
 SCAN, SEARCH = "/api/v3/sitemap/scan", "/api/v3/places/search"

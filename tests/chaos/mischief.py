@@ -13,12 +13,12 @@ from pathlib import Path
 
 import httpx
 from sqlalchemy import select, text
-from tests.processes import Program, answering, running
 
 from scrapersky.db.embedded import EmbeddedPostgres
 from scrapersky.db.session import Database
 from scrapersky.models import Job
 from scrapersky.pipeline.tables import Worker
+from tests.processes import Program, answering, running
 
 WORKERS = 3
 DEAD_AFTER_SECONDS = 5.0

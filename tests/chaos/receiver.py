@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from aiohttp import web as aiohttp_web
+
 from tests.fake_web import FakeWeb
 
 FAULTS = 0.15

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web as aiohttp_web
+
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
 
 CHILDREN, PAGES = 4, 50

@@ -19,6 +19,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+
+from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.migrate import upgrade
+from scrapersky.db.session import Database
+from scrapersky.demo.provider import PlacesProvider
+from scrapersky.pipeline.tables import HostSlot
+from scrapersky.stages import STAGES
 from tests.chaos.audit import Audit
 from tests.chaos.clients import Clients
 from tests.chaos.mischief import DEAD_AFTER_SECONDS, Crew, Mischief
@@ -27,13 +34,6 @@ from tests.chaos.sites import HOST_LIMIT, Site, build_sites
 from tests.chaos.towns import CAP_USD, build_towns, disturb, environ_of, selling
 from tests.fake_web import FakeWeb
 from tests.processes import HASTY, free_port
-
-from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
-from scrapersky.db.migrate import upgrade
-from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider
-from scrapersky.pipeline.tables import HostSlot
-from scrapersky.stages import STAGES
 
 SITES = 16
 CLIENTS = 3

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import event, func, select, text
-from tests.curation.rows import KINDS, SYSTEM, add_rows, owned
 
 from scrapersky.curation.service import undo_action
 from scrapersky.curations import CURATIONS
@@ -16,6 +15,7 @@ from scrapersky.db.session import Database
 from scrapersky.http.lists import BulkAsked
 from scrapersky.http.lists.curating import curate
 from scrapersky.models import BulkActionRows, Contact
+from tests.curation.rows import KINDS, SYSTEM, add_rows, owned
 
 ROWS = 100_000
 FILL = """

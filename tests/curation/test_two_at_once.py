@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, select, text, update
-from tests.curation.rows import KINDS, SYSTEM, add_rows, decisions
 
 from scrapersky.curation.service import undo_action
 from scrapersky.curations import CURATIONS
@@ -18,6 +17,7 @@ from scrapersky.http.lists import BulkAsked
 from scrapersky.http.lists.curating import CurateOut, curate
 from scrapersky.http.lists.curation_undo import UndoOut
 from scrapersky.models import BulkActionRows, Page
+from tests.curation.rows import KINDS, SYSTEM, add_rows, decisions
 
 PAGES = KINDS["page"]
 

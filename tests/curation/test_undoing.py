@@ -9,6 +9,10 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from sqlalchemy import delete, select
+
+from scrapersky.db.session import Database
+from scrapersky.http.lists.curation_undo import FAILED_BEFORE
+from scrapersky.models import AuditEntry, BulkAction, Contact
 from tests.accounts.people import add_key, add_tenant, add_user, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -22,10 +26,6 @@ from tests.curation.rows import (
     queue_of,
     set_queue,
 )
-
-from scrapersky.db.session import Database
-from scrapersky.http.lists.curation_undo import FAILED_BEFORE
-from scrapersky.models import AuditEntry, BulkAction, Contact
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import (
@@ -21,6 +20,7 @@ from scrapersky.db.bulk import (
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, SitemapFile, SitemapUrl
 from scrapersky.scraper.urls import url_digest
+from tests.stage_cases import OWNED
 
 COLUMNS = ("sitemap_id", "url", "url_digest", "changefreq", "first_seen")
 NOW = datetime(2026, 11, 2, tzinfo=UTC)

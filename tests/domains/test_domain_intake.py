@@ -10,9 +10,6 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.intake import CSV, import_csv, refusal, statuses, submit
 
 from scrapersky.accounts.service import system_actor
 from scrapersky.db.base import uuid7
@@ -24,6 +21,9 @@ from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
 from scrapersky.sitemaps.rescans import queue_domains_due
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.intake import CSV, import_csv, refusal, statuses, submit
 
 DOMAINS = "/api/v3/domains"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.fake_web import FakeWeb
-from tests.harvest.stage_runs import Run, html, started
 
 from scrapersky.db.session import Database
 from scrapersky.models import Contact, Domain, Lead, Page
 from scrapersky.models.stage_names import METADATA_STAGE
+from tests.fake_web import FakeWeb
+from tests.harvest.stage_runs import Run, html, started
 
 ORGANISATION = """<script type="application/ld+json">{"@context": "https://schema.org",
 "@type": "Bakery", "name": "Muster Brot", "telephone": "+49 341 1234567",

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from tests.app import ended, scan
-from tests.fake_web import FakeWeb, index, urlset
-from tests.processes import HASTY, api, running
 
 from scrapersky.db.session import Database
 from scrapersky.models import Job, SitemapUrl
 from scrapersky.pipeline.tables import StageEvent, Worker
+from tests.app import ended, scan
+from tests.fake_web import FakeWeb, index, urlset
+from tests.processes import HASTY, api, running
 
 NO_TICKS = {
     "SITEMAP_SCHEDULER_INTERVAL_MINUTES": "600",

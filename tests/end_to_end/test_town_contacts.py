@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, or_, select
-from tests.processes import HASTY, api, running
 
 from scrapersky.db.session import Database
 from scrapersky.demo.provider import PlacesProvider
@@ -20,6 +19,7 @@ from scrapersky.demo.site import TownSite
 from scrapersky.demo.town import Town
 from scrapersky.models import Domain, Job, Lead, LocalBusiness, Page, Place, SitemapFile
 from scrapersky.pipeline.tables import Worker
+from tests.processes import HASTY, api, running
 
 AT_LEAST = 40
 PAID_REQUESTS = 3

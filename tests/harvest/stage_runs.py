@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import select
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -20,6 +17,9 @@ from scrapersky.pipeline.loop import RunReport, run_job_loop
 from scrapersky.scraper.fetch import gate_key
 from scrapersky.scraper.urls import url_digest
 from scrapersky.stages import STAGES
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
+from tests.stage_cases import OWNED
 
 Row = TypeVar("Row")
 FILLER = "<p>We bake bread every day, and have done so for many years in this old town.</p>"

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import event, select
-from tests.stage_cases import OWNED
 
 from scrapersky.contacts.erasure import erase
 from scrapersky.contacts.suppressions import Wanted, lift, suppress
@@ -24,6 +23,7 @@ from scrapersky.models import (
     Role,
     SuppressionKind,
 )
+from tests.stage_cases import OWNED
 
 ACTOR = Actor(user_id=OWNED["created_by"], tenant_id=OWNED["tenant_id"], role=Role.ADMIN)
 NOW = datetime(2026, 6, 15, tzinfo=UTC)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -26,6 +25,7 @@ from scrapersky.models import (
 )
 from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
+from tests.stage_cases import OWNED
 
 DONE = {"status": "completed", "sitemap_analysis_status": "submitted"}
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
-from tests.conftest import make_settings
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -28,6 +26,8 @@ from scrapersky.models import (
     Suppression,
 )
 from scrapersky.scraper.urls import url_digest
+from tests.conftest import make_settings
+from tests.stage_cases import OWNED
 
 
 def contact(value: str, **more: Any) -> Contact:

@@ -6,10 +6,6 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, select, update
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb
-from tests.harvest.stage_runs import Run
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -18,6 +14,10 @@ from scrapersky.harvest.kinds import kinds_of
 from scrapersky.harvest.picking import OVER_THE_LIMIT, queue_right_pages
 from scrapersky.models import Domain, Page
 from scrapersky.scraper.urls import url_digest
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
+from tests.harvest.stage_runs import Run
+from tests.stage_cases import OWNED
 
 PATHS = ("/", "/impressum", "/kontakt", "/team", "/ueber-uns", "/blog/brot", "/produkt/roggen")
 

@@ -12,8 +12,6 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import func, select
-from tests.app import scan, serving
-from tests.conftest import make_settings
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.dashboard.page_route import PageRoute
@@ -23,6 +21,8 @@ from scrapersky.http.auth import Public, RoleRequired
 from scrapersky.main import create_app
 from scrapersky.models import ApiKey, Domain, Job, Role
 from scrapersky.settings import Settings
+from tests.app import scan, serving
+from tests.conftest import make_settings
 
 SCAN = "/api/v3/sitemap/scan"
 

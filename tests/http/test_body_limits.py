@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
+
+from scrapersky.http.body_limits import BodyLimits
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.processes import HASTY, api
-
-from scrapersky.http.body_limits import BodyLimits
 
 SCAN = "/api/v3/sitemap/scan"
 LIMIT = 4096

@@ -11,6 +11,15 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import func, select
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.session import Database
+from scrapersky.http.lists import BulkAsked
+from scrapersky.http.lists import curating as act
+from scrapersky.models import AuditEntry, BulkAction, BulkActionRows, Domain, Role
+from scrapersky.pipeline.tables import DeadLetter
+from scrapersky.pipeline.wake import Wakeups
+from scrapersky.stages import STAGES
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -27,15 +36,6 @@ from tests.curation.rows import (
     queue_of,
     set_queue,
 )
-
-from scrapersky.db.base import uuid7
-from scrapersky.db.session import Database
-from scrapersky.http.lists import BulkAsked
-from scrapersky.http.lists import curating as act
-from scrapersky.models import AuditEntry, BulkAction, BulkActionRows, Domain, Role
-from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.pipeline.wake import Wakeups
-from scrapersky.stages import STAGES
 
 FAR = datetime(2099, 1, 1, tzinfo=UTC)
 

@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import text
+
+from scrapersky.db.session import Database
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import a_domain, stored
 from tests.processes import HASTY, api
-
-from scrapersky.db.session import Database
 
 API = "/api/v3"
 ROWS = 100_000

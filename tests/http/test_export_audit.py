@@ -11,10 +11,6 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from starlette.types import Message
-from tests.accounts.people import SYSTEM, add_key, asking, signed_in_settings
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.http.test_exporting import KINDS, NOW, add_contacts, every_format
 
 from scrapersky.businesses.exporting import EXPORT as BUSINESSES
 from scrapersky.contacts.exporting import EXPORT as CONTACTS
@@ -26,6 +22,10 @@ from scrapersky.http.lists.exporting import ExportAsked, Format
 from scrapersky.models import AuditEntry, Role
 from scrapersky.places.budget_listing import EXPORT as LEDGER
 from scrapersky.places.exporting import EXPORT as PLACES
+from tests.accounts.people import SYSTEM, add_key, asking, signed_in_settings
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.http.test_exporting import KINDS, NOW, add_contacts, every_format
 
 API = "/api/v3"
 EVERY_KIND: dict[str, Export] = {

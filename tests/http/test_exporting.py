@@ -17,10 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
-from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.contacts.rows import a_contact, a_domain, a_file, a_page, stored
 
 from scrapersky.contacts.exporting import EXPORT as CONTACTS
 from scrapersky.db.base import uuid7
@@ -35,6 +31,10 @@ from scrapersky.leads.exporting import EXPORT as LEADS
 from scrapersky.models import Actor, Contact, Domain, Job, Lead, Role
 from scrapersky.pages.exporting import EXPORT as PAGES
 from scrapersky.sitemaps.exporting import EXPORT as SITEMAP_FILES
+from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.contacts.rows import a_contact, a_domain, a_file, a_page, stored
 
 API = "/api/v3"
 KINDS = {each.rows: each for each in (DOMAINS, SITEMAP_FILES, PAGES, CONTACTS, LEADS, JOBS)}

@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+
 from tests.processes import HASTY, free_port, start
 
 EXAMPLES = 12

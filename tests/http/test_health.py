@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, text, update
-from tests.app import scan, serving
-from tests.conftest import make_settings
 
 from scrapersky import main, stages
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseBehind
 from scrapersky.models import Job
+from tests.app import scan, serving
+from tests.conftest import make_settings
 
 
 async def test_a_healthy_scheduler_is_said_to_be_healthy(url: str) -> None:

@@ -13,9 +13,6 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import func, select, text, update
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.processes import HASTY, answering, free_port, running
 
 from scrapersky.accounts.service import create_api_key
 from scrapersky.db.base import uuid7
@@ -25,6 +22,9 @@ from scrapersky.http.kept_answers import forget_old_keys
 from scrapersky.main import create_app
 from scrapersky.models import Actor, ApiKey, Batch, IdempotencyKey, Job, Role, Tenant, User
 from scrapersky.settings import Settings
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.processes import HASTY, answering, free_port, running
 
 SIGN_IN = "/session"
 """Each time is a new one, and nobody is known yet whose key it could be."""

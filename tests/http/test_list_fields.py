@@ -10,11 +10,11 @@ from uuid import UUID
 
 import httpx
 import pytest
+
+from scrapersky.db.session import Database
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.curation.rows import API, add_rows
-
-from scrapersky.db.session import Database
 
 THEN = datetime(2026, 6, 15, tzinfo=UTC)
 

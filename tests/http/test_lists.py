@@ -12,9 +12,6 @@ import httpx
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.estimates import plan_of
@@ -42,6 +39,9 @@ from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.scraper.urls import url_digest
 from scrapersky.sitemaps.listing import SITEMAP_FILES
 from scrapersky.stages import STAGES
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.stage_cases import OWNED
 
 API = "/api/v3"
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)

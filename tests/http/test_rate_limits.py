@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
-from tests.app import serving
-from tests.conftest import make_settings
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.session import Database
 from scrapersky.http.rate_limits import RateLimits, Recent
 from scrapersky.models import Role
+from tests.app import serving
+from tests.conftest import make_settings
 
 JOBS = "/api/v3/jobs"
 SIX_A_MINUTE: dict[str, Any] = {

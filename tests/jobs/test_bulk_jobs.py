@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.stage_cases import OWNED
 
 API = "/api/v3/jobs"
 

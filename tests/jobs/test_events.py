@@ -16,9 +16,6 @@ import httpx
 import pytest
 from sqlalchemy import delete, event, func, update
 from starlette.types import Message
-from tests.app import scan, serving
-from tests.conftest import make_settings
-from tests.processes import HASTY, Program, answering, free_port, running
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.base import uuid7
@@ -27,6 +24,9 @@ from scrapersky.http.event_stream import ABORT
 from scrapersky.jobs.events import events_of
 from scrapersky.jobs.watching import Watch
 from scrapersky.models import Actor, Job, Role, Tenant, User
+from tests.app import scan, serving
+from tests.conftest import make_settings
+from tests.processes import HASTY, Program, answering, free_port, running
 
 PATIENCE_SECONDS = 30
 

@@ -18,11 +18,6 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.testing import capture_logs
-from tests.app import serving
-from tests.cli.conftest import Cli
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb
-from tests.stage_cases import CASES, OWNED
 
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job
@@ -42,6 +37,11 @@ from scrapersky.pipeline.tables import (
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
 from scrapersky.stages import STAGES
+from tests.app import serving
+from tests.cli.conftest import Cli
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
+from tests.stage_cases import CASES, OWNED
 
 STAGE = submission.STAGE.name
 HOUR = timedelta(hours=1)

@@ -13,10 +13,6 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from sqlalchemy import func, select, update
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.noop import NOOP, NoopRow
-from tests.stage_cases import CASES, OWNED, prepare
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.estimates import plan_of
@@ -30,6 +26,10 @@ from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import discovery
 from scrapersky.stages import STAGES
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.noop import NOOP, NoopRow
+from tests.stage_cases import CASES, OWNED, prepare
 
 API = "/api/v3"
 SITEMAPS = discovery.STAGE.name

@@ -10,10 +10,6 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete, func, select, text
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, urlset
-from tests.stage_cases import CASES, OWNED
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.base import uuid7
@@ -28,6 +24,10 @@ from scrapersky.scraper.fetch_ends import FetchEnd
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import discovery, submission
 from scrapersky.stages import STAGES
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, urlset
+from tests.stage_cases import CASES, OWNED
 
 SCANS = discovery.STAGE.name
 NOT_MET_HERE = (

@@ -8,11 +8,11 @@ from datetime import timedelta
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.app import serving
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline.tables import Host, StageControl
 from scrapersky.settings import Settings
+from tests.app import serving
 
 SITEMAPS = "process_pending_sitemaps"
 PACE = f"/api/v3/stages/{SITEMAPS}/pace"

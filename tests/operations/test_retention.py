@@ -10,8 +10,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import event, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests.conftest import make_settings
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
@@ -43,6 +41,8 @@ from scrapersky.pipeline.tables import (
 )
 from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
+from tests.conftest import make_settings
+from tests.stage_cases import OWNED
 
 AGES_AGO = func.now() - timedelta(days=1000)
 YESTERDAY_OR_SO = func.now() - timedelta(hours=20)

@@ -8,10 +8,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, select, update
-from tests.accounts.people import add_tenant
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.operations.test_metrics import Figures
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -22,6 +18,10 @@ from scrapersky.places import ledger
 from scrapersky.places.governor import Charge, reserve, settle_charge
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL, SEARCH_IDS
 from scrapersky.scraper.providers.prices import price_of
+from tests.accounts.people import add_tenant
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.operations.test_metrics import Figures
 
 DETAILS, SEARCH, IDS = DETAILS_FULL.sku, SEARCH_FULL.sku, SEARCH_IDS.sku
 

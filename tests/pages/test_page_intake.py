@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from sqlalchemy import select
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.intake import import_csv, statuses, submit
 
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Page
 from scrapersky.settings import Settings
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.intake import import_csv, statuses, submit
 
 
 @pytest.fixture

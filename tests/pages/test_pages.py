@@ -7,9 +7,6 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from tests.app import serving
-from tests.conftest import make_settings
-from tests.stage_cases import CASES
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.session import Database
@@ -19,6 +16,9 @@ from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import importing
+from tests.app import serving
+from tests.conftest import make_settings
+from tests.stage_cases import CASES
 
 PAGES = "/api/v3/pages"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from sqlalchemy import update
-from tests.fake_web import FakeWeb
-from tests.harvest.stage_runs import Run, html, started
 
 from scrapersky.db.session import Database
 from scrapersky.models import Contact, ContactEvidence, Lead, Page
 from scrapersky.models.stage_names import PAGE_STAGE
 from scrapersky.pipeline.tables import DeadLetter, Host
+from tests.fake_web import FakeWeb
+from tests.harvest.stage_runs import Run, html, started
 
 CONTACT = html("<h1>Kontakt</h1><a href='mailto:info@bakery.example'>Mail</a>", title="Kontakt")
 

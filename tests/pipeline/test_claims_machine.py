@@ -29,10 +29,6 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests import noop_hosts, stage_cases
-from tests.conftest import make_settings
-from tests.noop import NOOP, NoopRow
-from tests.noop_hosts import HOSTED, HostedRow
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -48,6 +44,10 @@ from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import DeadLetter, Host, HostSlot, StageEvent, Worker
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
+from tests import noop_hosts, stage_cases
+from tests.conftest import make_settings
+from tests.noop import NOOP, NoopRow
+from tests.noop_hosts import HOSTED, HostedRow
 
 EXAMPLES, STEPS = {"Queue": 30, "QueueByHost": 12}, 40
 MAX_ATTEMPTS = 3

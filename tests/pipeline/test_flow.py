@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 from structlog.testing import capture_logs
-from tests.noop import NOOP, NoopRow
-from tests.stage_cases import CASES, prepare
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -26,6 +24,8 @@ from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
+from tests.noop import NOOP, NoopRow
+from tests.stage_cases import CASES, prepare
 
 MARK = 10
 NEXT: AnyStage = replace(submission.STAGE, pace=replace(submission.STAGE.pace, high_water=MARK))

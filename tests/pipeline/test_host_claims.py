@@ -13,7 +13,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, insert, select, text, update
-from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -29,6 +28,7 @@ from scrapersky.pipeline.tables import Host, HostSlot, StageControl
 from scrapersky.pipeline.troubles import TroubleKind
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Pace, Settings
+from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
 
 RARELY = Pace(interval_minutes=600, batch_size=10, concurrency=8)
 

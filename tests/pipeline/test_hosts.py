@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, func, select, update
-from tests.conftest import make_settings
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
@@ -20,6 +19,7 @@ from scrapersky.pipeline.tables import Host, HostSlot
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.scraper.failures import HostClosed
 from scrapersky.scraper.politeness import HostOutcome
+from tests.conftest import make_settings
 
 HOST = "bakery.example"
 

@@ -12,14 +12,14 @@ import pytest
 from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests.contacts.rows import a_page
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
 from scrapersky.models import Domain, Page
 from scrapersky.pipeline.claims import claims_of
+from tests.contacts.rows import a_page
+from tests.stage_cases import OWNED
 
 STAGE, CLAIMS = metadata.STAGE, claims_of(metadata.STAGE)
 WAITED_TOO_LONG = "55P03"

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from sqlalchemy import event, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
-from tests.stage_cases import CASES
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import counting
@@ -21,6 +20,7 @@ from scrapersky.pipeline.tables import StageControl, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity, beat
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
+from tests.stage_cases import CASES
 
 
 async def fill(database: Database) -> None:

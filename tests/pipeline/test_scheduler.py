@@ -13,8 +13,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 from structlog.testing import capture_logs
-from tests.noop import NOOP, NoopRow
-from tests.stage_cases import prepare
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -25,6 +23,8 @@ from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import Worker
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Pace, Settings
+from tests.noop import NOOP, NoopRow
+from tests.stage_cases import prepare
 
 RARELY = Pace(interval_minutes=600, batch_size=10, concurrency=8)
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select, text, update
-from tests.noop import NOOP, NoopRow
-from tests.stage_cases import CASES, prepare
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
@@ -18,6 +16,8 @@ from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
+from tests.noop import NOOP, NoopRow
+from tests.stage_cases import CASES, prepare
 
 
 async def test_rows_that_somebody_locked_crosswise_are_settled_all_the_same(

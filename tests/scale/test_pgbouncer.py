@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select, text
-from tests.app import ended, scan
-from tests.fake_web import FakeWeb, index, urlset
-from tests.processes import HASTY, api, free_port, running
 
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
 from scrapersky.models import Page, SitemapUrl
+from tests.app import ended, scan
+from tests.fake_web import FakeWeb, index, urlset
+from tests.processes import HASTY, api, free_port, running
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 MAY_BE_MISSING = os.geteuid() != 0 and "CI" not in os.environ

@@ -10,10 +10,6 @@ from pathlib import Path
 
 from aiohttp import web as aiohttp_web
 from sqlalchemy import func, select
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, index, urlset
-from tests.processes import HASTY, Program, running
-from tests.scale.cables import Cable, cable, plugged_in
 
 from scrapersky.accounts.service import system_actor
 from scrapersky.db.embedded import ServerAddress
@@ -23,6 +19,10 @@ from scrapersky.pipeline.tables import EventKind, StageEvent, Worker
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.service import request_scan
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, index, urlset
+from tests.processes import HASTY, Program, running
+from tests.scale.cables import Cable, cable, plugged_in
 
 SITES, CHILDREN, PAGES = 12, 3, 30
 MACHINES = 2

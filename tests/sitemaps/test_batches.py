@@ -11,15 +11,15 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from sqlalchemy import delete, event, func, select, text, update
-from tests.app import scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, urlset
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Actor, Batch, BatchJob, Domain, Job, Role, Tenant, User
 from scrapersky.sitemaps.service import site_of, upsert_domain
+from tests.app import scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, urlset
 
 CREATE = "/api/v3/sitemap/batch/create"
 VERBS = ("INSERT", "UPDATE", "SELECT domains", "SELECT jobs", "WITH")

@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+
 from benchmarks import rescans
+from scrapersky.db.session import Database
+from scrapersky.sitemaps.pacing import LATER, SOONER, Changes, Rhythm, after_failure
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
-
-from scrapersky.db.session import Database
-from scrapersky.sitemaps.pacing import LATER, SOONER, Changes, Rhythm, after_failure
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"

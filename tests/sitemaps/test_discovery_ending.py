@@ -7,14 +7,14 @@ from contextlib import aclosing
 from typing import cast
 
 import pytest
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, index, urlset
 
 from scrapersky.pipeline.stage import Tools
 from scrapersky.scraper.events import Analysis, Event, Outcome
 from scrapersky.scraper.fetch import Fetcher
 from scrapersky.sitemaps.discovery import ScanRequest, work
 from scrapersky.sitemaps.gathering import Findings, Tally, gathered
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, index, urlset
 
 
 class LostMeanwhile(Exception):

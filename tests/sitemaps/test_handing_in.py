@@ -9,14 +9,14 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.app import ended, serving
-from tests.fake_web import FakeWeb, index, urlset
-from tests.intake import import_csv, statuses, submit
 
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, Page, SitemapFile
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.rescans import queue_domains_due
+from tests.app import ended, serving
+from tests.fake_web import FakeWeb, index, urlset
+from tests.intake import import_csv, statuses, submit
 
 SITE = "http://bakery.example"
 

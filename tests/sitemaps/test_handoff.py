@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 from sqlalchemy import func, select
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, urlset
 
 from scrapersky.db.session import Database
 from scrapersky.models import Page, SitemapFile
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, urlset
 
 
 @pytest.mark.parametrize(("policy", "pages"), [(True, 3), (False, 0)])

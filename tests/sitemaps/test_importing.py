@@ -10,7 +10,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, insert, select, text, update
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -25,6 +24,7 @@ from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import importing
 from scrapersky.sitemaps.importing import chunks_of, queue_import
+from tests.stage_cases import OWNED
 
 SITE = "https://bakery.example"
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)

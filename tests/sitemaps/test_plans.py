@@ -12,7 +12,6 @@ from benchmarks.storing_many import (
     with_statistics,
     works,
 )
-
 from scrapersky.db.session import Database
 
 FILES = 30

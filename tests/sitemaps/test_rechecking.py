@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, select, update
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import NAMESPACE, FakeWeb, urlset
 
 from scrapersky.db.session import Database
 from scrapersky.models import SitemapFile
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import NAMESPACE, FakeWeb, urlset
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import delete
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import NAMESPACE, FakeWeb, index, urlset
 
 from scrapersky.db.session import Database
 from scrapersky.models import SitemapFile
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import NAMESPACE, FakeWeb, index, urlset
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import select
-from tests.stage_cases import OWNED
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
@@ -19,6 +18,7 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import outcome, submission
 from scrapersky.sitemaps.rescans import queue_domains_due
+from tests.stage_cases import OWNED
 
 NOW = datetime.now(UTC)
 WEEK = timedelta(days=7)

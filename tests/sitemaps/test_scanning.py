@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, index, urlset
 
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.pipeline.tables import DeadLetter
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, index, urlset
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import select, update
-from tests.app import ended, scan, serving
-from tests.conftest import make_settings
-from tests.fake_web import FakeWeb, index, urlset
 
 from scrapersky.db.session import Database
 from scrapersky.models import SitemapFile, SitemapUrl
+from tests.app import ended, scan, serving
+from tests.conftest import make_settings
+from tests.fake_web import FakeWeb, index, urlset
 
 SITE = "bakery.example"
 BASE = f"http://{SITE}"

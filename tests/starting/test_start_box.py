@@ -8,9 +8,6 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.accounts.people import add_key, asking, signed_in_settings
-from tests.app import serving
-from tests.conftest import make_settings
 
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
@@ -18,6 +15,9 @@ from scrapersky.http.intake.sites import SiteReader
 from scrapersky.models import AuditEntry, Domain, Job, Page, Role, SitemapFile
 from scrapersky.settings import Settings
 from scrapersky.starting.reading import entries_of, kind_of
+from tests.accounts.people import add_key, asking, signed_in_settings
+from tests.app import serving
+from tests.conftest import make_settings
 
 START = "/api/v3/start"
 
