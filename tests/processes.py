@@ -19,7 +19,7 @@ import httpx
 ROOT = Path(__file__).parent.parent
 HASTY = {
     "WORKER_BEAT_SECONDS": "0.5",
-    "WORKER_DEAD_AFTER_SECONDS": "2",
+    "WORKER_DEAD_AFTER_SECONDS": "3",
     "LEASE_GRACE_SECONDS": "1",
     "RETRY_BASE_SECONDS": "0.2",
     "RETRY_CAP_SECONDS": "1",

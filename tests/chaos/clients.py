@@ -84,16 +84,20 @@ class Clients:
         self, nothing_left: Callable[[], Awaitable[bool]], *, budget_usd: Decimal, seconds: float
     ) -> None:
         """As an operator would: give more money, ask sick hosts again, replay what was given up,
-        wait."""
+        wait; and then look once more at what may have been read while its site was sick."""
         async with asyncio.timeout(seconds):
             await self._raise_budget(budget_usd)
+            await self._make_end(nothing_left)
             await self._ask_for_everything()
-            while True:
-                with suppress(httpx.TransportError):
-                    await self._mend()
-                    if await self._all_complete() and await nothing_left():
-                        return
-                await asyncio.sleep(0.5)
+            await self._make_end(nothing_left)
+
+    async def _make_end(self, nothing_left: Callable[[], Awaitable[bool]]) -> None:
+        while True:
+            with suppress(httpx.TransportError):
+                await self._mend()
+                if await self._all_complete() and await nothing_left():
+                    return
+            await asyncio.sleep(0.5)
 
     async def _raise_budget(self, usd: Decimal) -> None:
         raised = False

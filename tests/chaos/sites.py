@@ -16,6 +16,8 @@ URLS = CHILDREN * PAGES
 """That each site lists."""
 HOST_LIMIT = 2
 """Requests to one host at once that the workers are allowed, all together."""
+SETTLED_SECONDS = 0.03
+"""After this it is known here that a client is gone whose place another has taken."""
 FAULTS = 0.08
 """The share of requests that go wrong while there is mischief."""
 
@@ -44,6 +46,8 @@ class Site:
     def route(self, path: str, body: str, kind: str = "application/xml") -> None:
         async def answer(request: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
             with self._under_way(request):
+                await asyncio.sleep(SETTLED_SECONDS)
+                self.count()
                 await asyncio.sleep(self.rng.uniform(0.05, 0.8))
             if self.faulty() and self.rng.random() < FAULTS:
                 return self._fault(request, body)
@@ -77,7 +81,6 @@ class _UnderWay:
     def __enter__(self) -> None:
         self._site.asked += 1
         self._site._open.append(self._request)
-        self._site.count()
 
     def __exit__(self, *_: object) -> None:
         self._site._open.remove(self._request)

@@ -27,6 +27,9 @@ GOODBYE_SECONDS = 5.0
 """A farewell that the database does not answer keeps no process from ending; its worker would be
 found dead anyhow."""
 
+MISSED_BEAT_SECONDS = 1.0
+"""Soon after one that was missed, the next is tried: others wait to hear who is there."""
+
 log = get_logger(__name__)
 
 
@@ -123,10 +126,13 @@ class Engine:
                 await self._heart.close()
 
     async def _beat(self) -> None:
+        usual = pause = self.settings.worker_beat_seconds
         while True:
-            await asyncio.sleep(self.settings.worker_beat_seconds)
+            await asyncio.sleep(pause)
+            pause = min(usual, MISSED_BEAT_SECONDS)
             try:
                 await self.beat()
+                pause = usual
                 await self._take_paces()
                 if self.gate is not None:
                     await self.gate.repay()
@@ -162,6 +168,7 @@ class Engine:
     async def beat(self) -> None:
         async with self._heart.transaction() as session:
             await workers.beat(session, self.worker, self.state(), self.vitals.read())
+        self.rescuer.note_beat()
 
     def state(self) -> dict[str, Any]:
         """What the worker's row tells others about its stages."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -30,13 +31,28 @@ log = get_logger(__name__)
 
 
 class Rescuer:
-    """Looks through the stages for rows nobody works any more."""
+    """Looks through the stages for rows nobody works any more.
+
+    Silence says little to one who has been away itself: while the database does not answer, nobody
+    can be heard, and all would be taken for dead. So it waits until the others had time to speak.
+    """
 
     def __init__(
-        self, database: Database, settings: Settings, stages: list[AnyStage], worker: WorkerIdentity
+        self,
+        database: Database,
+        settings: Settings,
+        stages: list[AnyStage],
+        worker: WorkerIdentity,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._database = database
         self._worker = worker
+        self._clock = clock
+        beat = settings.worker_beat_seconds
+        self._time_to_speak = 2 * beat
+        self._longest_gap = max(1.5 * beat, settings.worker_dead_after_seconds - 2 * beat)
+        self._last_beat: float | None = None
+        self._judges_from = 0.0
         self.totals: defaultdict[str, Counter[EventKind]] = defaultdict(Counter)
         """What became of rescued rows, by stage, since the process began."""
         self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
@@ -45,8 +61,20 @@ class Rescuer:
             for each in stages
         ]
 
+    def note_beat(self) -> None:
+        """This process has just said that it lives."""
+        if self._was_silent():
+            self._judges_from = self._clock() + self._time_to_speak
+        self._last_beat = self._clock()
+
+    def _was_silent(self) -> bool:
+        beat = self._last_beat
+        return beat is not None and self._clock() - beat > self._longest_gap
+
     async def rescue(self) -> int:
         """All rows that are lost right now; a dead process of this machine is noticed at once."""
+        if self._was_silent() or self._clock() < self._judges_from:
+            return 0
         async with self._database.transaction() as session:
             await bury_dead_neighbours(session)
             await free_lost_slots(session, dead_after=self._dead_after)
