@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from publicsuffixlist import PublicSuffixList
-
 from scrapersky.scraper.addresses import parse_ip
+from scrapersky.scraper.contact_finder.suffixes import registrable_domain
 from scrapersky.scraper.urls import host_of
-
-
-@cache
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
 
 
 def registrable_site(url: str) -> str:
@@ -23,4 +15,4 @@ def registrable_site(url: str) -> str:
             return host
     except ValueError:
         return host
-    return _suffixes().privatesuffix(host) or host
+    return registrable_domain(host) or host
