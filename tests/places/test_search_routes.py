@@ -170,6 +170,16 @@ async def test_coverage_tells_the_parts_and_whether_they_are_all(
     assert (history["total"], history["items"][0]["found"]) == (1, 150)
 
 
+async def test_the_history_is_also_where_searches_are_asked_for(idle: Settings) -> None:
+    async with serving(idle) as client:
+        search_id = (await client.post(SEARCH, json=WANTED)).json()["search_id"]
+        here = (await client.get(SEARCH)).json()
+        there = (await client.get("/api/v3/places/searches")).json()
+
+    assert [each["search_id"] for each in here["items"]] == [search_id]
+    assert here == there
+
+
 async def test_a_search_can_be_cancelled_and_retried_like_any_job(
     idle: Settings, database: Database
 ) -> None:

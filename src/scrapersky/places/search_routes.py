@@ -100,6 +100,13 @@ async def list_searches(
     return (await SEARCHES.show(session, actor, asked)).listed(search_brief)
 
 
+@router.get("/search", summary="The same, where searches are asked for")
+async def list_searches_here(
+    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(SEARCHES.asked)]
+) -> Listed[SearchBrief]:
+    return (await SEARCHES.show(session, actor, asked)).listed(search_brief)
+
+
 @router.get("/searches/saved", summary="Searches that are repeated")
 async def list_saved_searches(
     actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(SAVED_SEARCHES.asked)]
