@@ -23,7 +23,7 @@ ENV PYTHONUNBUFFERED=1
 # A container listens on all of its addresses, and without sign-in the server would refuse to.
 ENV AUTH_MODE=required
 ENV LOG_FORMAT=json
-# Only used without DATABASE_URL; then mount a volume here.
+# The embedded database, if DATABASE_URL is empty, and the erasure key: mount a volume here.
 ENV SCRAPERSKY_DATA_DIR=/var/lib/scrapersky
 
 WORKDIR /var/lib/scrapersky

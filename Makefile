@@ -4,8 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
+# Tests and the demo start many processes. Without cached bytecode each of them compiles the whole
+# package again, which triples the time of the test suite.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-contacts bench-tables bench-dashboard bench-places bench-entities chaos clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-tar-pits bench-contacts bench-tables bench-dashboard bench-places bench-entities chaos clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -43,7 +47,7 @@ demo: install ## take a town of sites on this machine to their contacts, offline
 
 # Debian's packages that single tests need. Root gets them; others are told by the tests they skip.
 $(VENV)/packages: $(VENV)/made
-	@missing=""; for each in pgbouncer chromium; do PATH="$$PATH:/usr/sbin" command -v $$each >/dev/null || missing="$$missing $$each"; done; \
+	@missing=""; for each in pgbouncer chromium faketime; do PATH="$$PATH:/usr/sbin" command -v $$each >/dev/null || missing="$$missing $$each"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "apt-get install$$missing"; \
 	  DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
@@ -86,6 +90,9 @@ bench-rescans: dev ## ninety virtual days of rescans: freshness against looks sp
 
 bench-hosts: dev ## claims host by host beside claims in plain order
 	$(BIN)/python -m benchmarks.host_claims
+
+bench-tar-pits: dev ## pages of good hosts alone and beside 500 hosts that hardly answer
+	$(BIN)/python -m benchmarks.tar_pits
 
 bench-contacts: $(VENV)/benchmarking ## contacts found beside extract-emails and plain patterns, and their time
 	$(BIN)/python -m benchmarks.contacts

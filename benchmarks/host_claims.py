@@ -28,8 +28,9 @@ from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
 from scrapersky.logging import configure_logging
 from scrapersky.pipeline.claims import Claims
-from scrapersky.pipeline.loop import Held, StageRunner
+from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.queue import Words, queued
+from scrapersky.pipeline.slots import Held
 from scrapersky.pipeline.stage import AnyStage, Stage, Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings, SettingsSource, load_settings

@@ -23,11 +23,12 @@ from scrapersky.models import Actor, Domain, Job, JobType, Page, SitemapFile, Si
 from scrapersky.scraper.sitemap_parser import Entry
 from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import SettingsSource, load_settings
-from scrapersky.sitemaps import importing, outcome
+from scrapersky.sitemaps import importing
 from scrapersky.sitemaps.changes import Place, changes_of
 from scrapersky.sitemaps.storing import URL_COLUMNS
 from scrapersky.sitemaps.url_lists import UrlPlace, urls_of_domain
 from scrapersky.sitemaps.url_rows import rows_of
+from scrapersky.sitemaps.url_totals import count_urls
 
 PAGE = 1_000
 HOUR = timedelta(hours=1)
@@ -65,7 +66,7 @@ async def made(database: Database, name: str, *, files: int, urls_each: int) -> 
     async with database.transaction() as session:
         actor = await system_actor(session, settings)
         owned: dict[str, Any] = {"tenant_id": actor.tenant_id, "created_by": actor.user_id}
-        domain = Domain(id=uuid7(), domain=name, **owned)
+        domain = Domain(id=uuid7(), domain=name, total_sitemaps=files, **owned)
         session.add(domain)
         await session.flush()
         stored = [_file(domain.id, number, urls_each, owned) for number in range(files)]
@@ -157,9 +158,11 @@ def works(site: Site) -> dict[str, Act]:
             importing.prepare, sitemap=importing.StoredSitemap(site.middle)
         ),
         "importing a chunk of one child": partial(_import_chunk, site=site),
-        "the domain's URL count": partial(
-            outcome.totals,
+        "the domain's URL count, when nothing changed": partial(
+            count_urls,
             job=Job(id=uuid7(), job_type=JobType.SITEMAP, domain_id=site.domain_id),
+            listed=len(site.files) * site.urls_each,
+            is_changed=False,
         ),
         "pages, newest first": partial(_newest_pages, site=site),
     }

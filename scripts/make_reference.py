@@ -1,7 +1,7 @@
 """Write the reference pages, `.env.example` and compose's settings from the program itself.
 
-python -m scripts.make_reference            # write what differs
-python -m scripts.make_reference --check    # write nothing; exit 1 if anything differs
+.venv/bin/python -m scripts.make_reference            # write what differs
+.venv/bin/python -m scripts.make_reference --check    # write nothing; exit 1 if anything differs
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Keep the demo's town of sites open on this machine, for trying things out; Ctrl-C closes it.
 
-python scripts/open_town.py town.env                  # in one terminal
+python3 scripts/open_town.py town.env                 # in one terminal
 set -a; . ./town.env; set +a                          # in every other one
+
+The file is there as soon as the sites answer, and gone when the town is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +41,12 @@ async def _keep_open(file: Path) -> None:
 
 @contextmanager
 def _written(file: Path, town: Town) -> Iterator[None]:
-    file.write_text("".join(f"{name}={value}\n" for name, value in town.environment().items()))
+    # Whoever waits for the file finds it whole.
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_text(
+        "".join(f"{name}={value}\n" for name, value in town.environment().items())
+    )
+    unfinished.replace(file)
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ import httpx
 
 from scrapersky.main import create_app
 from scrapersky.settings import Settings
+from tests.waiting import PATIENCE_SECONDS
 
 ENDED = ("complete", "failed", "cancelled")
 
@@ -29,7 +30,9 @@ async def serving(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def ended(client: httpx.AsyncClient, job_id: str, *, seconds: float = 30) -> dict[str, Any]:
+async def ended(
+    client: httpx.AsyncClient, job_id: str, *, seconds: float = PATIENCE_SECONDS
+) -> dict[str, Any]:
     """The job once it has ended."""
     async with asyncio.timeout(seconds):
         while True:

@@ -14,12 +14,15 @@ import pytest
 
 from scrapersky.db import session
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.erasure_key import ErasureKeySource
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseRefused
 from scrapersky.logging import configure_logging
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.databases import KeptDatabase, make_template
 from tests.engines import sharing_engine
+
+TEST_ERASURE_KEY = "a key that only tests of erasing people use"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -63,7 +66,12 @@ async def url(kept_database: KeptDatabase) -> str:
 
 @pytest.fixture
 async def database(url: str) -> AsyncIterator[Database]:
-    made = Database(url, pool_size=20)
+    made = Database(
+        url,
+        pool_size=20,
+        erasure_key=ErasureKeySource(TEST_ERASURE_KEY),
+        command_timeout=None,  # how long a large table takes to fill is not what is tested
+    )
     yield made
     await made.close()
 
@@ -79,12 +87,16 @@ def make_settings(url: str, **overrides: object) -> Settings:
         SettingsSource(environ={}, env_file=None),
         **{
             "database_url": url,
+            "erasure_key": TEST_ERASURE_KEY,
             "fetch_allow_networks": "127.0.0.0/8",
+            "provider_allow_networks": "127.0.0.0/8",
+            "webhook_allow_networks": "127.0.0.0/8",
             "retry_base_seconds": 0.05,
             "worker_beat_seconds": 0.5,
             "worker_dead_after_seconds": 60,
             "lease_grace_seconds": 30,
             "shutdown_grace_seconds": 0.2,
+            "parser_processes": 0,
             **overrides,
         },
     )

@@ -309,7 +309,8 @@ class FakeWeb:
     def environ(self) -> dict[str, str]:
         """For a process of its own that is to see this web."""
         networks = "127.0.0.0/8" if self.address == "127.0.0.1" else f"{self.address}/32"
-        return {"FETCH_ALLOW_NETWORKS": networks, "FETCH_RESOLVE": self.resolve}
+        settings = ("FETCH_ALLOW_NETWORKS", "PROVIDER_ALLOW_NETWORKS", "WEBHOOK_ALLOW_NETWORKS")
+        return {**dict.fromkeys(settings, networks), "FETCH_RESOLVE": self.resolve}
 
     def settings(self, **extra: Any) -> Settings:
         """Settings with which these hosts, and nothing else private, can be fetched."""

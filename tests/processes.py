@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +19,11 @@ from typing import IO
 
 import httpx
 
+from tests.waiting import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parent.parent
+RESERVABLE_PORTS = range(20_000, 30_000)
+_reserved: list[IO[str]] = []
 HASTY = {
     "WORKER_BEAT_SECONDS": "0.5",
     "WORKER_DEAD_AFTER_SECONDS": "3",
@@ -25,6 +32,7 @@ HASTY = {
     "RETRY_CAP_SECONDS": "1",
     "SHUTDOWN_GRACE_SECONDS": "0.5",
     "LOG_LEVEL": "warning",
+    "PARSER_PROCESSES": "0",
 }
 """Settings that make rescue and retries happen within a test's patience."""
 
@@ -48,7 +56,7 @@ class Program:
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
 
-    async def ended(self, seconds: float = 30) -> int:
+    async def ended(self, seconds: float = PATIENCE_SECONDS) -> int:
         async with asyncio.timeout(seconds):
             while self.process.poll() is None:
                 await asyncio.sleep(0.02)
@@ -57,11 +65,15 @@ class Program:
 
 
 def start(
-    *arguments: str, environ: Mapping[str, str], log: Path, prefix: Sequence[str] = ()
+    *arguments: str,
+    environ: Mapping[str, str],
+    log: Path,
+    prefix: Sequence[str] = (),
+    module: str = "scrapersky",
 ) -> Program:
     said = log.open("w+b")
     process = subprocess.Popen(
-        [*prefix, sys.executable, "-m", "scrapersky", *arguments],
+        [*prefix, sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environ},
         stdin=subprocess.DEVNULL,
@@ -73,9 +85,13 @@ def start(
 
 @asynccontextmanager
 async def running(
-    *arguments: str, environ: Mapping[str, str], log: Path, prefix: Sequence[str] = ()
+    *arguments: str,
+    environ: Mapping[str, str],
+    log: Path,
+    prefix: Sequence[str] = (),
+    module: str = "scrapersky",
 ) -> AsyncIterator[Program]:
-    program = start(*arguments, environ=environ, log=log, prefix=prefix)
+    program = start(*arguments, environ=environ, log=log, prefix=prefix, module=module)
     try:
         yield program
     finally:
@@ -86,9 +102,24 @@ async def running(
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Reserve a port of this machine for as long as this test process lives.
+
+    A port that the kernel gave out and that was closed again may be given to anybody before our
+    server binds it. These lie below the range that the kernel gives out by itself, and a lock on a
+    file keeps the other test processes away from ours.
+    """
+    locks = Path(tempfile.gettempdir()) / f"scrapersky-ports-{os.getuid()}"
+    locks.mkdir(exist_ok=True)
+    for port in random.sample(RESERVABLE_PORTS, len(RESERVABLE_PORTS)):
+        lock = (locks / str(port)).open("w")
+        with suppress(OSError), socket.socket() as probe:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            _reserved.append(lock)
+            return port
+        lock.close()
+    raise AssertionError("No port is free.")
 
 
 @asynccontextmanager
@@ -97,14 +128,14 @@ async def api(environ: Mapping[str, str], log: Path) -> AsyncIterator[httpx.Asyn
     port = free_port()
     async with (
         running("serve", "--port", str(port), environ=environ, log=log) as program,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client,
     ):
         await answering(client, program)
         yield client
 
 
 async def answering(client: httpx.AsyncClient, program: Program) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             assert program.process.poll() is None, program.said()
             with suppress(httpx.TransportError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from scrapersky.cli.serving import CONNECTIONS_GRACE_SECONDS
 from scrapersky.cli.settings_in_force import load_checked_settings
 from scrapersky.cli.signals import SIGNALS
 from scrapersky.http.auth import is_loopback
-from scrapersky.pipeline.scheduler import STOP_PATIENCE_SECONDS
+from scrapersky.http.proxies import is_in
+from scrapersky.pipeline.scheduler import CANCEL_PATIENCE_SECONDS, STOP_PATIENCE_SECONDS
 from scrapersky.settings import Settings, SettingsSource, is_secret
 from scripts.reference.compose import INSTEAD
 from scripts.reference.settings import all_settings
@@ -29,7 +32,10 @@ DEFAULTS = load_checked_settings(SettingsSource(environ={}, env_file=None))
 GIVEN = {"POSTGRES_PASSWORD": "hunter2"}
 NOT_OURS = {"PATH", "PYTHONUNBUFFERED"}
 STOPPING_SECONDS = (
-    DEFAULTS.shutdown_grace_seconds + CONNECTIONS_GRACE_SECONDS + 2 * STOP_PATIENCE_SECONDS
+    DEFAULTS.shutdown_grace_seconds
+    + CONNECTIONS_GRACE_SECONDS
+    + STOP_PATIENCE_SECONDS
+    + CANCEL_PATIENCE_SECONDS
 )
 """What an orderly stop may take; whoever kills must wait longer."""
 SERVICES = ("migrate", "api", "worker")
@@ -221,6 +227,23 @@ def test_compose_publishes_the_api_on_this_machine_only() -> None:
     assert [name for name, each in services.items() if "ports" in each] == ["api"]
 
 
+def test_every_deployment_trusts_the_proxy_in_front_of_its_api() -> None:
+    compose = files.put_in_place(compose_environment("api")["TRUSTED_PROXIES"], GIVEN)
+    said = shlex.split(files.units()["scrapersky-api.service"]["Service"]["Environment"])
+    (config,) = files.of_kind("ConfigMap")
+
+    assert _trusts(compose, "172.18.0.1"), "the gateway of a network that Docker makes"
+    assert _trusts(dict(each.split("=", 1) for each in said)["TRUSTED_PROXIES"], "127.0.0.1")
+    assert _trusts(config["data"]["TRUSTED_PROXIES"], "10.244.1.7"), "a pod"
+    assert config["data"]["COOKIE_SECURE"] == "always"
+
+
+def _trusts(networks: str, address: str) -> bool:
+    trusted = load({"TRUSTED_PROXIES": networks}).proxy_networks
+    public = is_in(ip_address("8.8.8.8"), trusted)
+    return is_in(ip_address(address), trusted) and not public
+
+
 def test_compose_keeps_data_where_the_image_does() -> None:
     """From version 18 on the image has its data below this folder, not in `data`."""
     postgres = files.compose()["services"]["postgres"]
@@ -257,8 +280,8 @@ def test_a_unit_is_hardened_and_stops_in_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", files.units())
 def test_a_unit_sets_settings_that_can_be(name: str) -> None:
-    variable, _, value = files.units()[name]["Service"]["Environment"].partition("=")
-    settings = load({variable: value})
+    said = shlex.split(files.units()[name]["Service"]["Environment"])
+    settings = load(dict(each.split("=", 1) for each in said))
 
     assert str(settings.scrapersky_data_dir) == f"/var/lib/{_state_folder(name)}"
 

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from scrapersky.db.base import Base
+from scrapersky.pipeline.stage import AnyStage
 from scrapersky.sitemaps.discovery import process_domain_with_own_session
 from scrapersky.stages import STAGES
+from tests.app import serving
+from tests.conftest import make_settings
 from tests.processes import ROOT
 
 PACKAGE = ROOT / "src" / "scrapersky"
@@ -67,6 +71,16 @@ KNOWN = [
     "SitemapImportService.process_single_sitemap_file",
     "PageCurationService.process_single_page_for_curation",
     "domain_curation_service",
+    "places_staging",
+    "place_searches",
+    "LocalBusiness",
+    "Domain",
+    "SitemapFile",
+    "SitemapUrl",
+    "Page",
+    "Contact",
+    "Job",
+    "BatchJob",
 ]
 
 
@@ -113,7 +127,52 @@ def test_the_signature_people_know_is_kept() -> None:
     code = process_domain_with_own_session.__code__
 
     assert code.co_varnames[: code.co_argcount] == ("job_id", "domain", "user_id", "max_urls")
-    assert process_domain_with_own_session.__defaults__ == (100,)
+    assert process_domain_with_own_session.__defaults__ == (None, 100)
+
+
+def test_columns_on_the_page_are_there() -> None:
+    section = PAGE.partition("\n## Columns\n")[2].partition("\n## ")[0]
+    named = re.findall(r"`(\w+)\.(\w+)`", "".join(match["here"] for match in ROW.finditer(section)))
+
+    assert len(named) > 15
+    missing = [each for each in named if each[1] not in Base.metadata.tables[each[0]].columns]
+    assert missing == []
+
+
+def test_columns_that_are_gone_are_gone() -> None:
+    section = PAGE.partition("\n## Columns\n")[2].partition("\n## ")[0]
+    there = "".join(match["named"] for match in ROW.finditer(section))
+    tables = Base.metadata.tables
+
+    assert [
+        f"{table}.{column}"
+        for table, column in re.findall(r"`?(\w+)\.(\w+)`?", there)
+        if table in tables and column in tables[table].columns
+    ] == []
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.name)
+def test_a_stage_stands_beside_its_workflow_number(stage: AnyStage) -> None:
+    section = PAGE.partition("\n## Workflows\n")[2].partition("\n## ")[0]
+    numbers = {
+        stage: number for number, stage in re.findall(r"^\| ([^|]+) \| `(\w+)`", section, re.M)
+    }
+    numbers["process_webhook_deliveries"] = "no number"
+
+    told = re.findall(r"WF\d", numbers[stage.name]) if stage.workflow else ["no number"]
+    assert (stage.workflow or "no number").split("/") == told
+    assert stage.workflow or numbers[stage.name].startswith("no number")
+
+
+async def test_the_api_says_which_workflow_a_stage_is(url: str) -> None:
+    async with serving(make_settings(url, scheduler_enabled=False)) as client:
+        stages = (await client.get("/api/v3/stages")).json()
+        one = (await client.get("/api/v3/stages/process_pending_domain_sitemap_submissions")).json()
+
+    assert {each["name"]: each["workflow"] for each in stages} == {
+        each.name: each.workflow for each in STAGES
+    }
+    assert one["workflow"] == "WF4"
 
 
 @pytest.mark.parametrize("script", re.findall(r"^\| `(scripts/[\w/]+\.py)", PAGE, re.MULTILINE))

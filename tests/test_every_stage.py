@@ -14,21 +14,25 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
-from scrapersky.errors import Rejected, RetryLater, Skipped
+from scrapersky.errors import DatabaseUnavailable, Rejected, RetryLater, Skipped
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.isolation import work_isolated_rows
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
-from scrapersky.pipeline.queue import QueueState
+from scrapersky.pipeline.outcome import MAX_INTERRUPTIONS
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, QueueState
 from scrapersky.pipeline.rescue import Rescuer
 from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
-from scrapersky.pipeline.tables import DeadLetter, EventKind, StageEvent
+from scrapersky.pipeline.tables import DeadLetter, EventKind, Host, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
 from tests.stage_cases import CASES, Case, prepare
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.parametrize("name", list(CASES))
 
@@ -61,10 +65,21 @@ class Bench:
 
     async def make_due(self, count: int = 1) -> list[UUID]:
         async with self.database.transaction() as session:
-            return await self.case.make_due(session, count)
+            ids = await self.case.make_due(session, count)
+            if self.stage.proves_hosts and self.stage.host:
+                # Others wait for their host in slots beside the stage's own.
+                hosts = select(getattr(self.stage.model, self.stage.host)).distinct()
+                known = [{"host": each, "is_proven": True} for each in await session.scalars(hosts)]
+                await session.execute(upsert(Host).values(known).on_conflict_do_nothing())
+            return ids
 
     async def runner(
-        self, work: Work | None = None, *, database: Database | None = None, **pace: Any
+        self,
+        work: Work | None = None,
+        *,
+        database: Database | None = None,
+        isolates: bool = False,
+        **pace: Any,
     ) -> StageRunner:
         stage = self.stage if work is None else replace(self.stage, work=work)
         stage = replace(stage, pace=replace(stage.pace, **pace))
@@ -75,10 +90,20 @@ class Bench:
             worker=worker,
             tools=Tools(fetch=None, settings=self.settings),  # type: ignore[arg-type]
             settings=self.settings,
+            isolates=isolates,
         )
         async with self.database.transaction() as session:
             await workers.beat(session, worker)
         return runner
+
+    async def lose_with_its_worker(self) -> None:
+        """A worker claims the row and dies."""
+        await self.make_everything_due()
+        runner = await self.runner()
+        assert len(await runner.claim(1)) == 1
+        async with self.database.transaction() as session:
+            await workers.sign_off(session, runner.worker)  # as a dead process leaves it
+        await self.rescue()
 
     async def keeping(self, work: Work, keep: Callable[[Any], None]) -> StageRunner:
         """A runner whose store does nothing but give each result to `keep`."""
@@ -183,20 +208,23 @@ async def test_no_connection_is_held_while_work_waits_on_the_network(bench: Benc
     run = asyncio.create_task(run_job_loop(await bench.runner(work, concurrency=3)))
     for _ in range(3):
         await waiting.acquire()
-    await asyncio.sleep(0.1)
-    held_meanwhile = bench.database.checked_out()
-    async with bench.database.reading() as session:
+    # The loop may still be looking for more rows; the three that work hold nothing.
+    await wait_until(lambda: _holds_nothing(bench.database))
+    go_on.set()
+    await run
+
+
+async def _holds_nothing(database: Database) -> bool:
+    if database.checked_out():
+        return False
+    async with database.reading() as session:
         in_transaction = await session.scalar(
             text(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
                 "AND pid <> pg_backend_pid() AND state <> 'idle'"
             )
         )
-    go_on.set()
-    await run
-
-    assert held_meanwhile == 0
-    assert in_transaction == 0
+    return not in_transaction
 
 
 async def test_a_passing_failure_is_tried_again_and_succeeds(bench: Bench) -> None:
@@ -241,18 +269,83 @@ async def test_giving_up_writes_a_dead_letter(bench: Bench) -> None:
 async def test_a_row_that_kills_its_workers_ends_as_a_dead_letter(bench: Bench) -> None:
     (row_id,) = await bench.make_due()
     most = bench.stage.pace.max_attempts
-    for _ in range(most):
-        await bench.make_everything_due()
-        runner = await bench.runner()
-        assert len(await runner.claim(1)) == 1
-        async with bench.database.transaction() as session:
-            await workers.sign_off(session, runner.worker)  # as a dead process leaves it
-        await bench.rescue()
+    for _ in range(ISOLATE_AFTER_RESCUES + most):
+        await bench.lose_with_its_worker()
 
     (letter,) = await bench.letters()
     assert (await bench.state(row_id)).status == bench.stage.words.failed
     assert (letter.attempts, letter.error_class) == (most, "WorkerDied")
-    assert (await bench.events())[EventKind.RESCUED] == most - 1
+    assert (await bench.events())[EventKind.RESCUED] == ISOLATE_AFTER_RESCUES + most - 1
+
+
+async def test_a_row_lost_twice_has_used_no_attempt_and_is_left_to_a_process_of_its_own(
+    bench: Bench,
+) -> None:
+    (row_id,) = await bench.make_due()
+    sharing = await bench.runner(isolates=True)
+    for _ in range(ISOLATE_AFTER_RESCUES):
+        assert await sharing.claim_isolated() is None
+        await bench.lose_with_its_worker()
+    await bench.make_everything_due()
+
+    state = await bench.state(row_id)
+    assert (state.attempts, state.rescues) == (0, ISOLATE_AFTER_RESCUES)
+    assert await sharing.claim(10) == []
+    alone = await bench.runner(returning_results(bench), isolates=True)
+    assert await work_isolated_rows([alone]) == 1
+    done = await bench.state(row_id)
+    assert (done.status, done.rescues) == (bench.stage.words.done, 0)
+
+
+async def test_a_database_outage_costs_no_attempt(bench: Bench) -> None:
+    (row_id,) = await bench.make_due()
+    outage = failing(lambda: DatabaseUnavailable("The connection was reset."))
+    runner = await bench.runner(outage, max_attempts=1)
+    for _ in range(3):
+        await bench.make_everything_due()
+        await run_job_loop(runner)
+
+    state = await bench.state(row_id)
+    assert (state.status, state.attempts) == (bench.stage.words.queued, 0)
+    assert (state.interruptions, state.error) == (3, "The connection was reset.")
+    assert (await bench.events())[EventKind.INTERRUPTED] == 3
+    assert not await bench.letters()
+
+
+async def test_a_row_that_keeps_breaking_its_connection_ends_as_a_dead_letter(
+    bench: Bench,
+) -> None:
+    (row_id,) = await bench.make_due()
+    outage = failing(lambda: DatabaseUnavailable("The connection was reset."))
+    runner = await bench.runner(outage)
+    for _ in range(MAX_INTERRUPTIONS):
+        await bench.make_everything_due()
+        await run_job_loop(runner)
+
+    (letter,) = await bench.letters()
+    assert (await bench.state(row_id)).status == bench.stage.words.failed
+    assert letter.error_class == "DatabaseUnavailable"
+
+
+async def test_a_worker_that_was_cut_off_drops_its_rows_and_claims_no_more(bench: Bench) -> None:
+    await bench.make_due(2)
+    started = asyncio.Event()
+
+    async def work(item: Any, tools: Tools) -> Any:
+        started.set()
+        await asyncio.sleep(3600)
+
+    runner = await bench.runner(work, concurrency=2, batch_size=1)
+    runner.free_slots -= 1
+    task = runner.begin((await runner.claim(1))[0])
+    await started.wait()
+    runner.suspended = True
+
+    assert runner.drop_all() == 1
+    assert await task is EventKind.FENCED
+    report = await run_job_loop(runner)
+    assert report is not None
+    assert report.found == 0
 
 
 async def test_a_lost_row_is_due_again_at_once(bench: Bench) -> None:
@@ -287,7 +380,9 @@ async def test_a_claim_whose_answer_was_lost_is_found_again_by_its_own_worker(
 
     assert too_early == 0
     assert await rescuer.rescue_strays(runner) == 1
-    assert (await bench.state(row_id)).status == bench.stage.words.queued
+    state = await bench.state(row_id)
+    assert (state.status, state.attempts) == (bench.stage.words.queued, 0)
+    assert (state.rescues, state.interruptions) == (0, 1)
 
 
 async def test_a_row_that_is_held_is_no_stray(bench: Bench) -> None:
@@ -441,8 +536,8 @@ async def test_a_claim_under_way_when_it_stops_is_handed_back_too(bench: Bench) 
     claimed, answer = asyncio.Event(), asyncio.Event()
     really_claim = runner.claim
 
-    async def claim_slowly(wanted: int) -> Any:
-        rows = await really_claim(wanted)
+    async def claim_slowly(wanted: int, share: Any = None) -> Any:
+        rows = await really_claim(wanted, share)
         claimed.set()
         await answer.wait()
         return rows
@@ -570,7 +665,7 @@ async def test_a_process_works_at_most_its_concurrency(bench: Bench) -> None:
         most = max(most, now)
         if most == 3:
             full.set()
-        await asyncio.wait_for(full.wait(), 10)
+        await asyncio.wait_for(full.wait(), PATIENCE_SECONDS)
         await asyncio.sleep(0.01)
         now -= 1
         return bench.result_for(item)

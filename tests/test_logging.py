@@ -29,6 +29,7 @@ from tests.fake_web import FakeWeb
 from tests.noop import NOOP, NoopRow
 from tests.processes import HASTY, answering, free_port, running
 from tests.stage_cases import prepare
+from tests.waiting import PATIENCE_SECONDS
 
 CANARY = "HUNTER2-canary"
 
@@ -83,6 +84,31 @@ def test_json_logs_are_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> 
         (f"?access_token={CANARY}", f"?access_token={HIDDEN}"),
         (f"password={CANARY} host=db", f"password={HIDDEN} host=db"),
         ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", HIDDEN),
+        (f"X-Goog-Api-Key: {CANARY}", f"X-Goog-Api-Key: {HIDDEN}"),
+        (f"{{'X-Goog-Api-Key': '{CANARY}'}}", f"{{'X-Goog-Api-Key': '{HIDDEN}'}}"),
+        (f"x-csrf-token: {CANARY}, next", f"x-csrf-token: {HIDDEN}, next"),
+        (f"(b'authorization', b'Bearer {CANARY}')", f"(b'authorization', b'{HIDDEN}')"),
+        (f"secret_key={CANARY}&a=b", f"secret_key={HIDDEN}&a=b"),
+        (f"GOOGLE_PLACES_API_KEY={CANARY}", f"GOOGLE_PLACES_API_KEY={HIDDEN}"),
+        (f"aws_secret_access_key={CANARY}", f"aws_secret_access_key={HIDDEN}"),
+        (f"connect(password='{CANARY}', host='db')", f"connect(password='{HIDDEN}', host='db')"),
+        (f'{{"api_key": "{CANARY} {CANARY}", "a": 1}}', f'{{"api_key": "{HIDDEN}", "a": 1}}'),
+        (f'{{"apiKey":"{CANARY}"}}', f'{{"apiKey":"{HIDDEN}"}}'),
+        (f"{{'client_secret': '{CANARY}'}}", f"{{'client_secret': '{HIDDEN}'}}"),
+        (f'{{"password": "a\\"{CANARY}"}}', f'{{"password": "{HIDDEN}"}}'),
+        (f"Cookie: a=1; sid={CANARY}; b={CANARY}", f"Cookie: {HIDDEN}"),
+        (f'Cookie: a=1; sid="{CANARY} x"; b={CANARY}', f"Cookie: {HIDDEN}"),
+        (f"Cookie: a=1; sid={CANARY}\nHost: db", f"Cookie: {HIDDEN}\nHost: db"),
+        (
+            f"Set-Cookie: a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT, sid={CANARY}; Path=/",
+            f"Set-Cookie: {HIDDEN}",
+        ),
+        (f"{{'Cookie': 'a=1; sid={CANARY}', 'a': 1}}", f"{{'Cookie': '{HIDDEN}', 'a': 1}}"),
+        (
+            f"[(b'cookie', b'a=1; sid={CANARY}'), (b'a', b'')]",
+            f"[(b'cookie', b'{HIDDEN}'), (b'a', b'')]",
+        ),
+        (f"?cookie={CANARY}&a=b", f"?cookie={HIDDEN}&a=b"),
     ],
 )
 def test_what_looks_like_a_secret_is_taken_out(text: str, shown: str) -> None:
@@ -99,10 +125,40 @@ def test_what_looks_like_a_secret_is_taken_out(text: str, shown: str) -> None:
         "The API key is not known, or was revoked.",
         "The row's key: 12, token of the bearer",
         "monkey=banana",
+        '{"monkey": "banana", "page": 2}',
+        "cookies are not read",
+        "idempotency_key=order-7 row_key=12",
     ],
 )
 def test_all_else_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        f"Cookie: a=1; sid={CANARY}",
+        f"Set-Cookie: a=1; sid={CANARY}; Path=/",
+        f'{{"api_key": "{CANARY}", "a": 1}}',
+        f"X-Goog-Api-Key: {CANARY}",
+        f"POST / HTTP/1.1\nCookie: sid={CANARY}\nHost: x",
+        f"GET /\nsecret_key={CANARY}\tX-Api-Key: {CANARY}\nsky_{CANARY}",
+        f"sent {{'Cookie': 'sid={CANARY}', 'api_key': '{CANARY}'}}",
+        f'sent {{"Cookie": "a=1; sid={CANARY}", "X-Goog-Api-Key": "{CANARY}", "b": "x"}}',
+        f'password="{CANARY} {CANARY}"',
+    ],
+)
+def test_a_log_line_stays_json_without_its_secrets(
+    field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(level="info", style="json")
+    get_logger("test").info("run", before=1, sent=field, after=2)
+    said = capsys.readouterr().err
+    configure_logging(level="error")
+
+    assert CANARY not in said
+    line = json.loads(said)
+    assert (line["event"], line["before"], line["after"]) == ("run", 1, 2)
 
 
 def test_a_secret_is_known_in_every_spelling() -> None:
@@ -206,12 +262,12 @@ async def test_no_secret_is_shown_anywhere(
     log = tmp_path / "log"
     async with (
         running("serve", "--port", str(port), environ=environ, log=log) as program,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client,
     ):
         await answering(client, program)
         answers = await _ask_everything(client, key, database)
         said = [await cli(*words) for words in (COMMANDS if style == "console" else ())]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while "alert not posted" not in program.said():
                 await asyncio.sleep(0.1)
         logged = program.said()
@@ -239,7 +295,7 @@ async def _ask_everything(client: httpx.AsyncClient, key: str, database: Databas
     signed_in = {"Authorization": f"Bearer {key}"}
     for site in ("http://shut.example", "http://leaky.example"):
         await client.post("/api/v3/sitemap/scan", json={"base_url": site}, headers=signed_in)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await _letters(database):
             await asyncio.sleep(0.1)
     answers = [

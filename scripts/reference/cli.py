@@ -20,8 +20,8 @@ def cli_page() -> str:
         [
             "# Command line",
             "",
-            "`.venv/bin/scrapersky`, or `python -m scrapersky`. Every command explains itself with "
-            "`--help`.",
+            "`.venv/bin/scrapersky`, or `.venv/bin/python -m scrapersky`. Every command explains "
+            "itself with `--help`.",
             "",
             "## Exit codes",
             "",

@@ -32,6 +32,8 @@ def stages_page() -> str:
             "",
             "Rows travel through the stages in this order. A stage looks at its queue at every "
             "tick and whenever a row was queued; its words are what stands in its status column. "
+            "WF1 to WF8 are the numbers of the [design documents](../from-the-design-documents.md"
+            "#workflows). "
             "What the words of this page mean is in the [glossary](../glossary.md), what the "
             "settings do in [settings](settings.md#stages).",
             "",
@@ -54,6 +56,7 @@ def _stage_section(stage: AnyStage) -> list[str]:
     columns = (queue.due_at, queue.attempts, queue.lease_token, queue.lease_expires_at)
     rest = (queue.worker_id, queue.error)
     facts = {
+        "Workflow": stage.workflow or "without a number",
         "Rows": f"{where}, where {code(only)}" if only else where,
         "Words": f"{words.queued} → {words.processing} → {words.done} or {words.failed}",
         "Queue columns": ", ".join(code(each.key) for each in (*columns, *rest)),

@@ -25,7 +25,10 @@ def workflows_page() -> str:
             "",
             "A stage takes rows whose status says that they are queued, works them, and stores "
             "what it found, which queues rows for the next. This page is made from the list of "
-            "stages; what each one does at which pace is in [stages](reference/stages.md).",
+            "stages; what each one does at which pace is in [stages](reference/stages.md). WF1 to "
+            "WF8 are the numbers of the [design documents]"
+            "(from-the-design-documents.md#workflows); WF8, contacts, has no stage: people work "
+            "there.",
             "",
             "## Who feeds whom",
             "",
@@ -46,7 +49,10 @@ def workflows_page() -> str:
             "letter and go back to *queued* when it is replayed. The other words are set by "
             "people, or stand before a row was ever queued.",
             "",
-            *table(("Stage", "Column", "Queued", "Processing", "Done", "Failed", "Other"), _map()),
+            *table(
+                ("Workflow", "Stage", "Column", "Queued", "Processing", "Done", "Failed", "Other"),
+                _map(),
+            ),
         ],
         _shared_rows(),
         [
@@ -64,7 +70,17 @@ def workflows_page() -> str:
             "only say what somebody thinks of it. The last decision about many rows can be taken "
             "back.",
             "",
-            *table(("Rows", "Column", "Words", "Selected queues"), _decisions()),
+            "Queued, Processing, Complete and Error are set by the engine only. Where a stage "
+            "works the rows, they follow its status in the same statement: New or Selected → "
+            "Queued → Processing → Complete or Error; a row for which there was nothing to do "
+            "is Complete. "
+            "Skipped stays, whatever the stage does. No stage works contacts, so the engine sets "
+            "no word of theirs.",
+            "",
+            *table(
+                ("Rows", "Column", "People choose", "The engine sets", "Selected queues"),
+                _decisions(),
+            ),
         ],
         [
             "## Hand-offs",
@@ -84,7 +100,8 @@ def workflows_page() -> str:
 def _graph() -> Iterator[str]:
     yield "flowchart TD"
     for each in STAGES:
-        yield f'    {each.name}["{each.name}<br/>{_column(each)}"]'
+        number = f"{each.workflow}<br/>" if each.workflow else ""
+        yield f'    {each.name}["{number}{each.name}<br/>{_column(each)}"]'
     for stage in STAGES:
         yield from (f"    {stage.name} --> {fed}" for fed in stage.feeds)
 
@@ -93,7 +110,7 @@ def _graph_in_words() -> Iterator[str]:
     width = max(len(each.name) for each in STAGES)
     for each in STAGES:
         fed = ", ".join(each.feeds) or "(nothing further yet)"
-        yield f"{each.name:{width}} -> {fed}"
+        yield f"{each.workflow or '':7} {each.name:{width}} -> {fed}"
 
 
 def _column(stage: AnyStage) -> str:
@@ -104,7 +121,13 @@ def _map() -> Iterator[tuple[str, ...]]:
     for each in STAGES:
         only = ", ".join(f"{name} = {value}" for name, value in each.only.items())
         column = code(_column(each)) + (f" where {only}" if only else "")
-        yield (code(each.name), column, *_own_words(each), ", ".join(_other_words(each)))
+        yield (
+            each.workflow or "",
+            code(each.name),
+            column,
+            *_own_words(each),
+            ", ".join(_other_words(each)),
+        )
 
 
 def _own_words(stage: AnyStage) -> tuple[str, ...]:
@@ -145,11 +168,15 @@ _BACK = "a retry, a rescue after a crash, or handed back by a worker that stops"
 _AGAIN = "replayed, requeued, reset or selected by people, or due again"
 
 
-def _decisions() -> Iterator[tuple[str, str, str, str]]:
+def _decisions() -> Iterator[tuple[str, ...]]:
+    by_name = {each.name: each for each in STAGES}
     for each in CURATIONS:
         column = code(f"{each.model.__tablename__}.{each.column.key}")
         queued = code(each.queues.stage) if each.queues else "nothing: it is the end of the line"
-        yield each.rows, column, ", ".join(word.value for word in each.words), queued
+        stage = by_name[each.queues.stage] if each.queues else None
+        follows = stage is not None and stage.curation == each.column.key
+        engine = ", ".join(word for word in each.words if word not in each.decisions)
+        yield each.rows, column, ", ".join(each.decisions), engine if follows else "nothing", queued
 
 
 def _shared_rows() -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import in_venv  # noqa: F401 (first: what follows is installed in .venv)
@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Job
+from scrapersky.models.jobs import SITEMAPS_COUNT
 
 
 def check_job(
@@ -29,10 +30,22 @@ def check_job(
         say(f"Type: {job.job_type}")
         say(f"Status: {job.status}")
         say(f"Result Data: {json.dumps(job.result_data, ensure_ascii=False)}")
+        _show_sitemaps(job.result_data or {})
         if job.error:
             say(f"Error: {job.error}")
 
     return run_in_transaction(step, show)
+
+
+def _show_sitemaps(result: dict[str, Any]) -> None:
+    if SITEMAPS_COUNT not in result:
+        return
+    listed, total = result["sitemaps"], result[SITEMAPS_COUNT]
+    say(f"Sitemaps: {total}")
+    for each in listed:
+        say(f"  {each['id']} {each['type'] or 'unknown'} {each['url_count']} URLs {each['url']}")
+    if total > len(listed):
+        say(f"  and {total - len(listed)} more")
 
 
 if __name__ == "__main__":

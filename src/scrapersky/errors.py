@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import StrEnum
 
 from scrapersky.redaction import redact
 
@@ -35,6 +36,27 @@ class RetryLater(Verdict):
     def __init__(self, reason: str, *, after: timedelta) -> None:
         super().__init__(reason)
         self.after = after
+
+
+# What is our own fault: no host and no row is to blame.
+
+
+class OwnLimit(StrEnum):
+    """What this installation can run out of."""
+
+    DESCRIPTORS = "file_descriptors"
+    CONNECTIONS = "database_connections"
+    DISK = "disk_space"
+    PROCESSES = "processes"
+
+
+class OwnLimitReached(ScraperSkyError):
+    """This process, its machine or its database has run out of something. The row is handed back
+    with its attempt, and nothing is counted against the host."""
+
+    def __init__(self, limit: OwnLimit, sentence: str) -> None:
+        super().__init__(sentence)
+        self.limit = limit
 
 
 # What a person asked for and cannot have.
@@ -71,5 +93,22 @@ class DatabaseRefused(ScraperSkyError):
     """The database cannot be started or used as it is; the sentence says what to do."""
 
 
+class DatabaseReadOnly(DatabaseRefused):
+    """The database answers but stores nothing: a standby, or it was set to read-only."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is read-only at the moment, so nothing can be changed. Try again later."
+        )
+
+
+class DatabaseUnavailable(ScraperSkyError):
+    """The database did not answer, or not in time: nobody's fault but its own, and retryable."""
+
+
 class DatabaseBehind(DatabaseRefused):
     """The database's schema is not the one this program was written for."""
+
+
+class ErasureKeyRefused(DatabaseRefused):
+    """The key by which erased people are recognised is missing, unreadable or another one."""

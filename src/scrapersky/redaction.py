@@ -21,28 +21,63 @@ SHORTEST_PATH = 16
 
 _END = r"[^\s\"'&;,<>)\]}\\]"
 _USER_INFO = re.compile(r"(?<=://)[^\s/?#\"'<>\\]*@")
+_START = r"(?:(?<!\w)|(?<=\\[nrt]))"
+"""Of a word, also after a line end as JSON writes it."""
+_QUOTED = r"(\\\")(?:[^\"\\]|\\[^\"])*(?:\\\")?|([\"'])(?:(?!\4)[^\\\r\n]|\\.)*\4?"
+"""What stands in quotes; in the first form, in those of a string inside of a string. They are the
+groups 3 and 4 of every pattern."""
+_PUT_IN = rf"\1\2\3\4{HIDDEN}\3\4"
+_TO_LINE_END = r"(?:[^\"'\\\r\n]|\\[^nr\"]|(?<==)\"[^\"\r\n]*\"(?=\s*(?:;|$)))*"
+"""Or to the end of the quotes that all of it stands in: a log line has to stay JSON."""
+_FIELD_NAMES = (
+    r"(?:[\w-]{0,40}[_-])?(?:api|access|auth|refresh|client|secret|private|signing|session|csrf)"
+    r"[_-]?(?:key|token|secret)"
+    r"|(?:[\w-]{0,40}[_-])?(?:secret|password|passwd|pwd)|key|token|signature"
+)
+_IN_TUPLE = r"[\"'],\s{0,3}b?(?=[\"'])"
+"""Between the two of `(b"cookie", b"a=1")`."""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
+        # All pairs of a cookie header.
         re.compile(
-            rf"\b((?:proxy-)?authorization|x-api-key|cookie|set-cookie)"
-            rf"([\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?)(?:(?:bearer|basic|digest|token)\s+)?{_END}+",
+            rf"{_START}((?:set-)?cookie)"
+            rf"(\\?[\"']?\s{{0,3}}:\s{{0,3}}(?:b(?=[\"']))?|{_IN_TUPLE})"
+            rf"(?:{_QUOTED}|{_TO_LINE_END})",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        _PUT_IN,
+    ),
+    (
+        re.compile(
+            rf"{_START}((?:proxy-)?authorization|x-[\w-]{{0,40}}(?:key|token)|(?:set-)?cookie)"
+            rf"(\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}(?:b(?=[\"']))?\\?[\"']?|{_IN_TUPLE}[\"'])"
+            rf"(?:(?:bearer|basic|digest|token)\s+)?{_END}+",
             re.IGNORECASE,
         ),
         rf"\1\2{HIDDEN}",
     ),
-    (re.compile(r"\b(bearer)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
-    (re.compile(r"\bsky_[\w-]{8,}"), f"sky_{HIDDEN}"),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"), HIDDEN),
+    (re.compile(rf"{_START}(bearer)\s+[\w.~+/=-]{{8,}}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (re.compile(rf"{_START}sky_[\w-]{{8,}}"), f"sky_{HIDDEN}"),
+    (re.compile(rf"{_START}eyJ[\w-]{{8,}}\.[\w-]{{8,}}(?:\.[\w-]*)?"), HIDDEN),
     (
+        # `api_key=…`, `api_key="…"`
         re.compile(
-            rf"\b((?:api[_-]?|access[_-]?|auth[_-]?|refresh[_-]?|client[_-]?)?"
-            rf"(?:key|token|secret|password|passwd|pwd|signature))=(?!\s){_END}+",
+            rf"{_START}({_FIELD_NAMES})(=)(?!\s)(?:{_QUOTED}|{_END}+)",
             re.IGNORECASE,
         ),
-        rf"\1={HIDDEN}",
+        _PUT_IN,
+    ),
+    (
+        # `"api_key": "…"`
+        re.compile(
+            rf"([\"'](?:{_FIELD_NAMES})\\?[\"'])(\s{{0,3}}:\s{{0,3}})(?:{_QUOTED})",
+            re.IGNORECASE,
+        ),
+        _PUT_IN,
     ),
 )
-"""Each begins with a fixed word and ends at the next space or quote: none is slow on any text."""
+"""Each begins with a fixed word and ends at the next space or quote, or at the line's end: none is
+slow on any text."""
 
 _known: dict[str, None] = {}
 _values: re.Pattern[str] | None = None

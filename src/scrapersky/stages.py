@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scrapersky.accounts import sign_in_limits
 from scrapersky.businesses import extraction
 from scrapersky.domains import metadata
 from scrapersky.harvest import catching_up, completing
@@ -41,4 +42,5 @@ CHORES: tuple[Chore, ...] = (
     kept_answers.CHORE,
     *WATCHING,
     retention.CHORE,
+    sign_in_limits.CHORE,
 )

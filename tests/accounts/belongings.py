@@ -35,6 +35,7 @@ from scrapersky.models import (
     SavedSearch,
     SearchPlace,
     SearchTile,
+    SignInDevice,
     SitemapFile,
     SitemapUrl,
     Suppression,
@@ -84,6 +85,7 @@ async def add_belongings(
         await session.flush()
     return {
         "key_id": str(key.id),
+        "tenant_id": str(actor.tenant_id),
         **{f"{name}_id": str(row_id) for name, row_id in ids.items()},
         "sitemap_file_id": str(ids["file"]),
         "sitemap_id": str(ids["file"]),
@@ -111,6 +113,7 @@ def _rows(actor: Actor, ids: dict[str, UUID], job_status: str) -> list[Base]:
             expires_at=func.now() + timedelta(days=1),
             **tenant,
         ),
+        SignInDevice(token_hash=ids["user"].bytes, user_id=ids["user"], **tenant),
         Host(host=f"{ids['domain']}.{SITE}"),
         Domain(id=ids["domain"], domain=f"{ids['domain']}.{SITE}", **owned),
         Batch(id=ids["batch"], max_pages=1, accepted=1, rejected=0, **owned),

@@ -1,8 +1,7 @@
-"""Passwords: set by admins, changed by oneself, kept as nothing that could be used, not guessed."""
+"""Passwords: set by admins, changed by oneself, kept as nothing that could be used."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -12,14 +11,6 @@ from sqlalchemy import select
 from scrapersky.accounts.passwords import NOBODYS, Kept, hashed, is_right
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
-from scrapersky.http.sign_in_limits import (
-    FIRST_WAIT_SECONDS,
-    FORGOTTEN_AFTER_SECONDS,
-    FREE_FOR_A_NAME,
-    FREE_FOR_AN_ADDRESS,
-    LONGEST_WAIT_SECONDS,
-    SignInLimits,
-)
 from scrapersky.logging import configure_logging
 from scrapersky.models import AuditEntry, Role, User
 from tests.accounts.issuer import with_secret
@@ -29,20 +20,6 @@ from tests.app import serving
 
 JOBS, USERS, OWN = "/api/v3/jobs", "/api/v3/users", "/api/v3/session/password"
 NEW = "another horse altogether"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def stopped(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's clock for those who try to sign in stands still."""
-    limits = client.app.state.context.sign_ins  # type: ignore[attr-defined]
-    monkeypatch.setattr(limits, "_now", Clock())
 
 
 @pytest.fixture
@@ -166,75 +143,6 @@ async def test_a_key_alone_does_not_make_the_first_password(url: str, database: 
 
     assert answer.status_code == 403
     assert "an admin" in answer.json()["detail"]
-
-
-@pytest.mark.usefixtures("stopped")
-async def test_nobody_learns_whether_there_is_somebody_of_that_name(
-    client: httpx.AsyncClient, database: Database
-) -> None:
-    await add_person(database, "alice")
-    await add_user(database, "without password")
-    names = ("alice", "nobody", "without password")
-    for attempt in range(FREE_FOR_A_NAME + 1):
-        answers = [await sign_in(client, name, password="wrong") for name in names]
-        said = {(each.status_code, each.json()["detail"]) for each in answers}
-        assert len(said) == 1, said
-        [(status, sentence)] = said
-        assert status == (401 if attempt < FREE_FOR_A_NAME else 429)
-    assert "too many failed attempts" in sentence
-    assert answers[0].headers["retry-after"] == "2"
-    assert (await sign_in(client)).status_code == 429
-
-
-@pytest.mark.usefixtures("stopped")
-async def test_many_guesses_at_once_are_counted_too(
-    client: httpx.AsyncClient, database: Database
-) -> None:
-    await add_person(database, "alice")
-    tries = [sign_in(client, password="wrong") for _ in range(FREE_FOR_A_NAME + 4)]
-    answers = await asyncio.gather(*tries)
-
-    statuses = [each.status_code for each in answers]
-    assert (statuses.count(401), statuses.count(429)) == (FREE_FOR_A_NAME, 4)
-
-
-def test_each_failure_beyond_the_free_ones_waits_twice_as_long() -> None:
-    clock = Clock()
-    limits = SignInLimits(now=clock)
-    for _ in range(FREE_FOR_A_NAME):
-        assert limits.begin("alice", "home") == 0
-    waits = []
-    for _ in range(12):
-        waits.append(limits.begin("alice", "home"))
-        clock.now += waits[-1]
-        assert limits.begin("alice", "home") == 0
-
-    assert waits[:3] == [FIRST_WAIT_SECONDS, 2 * FIRST_WAIT_SECONDS, 4 * FIRST_WAIT_SECONDS]
-    assert waits[-1] == LONGEST_WAIT_SECONDS
-    clock.now += FORGOTTEN_AFTER_SECONDS + 1
-    assert limits.begin("alice", "home") == 0
-    assert limits.begin("alice", "home") == 0
-
-
-def test_an_address_cannot_go_through_all_names_nor_wash_itself_with_one_it_knows() -> None:
-    limits = SignInLimits(now=Clock())
-    for number in range(FREE_FOR_AN_ADDRESS):
-        assert limits.begin(f"name {number}", "home") == 0
-        assert limits.begin("mine", "elsewhere") == 0
-        limits.succeed("mine", "elsewhere")
-
-    assert limits.begin("another", "home") > 0
-    assert limits.begin("another", "elsewhere") == 0
-
-
-def test_who_succeeds_begins_anew() -> None:
-    limits = SignInLimits(now=Clock())
-    for _ in range(3):
-        for _ in range(FREE_FOR_A_NAME):
-            assert limits.begin("alice", "home") == 0
-        limits.succeed("alice", "home")
-
-    assert limits.begin("alice", "home") == 0
 
 
 async def test_a_password_stands_in_no_log_and_no_row(

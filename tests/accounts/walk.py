@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 120
 CSV = "text/csv"
 PLACE = re.compile(r"{(\w+)(?::\w+)?}")
 

@@ -19,6 +19,7 @@ from scrapersky.main import create_app
 from scrapersky.settings import Settings
 from tests.conftest import make_settings
 from tests.processes import free_port
+from tests.waiting import PATIENCE_SECONDS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -34,7 +35,7 @@ PICTURES = Path(os.environ.get("SCREENSHOTS", "") or Path(__file__).parents[2] /
 """Where tests leave pictures of pages; not kept in the repository."""
 DESK = {"width": 1360, "height": 860}
 PHONE = {"width": 390, "height": 844}
-PATIENCE_MILLISECONDS = 20_000
+PATIENCE_MILLISECONDS = 120_000
 """For what a page is to show: machines that run tests are busy."""
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
@@ -73,7 +74,7 @@ async def serving_pages(settings: Settings, *, port: int | None = None) -> Async
     server = Server(config)
     serving = asyncio.create_task(server.serve())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not server.started:
                 await asyncio.sleep(0.02)
         yield Site(f"http://127.0.0.1:{port}", app)
@@ -88,7 +89,9 @@ async def serving_pages(settings: Settings, *, port: int | None = None) -> Async
 async def browser() -> AsyncIterator[Browser]:
     assert CHROMIUM, "Chromium is missing: apt-get install chromium"
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        launched = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, timeout=10 * PATIENCE_MILLISECONDS
+        )
         try:
             yield launched
         finally:

@@ -19,7 +19,6 @@ from tests.dashboard.details_rows import Known, bakery_of_everything, hostile_ba
 from tests.fake_web import FakeWeb, index, urlset
 
 KEPT = "window.keptByThisPage = true"
-expect.set_options(timeout=20_000)  # as long as the windows wait for everything else
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ async def test_a_job_goes_to_its_end_before_ones_eyes_without_a_reload(
 ) -> None:
     taking = make_settings(url, scheduler_enabled=False)
     async with serving_pages(taking) as site:
-        async with httpx.AsyncClient(base_url=site.address) as client:
+        async with httpx.AsyncClient(base_url=site.address, timeout=120) as client:
             wanted = {"base_url": "bakery.example"}
             asked = (await client.post("/api/v3/sitemap/scan", json=wanted)).json()
         await page.goto(f"{site.address}/jobs/{asked['job_id']}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, expect
+from playwright.async_api import FloatRect, Locator, Page, expect
 
 from scrapersky.db.session import Database
 from scrapersky.models.stage_names import METADATA_STAGE
@@ -42,9 +42,9 @@ async def test_a_domain_is_typed_in_and_watched_to_its_contacts_without_reloadin
             await expect(page.locator("#started")).to_contain_text("its home page is read")
             line = page.locator("#newest li.ours")
             await expect(line).to_contain_text("bakery.example")
-            await expect(line).to_contain_text("hello@bakery.example", timeout=30_000)
+            await expect(line).to_contain_text("hello@bakery.example", timeout=120_000)
             await expect(page.locator("#newest li.ours[data-complete]")).to_be_visible(
-                timeout=30_000
+                timeout=120_000
             )
             await expect(line).to_contain_text("1 with 1 URLs")
             await expect(page.get_by_text("From nothing to the first contacts")).to_have_count(0)
@@ -69,6 +69,13 @@ async def test_bad_entries_stay_in_the_box_with_the_reason(site: Site, page: Pag
     await expect(box).to_have_value("two words")
 
 
+async def measure(element: Locator) -> FloatRect:
+    """Where it is, as soon as it is not just being replaced."""
+    while (box := await element.bounding_box()) is None:
+        await element.wait_for()
+    return box
+
+
 async def test_figures_move_by_themselves_and_nothing_jumps(
     site: Site, database: Database, page: Page
 ) -> None:
@@ -81,7 +88,7 @@ async def test_figures_move_by_themselves_and_nothing_jumps(
     await numbers.locator("summary").click()
     await expect(numbers.locator("tbody tr")).to_have_count(30)
     await queued.focus()
-    before = await page.locator(".stage").first.bounding_box()
+    before = await measure(page.locator(".stage").first)
 
     async with database.transaction() as session:
         session.add(a_domain("second.example", status="pending"))
@@ -92,9 +99,7 @@ async def test_figures_move_by_themselves_and_nothing_jumps(
     await expect(numbers.locator("tbody")).to_contain_text("12,345")
     await expect(page.locator("#attention")).to_contain_text("no consumer runs this stage")
     await expect(queued).to_be_focused()
-    after = await page.locator(".stage").first.bounding_box()
-    assert before is not None
-    assert after is not None
+    after = await measure(page.locator(".stage").first)
     assert (before["x"], before["width"], before["height"]) == (
         after["x"], after["width"], after["height"],
     )  # fmt: skip

@@ -36,7 +36,7 @@ async def test_a_search_is_asked_estimated_and_watched_to_its_places(url: str, p
             await page.get_by_label("Most results").press("Enter")
 
             await page.wait_for_url("**/searches/*-*")
-            await expect(page.locator("#search-state")).to_contain_text("complete", timeout=60_000)
+            await expect(page.locator("#search-state")).to_contain_text("complete", timeout=120_000)
             await expect(page.locator("#search-state")).to_contain_text("Places found30")
             await expect(page.locator("#search-results tbody tr")).to_have_count(12)
             await expect(page.locator("#search-coverage")).to_contain_text(
@@ -106,7 +106,7 @@ async def test_a_search_is_repeated_and_the_budget_changed_without_leaving_the_p
 
         await page.goto(f"{site.address}/budget")
         await page.get_by_role("button", name="Change the cap").click()
-        await page.get_by_label("US dollars a month").fill("25.50")
+        await page.get_by_label("US dollars a month", exact=True).fill("25.50")
         await page.get_by_role("button", name="Change it").click()
         await expect(page.locator("#budget-month")).to_contain_text("of 25.50 USD spent")
         async with database.reading() as session:

@@ -9,14 +9,12 @@ import pytest
 from playwright.async_api import Page, expect
 from sqlalchemy import func, select, update
 
-from scrapersky.dashboard import live
 from scrapersky.db.session import Database
+from scrapersky.http import event_stream
 from scrapersky.models import ApiKey, Role, User, UserSession
 from tests.accounts.people import signed_in_settings
 from tests.accounts.visitors import PASSWORD, add_person
 from tests.browser.conftest import PHONE, Site, picture, serving_pages
-
-expect.set_options(timeout=20_000)
 
 
 @pytest.fixture
@@ -86,7 +84,7 @@ async def test_a_session_that_is_over_leads_to_sign_in_and_back(
 async def test_a_page_that_stays_open_notices_that_the_session_is_over(
     guarded: Site, page: Page, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "KNOWN_FOR_SECONDS", 0.1)
+    monkeypatch.setattr(event_stream, "RECHECK_SECONDS", 0.1)
     await add_person(database, "alice")
     await page.goto(f"{guarded.address}/stages")
     await sign_in(page)

@@ -41,7 +41,7 @@ class Crew:
         self._stack = AsyncExitStack()
         self._hired = 0
         self.at_work: list[Program] = []
-        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10)
+        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60)
         self._api: Program | None = None
 
     async def __aenter__(self) -> Crew:

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from aiohttp import web as aiohttp_web
 
@@ -26,12 +27,13 @@ Answer = Callable[[aiohttp_web.BaseRequest], Awaitable[aiohttp_web.StreamRespons
 
 @dataclass
 class Site:
-    """One site, and the most requests it has had under way from clients that were still there."""
+    """One site, and when it had too many requests under way from clients that were still there."""
 
     host: FakeHost
     rng: random.Random
     faulty: Callable[[], bool]
-    most_at_once: int = 0
+    crowded: list[str] = field(default_factory=list)
+    """Each moment at which it was asked by more at once than it allows, and by whom."""
     asked: int = 0
     _open: list[aiohttp_web.BaseRequest] = field(default_factory=list)
 
@@ -61,7 +63,9 @@ class Site:
     def count(self) -> None:
         """A client that was killed waits for nothing any more, though the answer is still made."""
         there = [each for each in self._open if each.transport is not None]
-        self.most_at_once = max(self.most_at_once, len(there))
+        if len(there) > HOST_LIMIT:
+            asked = ", ".join(f"{each.path} from port {_port(each)}" for each in there)
+            self.crowded.append(f"{datetime.now(UTC):%H:%M:%S.%f} {asked}")
 
     def _fault(self, request: aiohttp_web.BaseRequest, body: str) -> aiohttp_web.StreamResponse:
         kind = self.rng.randrange(3)
@@ -72,6 +76,11 @@ class Site:
         if request.transport is not None:
             request.transport.close()
         return aiohttp_web.Response()
+
+
+def _port(request: aiohttp_web.BaseRequest) -> int:
+    assert request.transport is not None
+    return int(request.transport.get_extra_info("peername")[1])
 
 
 class _UnderWay:

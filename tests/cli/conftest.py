@@ -31,7 +31,7 @@ from scrapersky.sitemaps.service import request_scan
 from tests.databases import database_url
 from tests.fake_web import FakeWeb, Handler, urlset
 
-PROMPTLY_SECONDS = 30.0
+PROMPTLY_SECONDS = 300.0
 
 Enqueue = Callable[[str], Awaitable[UUID]]
 

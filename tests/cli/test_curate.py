@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -78,6 +79,27 @@ def test_a_filter_that_is_given_twice_means_either(invoke: Invoke, url: str) -> 
     said = invoke("curate", "pages", "--status", "Selected", *either, "--dry-run")
 
     assert said.out == "2 pages to be Selected.\n"
+
+
+def test_a_word_of_the_engine_is_refused_with_those_to_choose_from(
+    invoke: Invoke, url: str
+) -> None:
+    add(url, "page", 1)
+    said = invoke("curate", "pages", "--status", "Complete", "--all", "--yes")
+
+    assert said.code == 2
+    assert "'Complete' is set by the engine only" in said.err
+    assert "New, Selected, Skipped" in said.err
+
+
+def test_selecting_a_domain_that_was_scanned_lately_says_how_to_force_a_scan(
+    invoke: Invoke, url: str
+) -> None:
+    add(url, "domain", 1, last_scan=datetime.now(UTC))
+    said = invoke("curate", "domains", "--status", "Selected", "--all", "--yes")
+
+    assert "No new scan: 1 domain was scanned within the rescan interval." in said.err
+    assert "scrapersky scan DOMAIN" in said.err
 
 
 def test_what_does_not_fit_is_refused(invoke: Invoke, url: str) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import resource
 from pathlib import Path
 
 import pytest
 
+from scrapersky.cli.surroundings import check_descriptors
 from scrapersky.db.embedded import EmbeddedPostgres
 from scrapersky.db.migrate import head_revision
+from scrapersky.db.session import Database, async_url
+from scrapersky.pipeline.workers import WorkerIdentity, beat
 from tests.cli.conftest import Invoke
+from tests.databases import connect
 
 
 def test_a_healthy_database(invoke: Invoke) -> None:
@@ -50,6 +56,17 @@ def test_a_setting_that_cannot_be(invoke: Invoke) -> None:
     assert "SITEMAP_SCHEDULER_BATCH_SIZE cannot be 'many'" in said.out
 
 
+def test_sign_in_without_a_trusted_proxy_is_warned_about(invoke: Invoke) -> None:
+    exposed = invoke("doctor", AUTH_MODE="required")
+    behind = invoke("doctor", AUTH_MODE="required", TRUSTED_PROXIES="10.0.0.1")
+
+    assert (exposed.code, behind.code) == (0, 0), "it works, and deserves a look"
+    assert "! access" in exposed.out
+    assert "set TRUSTED_PROXIES" in exposed.out
+    assert "✓ access" in behind.out
+    assert "forwarded headers are believed from 10.0.0.1" in behind.out
+
+
 def test_nothing_is_started_for_it(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
@@ -73,3 +90,43 @@ def test_a_running_embedded_server_is_looked_at(invoke: Invoke, tmp_path: Path) 
     assert said.code == 0, said
     assert "PostgreSQL 18" in said.out
     assert "No tables yet" in said.out
+
+
+def test_a_worker_that_has_run_out_of_something_is_named(invoke: Invoke, url: str) -> None:
+    worker = WorkerIdentity()
+    asyncio.run(say_out_of_connections(url, worker))
+    said = invoke("doctor")
+
+    assert said.code == 1
+    assert f"{worker.readable}: The database takes no more connections." in said.out
+
+
+async def say_out_of_connections(url: str, worker: WorkerIdentity) -> None:
+    told = {"own_limits": {"database_connections": "The database takes no more connections."}}
+    database = Database(url, pool_size=1)
+    async with database.transaction() as session:
+        await beat(session, worker, vitals=told)
+    await database.close()
+
+
+def test_too_few_descriptors_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
+    finding = check_descriptors()
+
+    assert not finding.ok
+    assert "256 allowed, enough for 64 requests at once; raise the limit" in finding.sentence
+
+
+def test_a_read_only_database_is_named(invoke: Invoke, url: str) -> None:
+    asyncio.run(make_read_only(url))
+    said = invoke("doctor")
+
+    assert said.code == 1
+    assert "it is read-only" in said.out
+
+
+async def make_read_only(url: str) -> None:
+    connection = await connect(url)
+    name = async_url(url).database
+    await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    await connection.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,26 @@ def test_a_list_is_written_to_a_file_with_its_filter(invoke: Invoke, tmp_path: P
 
 
 @pytest.mark.usefixtures("_found")
+@pytest.mark.parametrize("there_before", [True, False])
+def test_an_export_is_readable_by_its_owner_alone(
+    invoke: Invoke, tmp_path: Path, there_before: bool
+) -> None:
+    file = tmp_path / "contacts.csv"
+    if there_before:
+        file.write_text("old")
+        file.chmod(0o644)
+    before = os.umask(0o022)
+    try:
+        said = invoke("export", "contacts", "-o", str(file))
+    finally:
+        os.umask(before)
+
+    assert said.code == 0, said
+    assert INFO in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("_found")
 def test_an_export_is_in_the_audit_log(invoke: Invoke, url: str, tmp_path: Path) -> None:
     file = str(tmp_path / "c.xlsx")
     wanted = ("--format", "xlsx", "--columns", "value", "--filter", "kind=phone")
@@ -92,6 +114,64 @@ def test_every_list_is_written_in_every_format(invoke: Invoke, tmp_path: Path) -
             assert said.code == 0, said
             no_rows = export.rows in ("sitemap-files", "jobs")
             assert file.stat().st_size > 0 or (format is Format.JSONL and no_rows)
+
+
+MAGIC = {
+    "csv": b"Domain,",
+    "jsonl": b'{"domain":',
+    "json": b'[\n{"domain":',
+    "xlsx": b"PK",
+    "parquet": b"PAR1",
+}
+
+
+@pytest.mark.usefixtures("_found")
+@pytest.mark.parametrize("name", [*Format, "CSV", "ndjson"])
+def test_the_format_is_that_of_the_files_name(invoke: Invoke, tmp_path: Path, name: str) -> None:
+    file = tmp_path / f"contacts.{name}"
+
+    said = invoke("export", "contacts", "-o", str(file))
+
+    assert said.code == 0, said
+    format = {"CSV": "csv", "ndjson": "jsonl"}.get(name, name)
+    assert file.read_bytes().startswith(MAGIC[format])
+    assert f"Wrote 2 rows to {file}." in said.err
+    assert said.out == ""
+
+
+@pytest.mark.usefixtures("_found")
+def test_a_format_that_contradicts_the_files_name_is_refused(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    file = tmp_path / "contacts.xlsx"
+
+    said = invoke("export", "contacts", "--format", "csv", "-o", str(file))
+
+    assert said.code != 0
+    assert "is named as a xlsx file and --format says csv" in said.err.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_found")
+def test_a_name_that_says_nothing_of_a_format_takes_the_one_given(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    for arguments, start in (((), MAGIC["csv"]), (("--format", "json"), MAGIC["json"])):
+        file = tmp_path / "contacts.data"
+        said = invoke("export", "contacts", *arguments, "-o", str(file))
+        assert said.code == 0, said
+        assert file.read_bytes().startswith(start)
+
+
+@pytest.mark.usefixtures("_found")
+def test_a_json_export_is_one_array_of_all_rows(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapersky.http.lists.export_files.COPIED_AT_ONCE", 1)
+    said = invoke("export", "contacts", "--format", "json", "--columns", "value")
+    assert sorted(each["value"] for each in json.loads(said.out)) == [NUMBER, INFO]
+    none = invoke("export", "contacts", "--format", "json", "--filter", "kind=social")
+    assert json.loads(none.out) == []
 
 
 @pytest.mark.parametrize(

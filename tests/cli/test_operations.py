@@ -69,13 +69,22 @@ def test_dead_letters_are_named_or_all_meant(invoke: Invoke) -> None:
 
 
 def test_a_stage_is_paused_and_resumed(invoke: Invoke, url: str) -> None:
-    assert invoke("stage", "pause", SITEMAPS, "--why", "the owner asked").code == 0
+    assert invoke("stage", "pause", SITEMAPS, "--note", "the owner asked").code == 0
     [control] = from_database(url, select(StageControl))
     assert (control.paused, control.note) == (True, "the owner asked")
+    shown = json.loads(invoke("stage", "show", SITEMAPS, "--json").out)
+    assert (shown["paused"], shown["note"]) == (True, "the owner asked")
+    assert "the owner asked" in invoke("stage", "show", SITEMAPS).out
 
     assert invoke("stage", "resume", SITEMAPS).code == 0
     stages = {each["name"]: each for each in json.loads(invoke("stage", "list", "--json").out)}
     assert stages[SITEMAPS]["paused"] is False
+
+
+def test_the_older_name_of_the_pause_note_still_works(invoke: Invoke, url: str) -> None:
+    assert invoke("stage", "pause", SITEMAPS, "--why", "the owner asked").code == 0
+    [control] = from_database(url, select(StageControl))
+    assert control.note == "the owner asked"
 
 
 async def test_without_workers_a_stage_is_run_here(cli: Cli, enqueue: Enqueue) -> None:

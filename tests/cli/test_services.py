@@ -27,12 +27,13 @@ from tests.cli.conftest import (
     until,
 )
 from tests.fake_web import FakeWeb
+from tests.waiting import PATIENCE_SECONDS
 
 
 async def address(serving: Process) -> str:
     """Where it says that it listens."""
     assert serving.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         line = (await serving.stdout.readline()).decode()
     assert "listens on" in line, line
     return line.split("listens on ")[1].split(",")[0]
@@ -41,7 +42,9 @@ async def address(serving: Process) -> str:
 async def test_serve_answers_and_stops(cli: Cli, rows: Database) -> None:
     serving = await cli.start("serve", "--port", "0")
 
-    async with httpx.AsyncClient(base_url=await address(serving)) as client:
+    async with httpx.AsyncClient(
+        base_url=await address(serving), timeout=PATIENCE_SECONDS
+    ) as client:
         assert (await client.get("/health")).json()["status"] == "alive"
         assert (await client.get("/health/ready")).json()["status"] == "ready"
 
@@ -55,7 +58,9 @@ async def test_serve_answers_and_stops(cli: Cli, rows: Database) -> None:
 async def test_serve_hands_back_what_it_works_on(cli: Cli, web: FakeWeb, rows: Database) -> None:
     web.host("bakery.example").hang("/sitemap.xml")
     serving = await cli.start("serve", "--port", "0", SHUTDOWN_GRACE_SECONDS="0.1")
-    async with httpx.AsyncClient(base_url=await address(serving)) as client:
+    async with httpx.AsyncClient(
+        base_url=await address(serving), timeout=PATIENCE_SECONDS
+    ) as client:
         await client.post("/api/v3/sitemap/scan", json={"base_url": "bakery.example"})
         await until(lambda: asked_for(web, "/sitemap.xml"))
 
@@ -77,7 +82,9 @@ async def test_serve_listens_for_others_when_keys_are_needed(cli: Cli) -> None:
     serving = await cli.start("serve", "--host", "0.0.0.0", "--port", "0", AUTH_MODE="required")
     port = (await address(serving)).rsplit(":", 1)[1]
 
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS
+    ) as client:
         assert (await client.get("/health")).status_code == 200
         assert (await client.get("/api/v3/jobs")).status_code == 401
 

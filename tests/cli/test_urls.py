@@ -28,6 +28,17 @@ def test_three_formats_tell_the_same(invoke: Invoke, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["urls.csv"]
 
 
+@pytest.mark.usefixtures("scanned")
+def test_the_format_is_that_of_the_files_name(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "urls.json"
+    said = invoke("urls", "bakery.example", "-o", str(file))
+    assert sorted(each["url"] for each in json.loads(file.read_text())) == LOCS
+    assert f"Wrote 2 URLs to {file}." in said.err
+    refused = invoke("urls", "bakery.example", "--format", "csv", "-o", str(file))
+    assert refused.code != 0
+    assert "--format says csv" in refused.err
+
+
 def test_a_site_that_was_never_scanned_is_not_known(invoke: Invoke) -> None:
     said = invoke("urls", "bakery.example")
 

@@ -90,5 +90,6 @@ async def test_a_test_says_what_came_of_it(cli: Cli, web: FakeWeb, rows: Databas
 
     assert (taken.code, taken.out) == (0, "It was taken: 200.\n")
     assert refused.code == 1
-    assert 'It said: "I am a teapot."' in refused.out
+    assert "answered 418: it did not take it." in refused.out
+    assert "teapot" not in refused.out, "the receiver is on a private address"
     assert [is_signed(got, SECRET) for got in hooks.got] == [True, True]

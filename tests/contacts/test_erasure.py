@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+from hashlib import sha256
 from typing import Any
 
 import httpx
@@ -10,8 +12,8 @@ from sqlalchemy import LargeBinary, String, Table, cast, func, select
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.storing import store_contacts
-from scrapersky.harvest.suppressing import digest_of
+from scrapersky.harvest.reading import PageRead
+from scrapersky.harvest.storing import store_page
 from scrapersky.models import (
     BulkAction,
     Contact,
@@ -20,17 +22,22 @@ from scrapersky.models import (
     Lead,
     Page,
     Role,
+    SitemapUrl,
     Suppression,
 )
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper.contact_finder import FoundContact, Kind, Method
+from scrapersky.scraper.contact_finder import ContactsFound, FoundContact, Kind, Method
+from scrapersky.scraper.page_facts import PageFacts
+from scrapersky.scraper.urls import url_digest
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
+from tests.conftest import TEST_ERASURE_KEY
 from tests.contacts.rows import (
     CONTACTS,
     SITE,
     SUPPRESSIONS,
     a_contact,
     a_domain,
+    a_file,
     a_page,
     a_sighting,
     stored,
@@ -200,11 +207,13 @@ async def test_only_the_digest_is_kept_and_keeps_it_away(
     seen = FoundContact(Kind.EMAIL, ANNA, ANNA, Method.MAILTO, "", 0.95)
     async with database.transaction() as session:
         page = (await session.scalars(select(Page))).one()
-        found = await store_contacts(session, page, [seen])
+        read = PageRead(page.url, page.url, 200, PageFacts(page.url), ContactsFound((seen,)))
+        await store_page(session, page, read)
         kept = await session.get_one(Suppression, done["suppression_id"])
 
-    assert (kept.value, kept.reason, bytes(kept.digest)) == (None, None, digest_of(ANNA))
-    assert (added.status_code, found) == (409, 0)
+    expected = hmac.digest(TEST_ERASURE_KEY.encode(), sha256(ANNA.encode()).digest(), "sha256")
+    assert (kept.value, kept.reason, bytes(kept.digest)) == (None, None, expected)
+    assert (added.status_code, page.contacts_found) == (409, 0)
     assert ANNA not in added.text
 
 
@@ -231,6 +240,32 @@ async def test_what_is_removed_is_told(
     assert {"pages", "jobs", "bulk_actions", "dead_letters", "audit_log"} < set(done["places"])
     assert done["left_in_urls"] == 1
     assert done["same_name"] == [str(number)]
+
+
+async def test_urls_in_sitemaps_are_counted_and_what_sitemaps_say_of_them_is_masked(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    domain = a_domain()
+    file = a_file(domain)
+    urls = [f"https://{SITE}/u/{each}" for each in (ANNA, f"anna%40{SITE}", JOANNA)]
+    listed = [
+        SitemapUrl(
+            sitemap_id=file.id,
+            url=each,
+            url_digest=url_digest(each),
+            extras={"images": [{"caption": f"Anna, {ANNA}"}]},
+            first_seen=func.now(),
+        )
+        for each in urls
+    ]
+    await stored(database, domain, file, a_page(domain, f"/u/{ANNA}"), *listed)
+
+    done = await erased(client, email=ANNA)
+
+    async with database.reading() as session:
+        extras = list(await session.scalars(select(SitemapUrl.extras)))
+    assert done["left_in_urls"] == 2  # the page's URL is one of those in the sitemap
+    assert extras == [{"images": [{"caption": "Anna, [erased]"}]}] * 3
 
 
 async def test_a_number_is_erased_however_it_is_written(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, update
 
 from scrapersky.curation.service import undo_action
 from scrapersky.curations import CURATIONS
@@ -18,16 +18,14 @@ from scrapersky.http.lists.curating import CurateOut, curate
 from scrapersky.http.lists.curation_undo import UndoOut
 from scrapersky.models import BulkActionRows, Page
 from tests.curation.rows import KINDS, SYSTEM, add_rows, decisions
+from tests.waiting import lose_a_deadlock, wait_for_lock_waiters
 
 PAGES = KINDS["page"]
 
 
-async def decide(
-    database: Database, status: str, ids: Sequence[UUID] | None = None, patience: str = "1s"
-) -> CurateOut:
+async def decide(database: Database, status: str, ids: Sequence[UUID] | None = None) -> CurateOut:
     asked = BulkAsked(ids=None if ids is None else tuple(ids))
     async with database.transaction() as session:
-        await session.execute(text(f"SET LOCAL deadlock_timeout = '{patience}'"))
         return await curate(session, SYSTEM, PAGES, status, asked)
 
 
@@ -39,26 +37,12 @@ async def take_back(database: Database, action_id: UUID | None = None) -> UndoOu
         return None
 
 
-async def somebody_waits(database: Database) -> None:
-    """Until a session stands before a lock that another one holds."""
-    waiting = text(
-        "SELECT count(*) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    async with asyncio.timeout(20):
-        while True:
-            async with database.reading() as session:
-                if await session.scalar(waiting):
-                    return
-            await asyncio.sleep(0.02)
-
-
 async def test_who_comes_second_decides_about_what_the_first_left(database: Database) -> None:
     ids = await add_rows(database, "page", 50)
     async with database.transaction() as session:
         first = await curate(session, SYSTEM, PAGES, "Skipped", BulkAsked(ids=tuple(ids[:30])))
         second_task = asyncio.create_task(decide(database, "Selected", ids[20:]))
-        await somebody_waits(database)
+        await wait_for_lock_waiters(database)
     second = await second_task
 
     assert (first.updated_count, second.updated_count) == (30, 30)
@@ -88,7 +72,7 @@ async def test_rows_that_no_longer_fit_the_filter_are_not_taken(database: Databa
                 return await curate(theirs, SYSTEM, PAGES, "Selected", new)
 
         second_task = asyncio.create_task(other())
-        await somebody_waits(database)
+        await wait_for_lock_waiters(database)
 
     assert (await second_task).updated_count == 1
     assert await decisions(database, "page", ids) == ["Skipped"] * 3 + ["Selected"]
@@ -98,7 +82,7 @@ async def test_many_who_decide_at_once_leave_each_row_with_one_of_their_words(
     database: Database,
 ) -> None:
     ids = await add_rows(database, "page", 200)
-    words = ["Selected", "Skipped", "Complete", "Error"]
+    words = ["Selected", "Skipped", "New"]
 
     done = await asyncio.gather(
         *(decide(database, word, part) for word in words for part in (ids, ids[::-1], None))
@@ -117,17 +101,14 @@ async def test_a_deadlock_with_somebody_who_locks_in_another_order_is_tried_agai
 ) -> None:
     first, last = await add_rows(database, "page", 2)
 
-    def note(row_id: UUID) -> object:
-        return update(Page).where(Page.id == row_id).values(title="Seen")
+    curated = await lose_a_deadlock(
+        database,
+        lambda: decide(database, "Selected"),
+        first=update(Page).where(Page.id == first).values(title="Seen"),
+        last=update(Page).where(Page.id == last).values(title="Seen"),
+    )
 
-    async with database.transaction() as session:
-        await session.execute(text("SET LOCAL deadlock_timeout = '60s'"))
-        await session.execute(note(last))  # type: ignore[call-overload]
-        curated = asyncio.create_task(decide(database, "Selected", patience="3s"))
-        await somebody_waits(database)
-        await session.execute(note(first))  # type: ignore[call-overload]
-
-    assert (await curated).updated_count == 2
+    assert curated.updated_count == 2
     assert await decisions(database, "page", [first, last]) == ["Selected"] * 2
 
 

@@ -46,9 +46,9 @@ async def test_rows_of_any_kind_get_their_former_status_back(
     client: httpx.AsyncClient, database: Database, kind: str
 ) -> None:
     ids = await add_rows(database, kind, 3)
-    words = [each.value for each in KINDS[kind].words]
+    words = KINDS[kind].decisions
     await curate(client, kind, words[-1], ids=ids[:1])
-    await curate(client, kind, words[2], all=True)
+    await curate(client, kind, words[-2], all=True)
 
     assert (await undo(client))[::2] == (3, 0)
 

@@ -78,7 +78,7 @@ def a_listed_url(file: SitemapFile, url: str) -> SitemapUrl:
 
 def scanned(added: int, changed: int, gone: int) -> dict[str, Any]:
     changes = {"added": added, "changed": changed, "gone": gone}
-    return {"outcome": "found", "base_url": f"https://{SITE}", "sitemaps": 3, "urls": 40} | {
+    return {"outcome": "found", "base_url": f"https://{SITE}", "sitemaps_count": 3, "urls": 40} | {
         "changes": changes,
         "errors": ["https://backhaus-berger.de/broken.xml: not XML"],
     }

@@ -9,7 +9,7 @@ import pytest
 
 from scrapersky.db.session import Database
 from scrapersky.models import Role
-from tests.accounts.people import SYSTEM, add_key, asking, signed_in_settings
+from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import store
@@ -78,3 +78,24 @@ async def test_only_an_admin_is_offered_to_change_the_cap(url: str, database: Da
             page = await shown(client)
             assert ('id="change-cap"' in page) is (role is Role.ADMIN)
             assert ("js/budget.js" in page) is (role is Role.ADMIN)
+
+
+async def test_operators_see_all_tenants_and_others_are_offered_to_lower_the_cap(
+    url: str, database: Database
+) -> None:
+    acme = await add_tenant(database, "acme")
+    settings = signed_in_settings(url, places_monthly_cap_usd=20, places_installation_cap_usd=70)
+    _, key = await add_key(database, SYSTEM)
+    async with asking(settings, key) as client:
+        page = await shown(client)
+    for said in ("of 70.00 USD spent, 70.00 USD left", "acme", 'id="change-installation-cap"'):
+        assert said in page
+    assert "Change the cap" in page
+
+    _, key = await add_key(database, acme)
+    async with asking(settings, key) as client:
+        page = await shown(client)
+    assert 'id="budget-installation"' not in page
+    assert 'id="change-installation-cap"' not in page
+    assert "Lower the cap" in page
+    assert "Operators allow your tenant 20.00 USD; only they can raise that." in page

@@ -17,10 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky import main
 from scrapersky.dashboard.overview import figures, keeping, totals
 from scrapersky.db.session import Database
-from scrapersky.models import Domain, Role
+from scrapersky.models import Domain, Job, Role
 from scrapersky.models.stage_names import METADATA_STAGE, SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.tables import (
     Alert,
+    ChoreFailure,
     DeadLetter,
     Host,
     StageControl,
@@ -32,10 +33,11 @@ from tests.accounts.people import add_key, add_tenant, asking, signed_in_setting
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import a_contact, a_domain, a_file, a_page, stored
-from tests.stage_cases import CASES
+from tests.stage_cases import CASES, OWNED
 
 HOUR = timedelta(hours=1)
-MOST_QUERIES = 8
+MOST_QUERIES = 15
+"""Two of them judge the alert rules, so that Overview and Alerts agree."""
 CALM = "Nothing needs your attention."
 Step = Callable[[AsyncSession], Awaitable[None]]
 
@@ -181,6 +183,38 @@ async def test_the_newest_domains_tell_how_far_they_have_come(
     assert "data-complete" not in said
 
 
+@pytest.mark.parametrize(
+    ("site_state", "home"),
+    [
+        ("ok", "done"),
+        ("redirected", "done"),
+        ("dead", "failed"),
+        ("blocked", "failed"),
+        ("parked", "none"),
+    ],
+)
+async def test_only_a_site_that_answers_has_a_tick(
+    client: httpx.AsyncClient, database: Database, site_state: str, home: str
+) -> None:
+    site = a_domain("mill.example", status="completed", site_state=site_state)
+    await stored(database, site)
+    said = await shown(client)
+    assert f'<li class="step {home}"><span class="what">Home page</span>' in said
+
+
+async def test_a_dead_site_has_no_tick_whatever_was_found_before(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    site = a_domain("mill.example", status="completed", site_state="dead", total_sitemaps=2)
+    page = a_page(site, "/imprint", page_type="legal_root", priority_level=1, read_at=func.now())
+    await stored(database, site, page, a_contact(site, "info@mill.example", page))
+    assert '<li class="step done">' not in await shown(client)
+    table = (await client.get("/domains")).text
+    assert '<span class="badge good">completed</span>' not in table
+    detail = (await client.get(f"/domains/{site.id}")).text
+    assert '<span class="badge good">completed</span> <strong>Home page' not in detail
+
+
 # What needs attention
 
 
@@ -199,8 +233,23 @@ def worker(**state: Any) -> Step:
     return adding(seen)
 
 
+def full_disk(hostname: str) -> Step:
+    vitals = {"disk_free_bytes": 1024}
+    seen = Worker(
+        hostname=hostname, boot_id="boot", pid=7, pid_start=1, version="0", stages={}, vitals=vitals
+    )
+    return adding(seen)
+
+
 async def a_due_domain(session: AsyncSession) -> None:
     await CASES[SUBMISSION_STAGE].make_due(session, 1)
+
+
+async def held_by_nobody(session: AsyncSession) -> None:
+    await a_due_domain(session)
+    await session.flush()
+    ours = update(Domain).where(Domain.sitemap_analysis_status == "queued")
+    await session.execute(ours.values(sitemap_analysis_status="processing"))
 
 
 async def due_for_hours(session: AsyncSession) -> None:
@@ -235,12 +284,24 @@ WRONG: dict[str, tuple[Step, str, str]] = {
     "waits too long": (due_for_hours, "that could be worked has waited", STAGE_PATH),
     "paused for long": (paused_for_hours, "It has been paused for 540 minutes", STAGE_PATH),
     "stopped": (worker(last_tick=1.0), "No consumer has ticked since 1970", STAGE_PATH),
-    "not set up": (worker(failed="no <b>luck</b>"), "no &lt;b&gt;luck&lt;/b&gt;", STAGE_PATH),
-    "an alert": (
-        adding(Alert(rule="disk_low", subject="mill", sentence="The disk is full.")),
-        "The disk is full.",
+    "stuck": (held_by_nobody, "1 row is stuck in processing", STAGE_PATH),
+    "failing runs": (
+        worker(last_tick=4e9, error="OSError: no <b>luck</b>"),
+        "The last run failed on mill:7: OSError: no &lt;b&gt;luck",
+        STAGE_PATH,
+    ),
+    "a failing chore": (
+        adding(ChoreFailure(name="delete_old_rows", error="OSError: no luck")),
+        "The last run of delete_old_rows failed: OSError: no luck",
         "/alerts",
     ),
+    "a job of no stage": (
+        adding(Job(job_type="sitemaps", subject="bakery.example", **OWNED)),
+        "that no stage handles: &#39;sitemaps&#39; (1)",
+        "/alerts",
+    ),
+    "not set up": (worker(failed="no <b>luck</b>"), "no &lt;b&gt;luck&lt;/b&gt;", STAGE_PATH),
+    "an alert": (full_disk("mill"), "a database without room stops.", "/alerts"),
     "dead letters": (letters, "2 rows were given up.", f"/dead-letters?stage={SITEMAP_STAGE}"),
     "circuits": (
         adding(Host(host="down.example", circuit_open_until=func.now() + HOUR)),
@@ -269,6 +330,29 @@ async def test_what_is_wrong_is_said_with_a_link_to_where_it_is_mended(
     assert CALM not in page
     [concern] = [each for each in page.split('<li class="notice') if sentence in each]
     assert f'href="{path}"' in concern
+
+
+@pytest.mark.parametrize("case", WRONG)
+async def test_the_overview_and_the_alerts_page_say_the_same(
+    client: httpx.AsyncClient, database: Database, case: str
+) -> None:
+    go_wrong, _, _ = WRONG[case]
+    async with database.transaction() as session:
+        session.add(a_domain(status="completed"))
+        session.add(Alert(rule="disk_low", subject="old", sentence="It was full an hour ago."))
+        await go_wrong(session)
+
+    overview, alerts = await shown(client), (await client.get("/alerts")).text
+    firing = re.findall(r'<div class="notice bad">.*?</h3>\s*<p>(.*?)</p>', alerts, re.DOTALL)
+    grave = re.findall(r'<li class="notice bad">.*?</strong> (.*?)</span>', overview, re.DOTALL)
+    assert [_without_numbers(each) for each in grave] == [_without_numbers(each) for each in firing]
+    assert ("No alerts." in alerts) is (not grave)
+    assert "an hour ago" not in overview
+
+
+def _without_numbers(sentence: str) -> str:
+    """The two pages are asked one after the other, and ages grow meanwhile."""
+    return re.sub(r"\d+", "0", sentence)
 
 
 async def test_an_alert_about_a_stage_is_not_said_twice_nor_after_its_end(
@@ -305,7 +389,7 @@ async def test_others_see_their_own_and_nothing_of_the_installation(
     async with database.transaction() as session:
         await letters(session)
         await lost_sitemaps(session)
-        session.add(Alert(rule="disk_low", subject="secret-machine", sentence="Full."))
+        await full_disk("secret-machine")(session)
         session.add(Host(host="down.example", circuit_open_until=func.now() + HOUR))
         session.add(StageEvent(stage=METADATA_STAGE, kind="completed", rows=777))
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from scrapersky.curations import CURATIONS
-from scrapersky.dashboard.tables import view
 from scrapersky.dashboard.tables.kinds import TABLES
 from scrapersky.dashboard.tables.kinds.leads import LEADS
 from scrapersky.db.session import Database
 from scrapersky.harvest.leads import refresh_leads
+from scrapersky.http.lists import totals
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import a_contact, a_domain, a_page, store
@@ -106,15 +108,41 @@ async def test_a_heading_tells_how_the_table_is_sorted_and_turns_it_round(
     assert names(once) == ["Business 000", "Business 001"]
 
 
-async def test_a_total_that_would_take_long_to_count_is_said_to_be_estimated(
+async def test_a_total_is_exact_up_to_its_bound_and_then_says_that_there_are_more(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await add_leads(database, 2)
-    assert "estimated" not in await page(client, "/leads")
-    monkeypatch.setattr(view, "COUNTING_COSTS_AT_MOST", 0)
-    html = await page(client, "/leads")
-    assert "about " in html
-    assert "(estimated)" in html
+    monkeypatch.setattr(totals, "COUNTED_AT_MOST", 3)
+    await add_leads(database, 3)
+    assert total_of(await page(client, "/leads?limit=2")) == "3 leads"
+    await add_leads(database, 1)
+    assert total_of(await page(client, "/leads?limit=2")) == "3+ leads"
+    assert total_of(await page(client, "/leads")) == "4 leads"  # all of them are on the page
+    assert total_of(await page(client, "/leads?search=Business 002")) == "1 lead"
+
+
+@pytest.mark.parametrize("believed", [1, 1_000_000])
+async def test_a_total_never_contradicts_the_rows_whatever_the_planner_believes(
+    client: httpx.AsyncClient, database: Database, believed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_leads(database, 5)
+    async with database.transaction() as session:
+        await session.execute(
+            text("UPDATE pg_class SET reltuples = :rows WHERE relname = 'leads'"),
+            {"rows": believed},
+        )
+    assert total_of(await page(client, "/leads?limit=2")) == "5 leads"
+    monkeypatch.setattr(totals, "COUNTING_COSTS_AT_MOST", 0)
+    first = await page(client, "/leads?limit=2")
+    assert total_of(first) == "2+ leads"
+    assert total_of(await page(client, "/leads?limit=5")) == "5 leads"
+    second = await page(client, Links(first).found["Next page"])
+    assert total_of(second) == "2+ leads"
+
+
+def total_of(html: str) -> str:
+    found = re.search(r'<strong id="total"[^>]*>([^<]*)</strong>', html)
+    assert found
+    return found[1]
 
 
 async def test_the_rows_alone_are_the_rows_of_the_page(
@@ -144,6 +172,56 @@ async def test_fields_left_empty_ask_for_nothing_and_unknown_ones_are_told(
     answer = await client.get("/leads?colour=red")
     assert answer.status_code == 422
     assert "there is no colour here" in answer.text
+    assert names(answer.text) == ["Business 000"]
+
+
+@pytest.mark.parametrize(
+    ("invalid", "said"),
+    [
+        ("min_rating=many", "min_rating"),
+        ("lead_curation_status=Bogus", "lead_curation_status"),
+        ("created_since=yesterday", "created_since"),
+        ("sort=colour", "sort"),
+        ("limit=0", "limit"),
+        ("cursor=x", "not one of ours"),
+        ("search=" + "x" * 501, "search"),
+        ("colour=red&size=9&has_email=perhaps", "colour"),
+        ("part=everything", "part"),
+    ],
+)
+async def test_a_value_that_is_not_valid_keeps_the_page_with_its_other_filters(
+    client: httpx.AsyncClient, database: Database, invalid: str, said: str
+) -> None:
+    await add_leads(database, 3, category="Bakery")
+    await add_leads(database, 1, category="Bank")
+    answer = await client.get(f"/leads?category=Bakery&{invalid}")
+    assert answer.status_code == 422
+    html = answer.text
+    assert len(names(html)) == 3
+    assert total_of(html) == "3 leads"
+    assert "isn&#39;t valid" in html or "isn't valid" in html
+    assert said in html
+    assert "Category: <strong><bdi>Bakery</bdi>" in html
+    first_value = invalid.split("&", 1)[0]
+    assert first_value not in " ".join(Links(html).found.values())
+
+
+async def test_of_several_values_of_a_filter_the_valid_ones_stay(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 1, lead_curation_status="Maybe")
+    await add_leads(database, 2)
+    answer = await client.get("/leads?lead_curation_status=Maybe&lead_curation_status=Bogus")
+    assert total_of(answer.text) == "1 lead"
+    assert "lead_curation_status=Bogus" not in answer.text
+
+
+async def test_acting_on_all_rows_is_not_offered_while_a_filter_is_ignored(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    await add_leads(database, 3)
+    assert 'data-more="yes"' in await page(client, "/leads?limit=2")
+    assert 'data-more=""' in (await client.get("/leads?limit=2&colour=red")).text
 
 
 async def test_spans_of_time_and_words_in_force_stand_on_chips(

@@ -63,7 +63,7 @@ class Holder:
         return self.process.stdout.readline().strip()
 
     def leave(self) -> None:
-        self.process.communicate("\n", timeout=30)
+        self.process.communicate("\n", timeout=300)
         assert self.process.returncode == 0
 
     def kill(self) -> None:
@@ -138,7 +138,7 @@ def _stop(data_dir: Path) -> None:
         _until(lambda: _postmaster_if_any(data_dir) is None)
 
 
-def _until(happened: Callable[[], bool], *, seconds: float = 20) -> None:
+def _until(happened: Callable[[], bool], *, seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen"
@@ -381,7 +381,7 @@ def test_survivors_of_a_killed_postmaster_are_waited_for(data_dir: Path) -> None
         time.sleep(1)
         assert not again.done()
         os.kill(survivor, signal.SIGCONT)
-        again.result(timeout=30)
+        again.result(timeout=300)
 
     assert _query(server, "select 1") == "1"
     other.release()

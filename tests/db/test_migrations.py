@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, func, select, text
 
 import scrapersky.models
 import scrapersky.pipeline.tables
 from scrapersky.db.base import Base
-from scrapersky.db.migrate import current_revision, head_revision, require_current, upgrade
+from scrapersky.db.migrate import (
+    MIGRATIONS,
+    current_revision,
+    head_revision,
+    require_current,
+    upgrade,
+)
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseBehind
+from scrapersky.models import Job, SitemapFile
+from scrapersky.scraper.urls import url_digest
+from scrapersky.sitemaps import discovery
+from tests.stage_cases import CASES, OWNED
 
 assert scrapersky.models, scrapersky.pipeline.tables  # imported for their tables
 
@@ -66,3 +79,38 @@ async def test_a_database_from_the_future_is_refused(database: Database) -> None
         await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(DatabaseBehind, match="newer version"):
         await require_current(database)
+
+
+async def test_old_results_of_scans_get_the_list_of_their_sitemaps(database: Database) -> None:
+    before = {"sitemaps": 1, "urls": 4}
+    async with database.transaction() as session:
+        (job_id,) = await CASES[discovery.STAGE.name].make_due(session, 1)
+        job = await session.get_one(Job, job_id)
+        job.status, job.finished_at, job.result_data = "complete", func.now(), before
+        address = f"https://{job.subject}/sitemap.xml"
+        file = SitemapFile(
+            domain_id=job.domain_id,
+            url=address,
+            url_digest=url_digest(address),
+            discovery_method="robots_txt",
+            status="ok",
+            sitemap_type="standard",
+            url_count=4,
+            job_id=job_id,
+            **OWNED,
+        )
+        session.add(file)
+
+    migration = ScriptDirectory(str(MIGRATIONS)).get_revision("0020").module
+    listed = {"id": str(file.id), "url": address, "type": "standard", "url_count": 4}
+    after = {"sitemaps": [listed], "sitemaps_count": 1, "urls": 4}
+    for step, expected in ((migration.upgrade, after), (migration.downgrade, before)):
+        async with database.engine.begin() as connection:
+            await connection.run_sync(_run, step)
+        async with database.reading() as session:
+            assert await session.scalar(select(Job.result_data)) == expected
+
+
+def _run(connection: Connection, step: Any) -> None:
+    with Operations.context(MigrationContext.configure(connection)):
+        step()

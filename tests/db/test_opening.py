@@ -15,6 +15,7 @@ from scrapersky.db.embedded.process import find_postmaster
 from scrapersky.db.opening import embedded, open_database
 from scrapersky.errors import DatabaseRefused
 from scrapersky.settings import Settings, SettingsSource, load_settings
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ async def test_a_server_that_was_killed_is_started_again(own: Settings) -> None:
         postmaster = find_postmaster(Path(str(data)))
         assert postmaster is not None
         os.kill(postmaster.pid, signal.SIGKILL)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 try:
                     async with database.reading() as session:

@@ -20,6 +20,7 @@ from scrapersky.demo.provider import (
     scatter,
 )
 from scrapersky.scraper.providers import Area
+from tests.waiting import PATIENCE_SECONDS
 
 LEIPZIG = Area(51.24, 12.20, 51.44, 12.55)
 HEADERS = {"X-Goog-Api-Key": DEMO_KEY, "X-Goog-FieldMask": "places.id,nextPageToken"}
@@ -282,7 +283,7 @@ async def test_a_slow_answer_comes_when_it_is_released(
 ) -> None:
     provider.fail(Trouble.SLOW)
     waiting = asyncio.create_task(asking.search(textQuery="bakery in Leipzig"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await provider.reached(1)
         assert not waiting.done()
 
@@ -296,7 +297,7 @@ async def test_the_services_have_ports_of_their_own(provider: PlacesProvider) ->
 
     assert len(urls) == len(Service)
     assert set(provider.environment()) == {
-        "FETCH_ALLOW_NETWORKS",
+        "PROVIDER_ALLOW_NETWORKS",
         "GOOGLE_PLACES_API_KEY",
         "GOOGLE_PLACES_BASE_URL",
         "NOMINATIM_BASE_URL",

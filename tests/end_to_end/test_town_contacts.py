@@ -26,7 +26,7 @@ PAID_REQUESTS = 3
 """Fifty places, twenty to a page."""
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 async def test_a_search_becomes_leads_whose_contacts_lead_back_to_it(
     url: str, database: Database, tmp_path: Path
 ) -> None:
@@ -46,7 +46,7 @@ async def test_a_search_becomes_leads_whose_contacts_lead_back_to_it(
         ):
             search_id = await _search(client)
             await _kill_a_worker_at_work(ours, database, tmp_path)
-            await _until(lambda: _nothing_is_left(database), seconds=240)
+            await _until(lambda: _nothing_is_left(database), seconds=600)
             found = [each async for each in _all(client, "/api/v3/contacts")]
             for contact in found:
                 await _walk_back(client, contact)
@@ -89,7 +89,7 @@ async def _walk_back_to_the_search(
 
 async def _kill_a_worker_at_work(ours: dict[str, str], database: Database, logs: Path) -> None:
     async with running("worker", environ=ours, log=logs / "dies.log") as worker:
-        await _until(lambda: _are_rows_held_by(database, worker.pid), seconds=60)
+        await _until(lambda: _are_rows_held_by(database, worker.pid), seconds=300)
         worker.send(signal.SIGKILL)
         await worker.ended()
 

@@ -13,7 +13,8 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Page
 from scrapersky.pipeline.engine import Engine, running_engine
-from scrapersky.pipeline.loop import RunReport, run_job_loop
+from scrapersky.pipeline.figures import RunReport
+from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.scraper.fetch import gate_key
 from scrapersky.scraper.urls import url_digest
 from scrapersky.stages import STAGES

@@ -26,6 +26,7 @@ from scrapersky.models import (
 from scrapersky.scraper.urls import url_digest
 from scrapersky.settings import Settings
 from tests.stage_cases import OWNED
+from tests.waiting import PATIENCE_SECONDS
 
 DONE = {"status": "completed", "sitemap_analysis_status": "submitted"}
 
@@ -192,7 +193,7 @@ async def test_one_that_is_being_stored_is_left_for_later(
     await stored(database, site)
     async with database.transaction() as session:
         await hold_lead(session, site)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             meanwhile = await complete_leads(database, settings)
     later = await complete_leads(database, settings)
 

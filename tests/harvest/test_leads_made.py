@@ -49,6 +49,21 @@ def contact(value: str, **more: Any) -> Contact:
 
 
 @pytest.mark.parametrize(
+    "reserved", ["example.com", "example.org", "www.example.net", "shop.example"]
+)
+def test_an_address_that_is_reserved_for_examples_is_never_the_best(reserved: str) -> None:
+    for status in ("New", "Selected"):
+        given = contact(f"info@{reserved}", same_site=False, contact_curation_status=status)
+        only = choose([given], {})
+        assert (only.email, only.email_why) == (None, None)
+        assert only.other_emails == [given.value]
+        both = choose([given, contact("b@gmail.com", same_site=False)], {})
+        assert both.email == "b@gmail.com"
+    own = contact("info@example.com", is_role_address=True)
+    assert choose([own], {}).email is None
+
+
+@pytest.mark.parametrize(
     ("contacts", "best"),
     [
         ([contact("a@x.example", same_site=False), contact("b@x.example")], "b@x.example"),

@@ -7,15 +7,30 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
-from scrapersky.http.body_limits import BodyLimits
+from scrapersky.cli.protocol import Connection
+from scrapersky.db.session import Database
+from scrapersky.http import list_bodies
+from scrapersky.http.body_limits import (
+    MAX_ANONYMOUS_BYTES,
+    MAX_JSON_BYTES,
+    BodyLimits,
+    BodyRoutes,
+)
+from scrapersky.http.list_bodies import ListRequest, parse_json
+from scrapersky.main import create_app
+from tests.accounts.people import add_key, asking, signed_in_settings
+from tests.accounts.visitors import SESSION, add_person, sign_in
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.processes import HASTY, api
+from tests.waiting import PATIENCE_SECONDS
 
 SCAN = "/api/v3/sitemap/scan"
 LIMIT = 4096
@@ -70,19 +85,210 @@ async def read_all(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def test_a_body_that_stops_half_way_is_not_waited_for(url: str) -> None:
     limits = BodyLimits(read_all, make_settings(url), patience_seconds=0.05)
-    sent: list[Message] = []
     parts: list[Message] = [{"type": "http.request", "body": b"{", "more_body": True}]
 
     async def receive() -> Message:
         return parts.pop() if parts else await asyncio.Future()
+
+    assert await status_of(limits, receive) == 408
+
+
+async def test_a_body_that_trickles_is_not_waited_for_to_its_end(url: str) -> None:
+    """Each part comes in time; all together do not."""
+    limits = BodyLimits(read_all, make_settings(url), patience_seconds=60, grace_seconds=0.2)
+
+    async def receive() -> Message:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async with asyncio.timeout(60):
+        assert await status_of(limits, receive) == 408
+
+
+async def test_a_route_that_takes_its_time_does_not_cost_the_client_its_own(url: str) -> None:
+    async def read_slowly(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(0.5)
+        await read_all(scope, receive, send)
+
+    limits = BodyLimits(read_slowly, make_settings(url), patience_seconds=60, grace_seconds=0.3)
+    parts = [b"{", b"}"]
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+    assert await status_of(limits, receive) == 200
+
+
+async def status_of(limits: BodyLimits, receive: Receive) -> int:
+    sent: list[Message] = []
 
     async def send(message: Message) -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "query_string": b""}
     await limits(scope, receive, send)
+    status: int = sent[0]["status"]
+    return status
 
-    assert sent[0]["status"] == 408
+
+# Who sends it
+
+
+async def test_a_body_of_nobody_known_is_refused_before_it_is_read(url: str) -> None:
+    """The first byte of the body is never sent, and still there is an answer."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        raise AssertionError("The body was read.")
+        yield b""
+
+    wrong = {"X-API-Key": "ss_wrong"}
+    async with serving(signed_in_settings(url)) as client:
+        for headers in ({}, wrong, {"Idempotency-Key": "once"}, {**wrong, "Idempotency-Key": "x"}):
+            for path in (SCAN, "/api/v3/domains/import-csv", "/api/v3/nowhere"):
+                answer = await client.post(path, content=parts(), headers={**JSON, **headers})
+                assert answer.status_code == 401, (path, headers)
+                assert answer.headers["content-type"] == "application/problem+json"
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_forged_request_of_a_session_is_refused_before_its_body_is_read(
+    url: str, database: Database
+) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        raise AssertionError("The body was read.")
+        yield b""
+
+    await add_person(database, "alice")
+    async with serving(signed_in_settings(url)) as client:
+        await sign_in(client)
+        del client.headers["X-CSRF-Token"]
+        answer = await client.post(SCAN, content=parts(), headers=JSON)
+    assert answer.status_code == 403
+
+
+async def test_who_signs_in_may_send_64_kilobytes(url: str) -> None:
+    body = json.dumps({"name": "alice", "password": "wrong"}).encode()
+    async with serving(signed_in_settings(url)) as client:
+        fits = await client.post(SESSION, content=body.ljust(MAX_ANONYMOUS_BYTES), headers=JSON)
+        over = await client.post(SESSION, content=body.ljust(MAX_ANONYMOUS_BYTES + 1), headers=JSON)
+    assert (fits.status_code, over.status_code) == (401, 413)
+    assert "65,536 bytes" in over.json()["detail"]
+    assert "without sign-in" in over.json()["detail"]
+
+
+async def test_json_may_have_a_megabyte_and_a_list_as_much_as_the_setting_says(
+    url: str, database: Database
+) -> None:
+    _, key = await add_key(database)
+    domains = json.dumps({"domains": ["example.com"], "queue": False}).encode()
+    async with asking(signed_in_settings(url), key) as client:
+
+        async def status(path: str, body: bytes) -> int:
+            return (await client.post(path, content=body, headers=JSON)).status_code
+
+        assert await status(SCAN, scan_of(MAX_JSON_BYTES)) == 202
+        refused = await client.post(SCAN, content=scan_of(MAX_JSON_BYTES + 1), headers=JSON)
+        assert refused.status_code == 413
+        assert "1,048,576 bytes" in refused.json()["detail"]
+        listed = domains.ljust(3 * MAX_JSON_BYTES)
+        assert await status("/api/v3/domains/direct-submit", listed) == 202
+        assert await status("/api/v3/sitemap/batch/create", domains.ljust(11 * 1024 * 1024)) == 413
+
+
+def test_only_routes_that_take_lists_read_more_than_a_megabyte(url: str) -> None:
+    app = create_app(make_settings(url))
+    routes = BodyRoutes.find(app)
+    post = {path for method, path in routes.lists if method == "POST" and "{" not in path}
+    assert post == {
+        f"/api/v3/{each}"
+        for each in (
+            "domains/direct-submit",
+            "domains/import-csv",
+            "pages/direct-submit",
+            "pages/import-csv",
+            "places/import-csv",
+            "sitemap-files/direct-submit",
+            "sitemap-files/import-csv",
+            "sitemap/batch/create",
+            "start",
+            "suppressions",
+        )
+    }
+    assert {call for call in routes.public if call[0] != "GET"} == {("POST", SESSION)}
+
+
+# Large lists
+
+
+LARGE = {"queue": False, "domains": [f"site{n}.example" for n in range(300_000)], "more": {}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        ' {"a": [], "b": {"c": [1, 2]}, "d": [1, "x", null, [2, [3]], {"e": 1.5}], "a": 2} ',
+        '{"a": ["\\ud83d\\ude00", "\u00e4", NaN, Infinity]}',
+        "[1, 2]",
+        '"text"',
+        json.dumps(LARGE),
+    ],
+)
+def test_a_list_is_parsed_to_the_same_as_by_the_standard_library(text: str) -> None:
+    assert repr(parse_json(text.encode())) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        '{"a"',
+        '{"a":',
+        '{"a": [1, 2',
+        '{"a": [1,]}',
+        '{"a": [1 2]}',
+        '{"a": 1,}',
+        '{"a": 1} x',
+        "{1: 2}",
+        '{"a" 1}',
+        "{,}",
+    ],
+)
+def test_what_is_not_json_is_told_in_the_words_of_the_standard_library(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError) as ours:
+        parse_json(text.encode())
+    with pytest.raises(json.JSONDecodeError) as theirs:
+        json.loads(text)
+    assert str(ours.value) == str(theirs.value)
+
+
+async def test_the_event_loop_goes_on_while_a_large_list_is_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It sees the work half done; if the interpreter were not given back, only begun or ended."""
+    body, decoded = json.dumps(LARGE).encode(), 0
+    decode = json.JSONDecoder().raw_decode
+
+    class CountingDecoder:
+        def raw_decode(self, text: str, position: int) -> tuple[Any, int]:
+            nonlocal decoded
+            decoded += 1
+            return decode(text, position)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    monkeypatch.setattr(list_bodies, "_decoder", CountingDecoder())
+    parsing = asyncio.create_task(ListRequest({"type": "http", "headers": []}, receive).json())
+    seen: set[int] = set()
+    while not parsing.done():
+        await asyncio.sleep(0)
+        seen.add(decoded)
+
+    assert await parsing == LARGE
+    assert [each for each in seen if 0 < each < 300_000]
 
 
 # On a real server
@@ -105,7 +311,7 @@ HUNG_UP = b""
 
 async def answer_to(client: httpx.AsyncClient, *parts: bytes) -> bytes:
     """What the server says first to these bytes; it may say it, and leave, before all are sent."""
-    async with connected(client) as (reader, writer), asyncio.timeout(20):
+    async with connected(client) as (reader, writer), asyncio.timeout(PATIENCE_SECONDS):
         said = asyncio.create_task(reader.read(4096))
         for part in parts:
             with suppress(ConnectionError):
@@ -123,6 +329,135 @@ def head(*lines: str) -> bytes:
     first = f"POST {SCAN} HTTP/1.1"
     every = ["Host: 127.0.0.1", "Content-Type: application/json", *lines]
     return "\r\n".join([first, *every, "", ""]).encode()
+
+
+async def test_nobody_known_is_answered_at_once_however_much_they_declare(
+    url: str, tmp_path: Path
+) -> None:
+    environ = {
+        **HASTY,
+        "DATABASE_URL": url,
+        "SCHEDULER_ENABLED": "false",
+        "AUTH_MODE": "required",
+        "MAX_REQUEST_BYTES": "100000000",
+    }
+    async with api(environ, tmp_path / "log") as client:
+        huge = head("Content-Length: 99999999")
+        said = await answer_to(client, huge)
+        expecting = await answer_to(
+            client, head("Content-Length: 99999999", "Expect: 100-continue")
+        )
+        wrong = await answer_to(client, head("Content-Length: 99999999", "X-API-Key: wrong"))
+        chunked = await answer_to(client, head("Transfer-Encoding: chunked"))
+    for each in (said, expecting, wrong, chunked):
+        assert each.startswith(b"HTTP/1.1 401 "), each
+        assert b"application/problem+json" in each
+
+
+@asynccontextmanager
+async def impatient_server() -> AsyncIterator[int]:
+    """A real server on which headers have half a second; its port."""
+
+    config = uvicorn.Config(
+        read_all,
+        http=Connection.with_limit(8192, header_seconds=0.5),
+        lifespan="off",
+        log_config=None,
+        port=0,
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    try:
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving
+
+
+async def said_to(port: int, parts: AsyncIterator[bytes]) -> bytes:
+    """All that the server says until it hangs up, while these bytes are sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    async def send() -> None:
+        with suppress(ConnectionError):
+            async for part in parts:
+                writer.write(part)
+                await writer.drain()
+
+    sending = asyncio.create_task(send())
+    try:
+        async with asyncio.timeout(60):
+            with suppress(ConnectionError):
+                return await reader.read()
+        return HUNG_UP
+    finally:
+        sending.cancel()
+        writer.close()
+
+
+async def trickle(first: bytes, *, drop: bytes) -> AsyncIterator[bytes]:
+    yield first
+    while True:
+        await asyncio.sleep(0.05)
+        yield drop
+
+
+async def test_headers_that_trickle_are_cut_off_with_408() -> None:
+    async with impatient_server() as port:
+        said = await said_to(port, trickle(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", drop=b"x"))
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert b"The headers did not arrive within 0.5 s" in said
+
+
+async def test_a_connection_that_sends_nothing_or_only_empty_lines_is_closed() -> None:
+    async def nothing() -> AsyncIterator[bytes]:
+        if False:
+            yield b""
+
+    async with impatient_server() as port:
+        assert await said_to(port, nothing()) == HUNG_UP
+        assert await said_to(port, trickle(b"", drop=b"\r\n")) == HUNG_UP
+
+
+async def test_a_client_that_does_not_hang_up_after_its_408_is_hung_up_on() -> None:
+    """Or whoever ignores the answer would keep the connection after all."""
+    async with impatient_server() as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nX-Slow: ")
+
+        async def send_on() -> None:
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(send_on(), 60)
+        writer.close()
+
+
+async def test_the_second_request_of_a_connection_has_its_time_limit_too() -> None:
+    first = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with impatient_server() as port:
+        whole = await said_to(port, trickle(first, drop=b""))
+        said = await said_to(port, trickle(first + b"GET / HTTP/1.1\r\nX-Slow: ", drop=b"x"))
+        lines = await said_to(port, trickle(first, drop=b"\r\n"))
+    assert whole.count(b"HTTP/1.1 200 ") == 1
+    assert said.index(b"HTTP/1.1 200 ") < said.index(b"HTTP/1.1 408 ")
+    assert lines.count(b"HTTP/1.1 200 ") == 1
+
+
+async def test_a_body_that_takes_longer_than_headers_may_is_read_to_its_end() -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 20\r\n\r\n"
+        for _ in range(20):
+            await asyncio.sleep(0.05)
+            yield b"x"
+
+    async with impatient_server() as port:
+        assert (await said_to(port, parts())).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_oddities_on_the_wire_get_a_clean_refusal(url: str, tmp_path: Path) -> None:

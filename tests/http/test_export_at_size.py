@@ -16,6 +16,7 @@ from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import a_domain, stored
 from tests.processes import HASTY, api
+from tests.waiting import PATIENCE_SECONDS
 
 API = "/api/v3"
 ROWS = 100_000
@@ -52,7 +53,7 @@ async def real(url: str, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def nothing_under_way(database: Database) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while await _count(database):
             await asyncio.sleep(0.05)
 

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.processes import HASTY, free_port, start
+from tests.waiting import PATIENCE_SECONDS
 
 EXAMPLES = 12
 """Per operation; the sum over all operations is some hundreds of requests."""
@@ -32,14 +33,14 @@ def described(url: str, tmp_path: Path) -> Iterator[Any]:
     base = f"http://127.0.0.1:{port}"
     try:
         asyncio.run(_answering(base))
-        yield schemathesis.openapi.from_url(f"{base}/openapi.json")
+        yield schemathesis.openapi.from_url(f"{base}/openapi.json", timeout=PATIENCE_SECONDS)
     finally:
         program.process.kill()
         program.process.wait()
 
 
 async def _answering(base: str) -> None:
-    async with httpx.AsyncClient(base_url=base) as client, asyncio.timeout(30):
+    async with httpx.AsyncClient(base_url=base) as client, asyncio.timeout(PATIENCE_SECONDS):
         while True:
             try:
                 if (await client.get("/health")).status_code == 200:
@@ -64,7 +65,7 @@ def test_no_generated_request_breaks_it_or_its_description(described: Any) -> No
     def try_one(case: Any) -> None:
         nonlocal tried
         tried += 1
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=PATIENCE_SECONDS)
 
     for found in described.get_all_operations():
         operation = found.ok()

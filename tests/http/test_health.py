@@ -6,13 +6,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import func, text, update
+from sqlalchemy.exc import DBAPIError
 
 from scrapersky import main, stages
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseBehind
+from scrapersky.http import health
 from scrapersky.models import Job
+from scrapersky.pipeline.workers import WorkerIdentity, beat
 from tests.app import scan, serving
 from tests.conftest import make_settings
 
@@ -94,3 +98,32 @@ async def test_a_database_that_falls_behind_while_serving_is_not_ready(
 
     assert (good.status_code, bad.status_code) == (200, 503)
     assert "newer version" in bad.json()["problem"]
+
+
+async def test_a_worker_that_has_run_out_of_something_turns_it_503(
+    url: str, database: Database
+) -> None:
+    problem = "This process has used up its 64 file descriptors."
+    async with serving(make_settings(url, scheduler_enabled=False)) as client:
+        async with database.transaction() as session:
+            told = {"own_limits": {"file_descriptors": problem}}
+            await beat(session, WorkerIdentity(), vitals=told)
+        answer = await client.get("/health/schedulers")
+
+    assert (answer.status_code, answer.json()["status"]) == (503, "unhealthy")
+    (limit,) = answer.json()["own_limits"]
+    assert limit.endswith(problem)
+
+
+async def test_readiness_names_a_database_that_takes_no_more_connections(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(database: Database) -> None:
+        raise DBAPIError("", None, asyncpg.TooManyConnectionsError("sorry, too many clients"))
+
+    async with serving(make_settings(url, scheduler_enabled=False)) as client:
+        monkeypatch.setattr(health, "require_current", refuse)
+        answer = await client.get("/health/ready")
+
+    assert answer.status_code == 503
+    assert "max_connections" in answer.json()["problem"]

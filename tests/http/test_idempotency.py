@@ -25,6 +25,7 @@ from scrapersky.settings import Settings
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.processes import HASTY, answering, free_port, running
+from tests.waiting import PATIENCE_SECONDS, wait_for_lock_waiters
 
 SIGN_IN = "/session"
 """Each time is a new one, and nobody is known yet whose key it could be."""
@@ -171,7 +172,7 @@ async def test_while_the_first_is_under_way_the_second_is_told_to_come_back(
     async with database.engine.connect() as blocking:
         await blocking.execute(text("LOCK TABLE domains IN ACCESS EXCLUSIVE MODE"))
         first = asyncio.create_task(client.post(SCAN, json=body, headers=headers))
-        await until_somebody_waits_for_a_lock(database)
+        await wait_for_lock_waiters(database)
         second = await client.post(SCAN, json=body, headers=headers)
         await blocking.rollback()
     done = await first
@@ -180,13 +181,6 @@ async def test_while_the_first_is_under_way_the_second_is_told_to_come_back(
     assert (second.status_code, done.status_code) == (409, 202)
     assert int(second.headers["retry-after"]) >= 1
     assert third.json() == done.json()
-
-
-async def until_somebody_waits_for_a_lock(database: Database) -> None:
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    async with asyncio.timeout(20), database.engine.connect() as connection:
-        while not await connection.scalar(waiting):
-            await asyncio.sleep(0.01)
 
 
 async def test_many_at_once_do_it_once(client: httpx.AsyncClient, database: Database) -> None:
@@ -208,13 +202,13 @@ async def test_a_key_outlives_neither_a_killed_process_nor_its_half_done_work(
     port = free_port()
     async with (
         running("serve", "--port", str(port), environ=environ, log=tmp_path / "log") as program,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as there,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as there,
         database.engine.connect() as blocking,
     ):
         await answering(there, program)
         await blocking.execute(text("LOCK TABLE batch_jobs IN ACCESS EXCLUSIVE MODE"))
         lost = asyncio.create_task(there.post(BATCH, json=body, headers=headers))
-        await until_somebody_waits_for_a_lock(database)
+        await wait_for_lock_waiters(database)
         program.send(signal.SIGKILL)
         await program.ended()
         await blocking.rollback()
@@ -231,7 +225,7 @@ async def until_carried_out(
     client: httpx.AsyncClient, body: dict[str, Any], headers: dict[str, str]
 ) -> httpx.Response:
     """The server notices the dead process a moment later, and the key is free then."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             answer = await client.post(BATCH, json=body, headers=headers)
             if answer.status_code == 202:

@@ -200,7 +200,7 @@ FILTERS: list[tuple[str, dict[str, Any]]] = [
     ("dead-letters", {"stage": "process_sitemap_imports"}),
     ("dead-letters", {"error_class": "Rejected"}),
     ("dead-letters", {"error": "100%"}),
-    ("dead-letters", {"text": "LINE 7"}),
+    ("dead-letters", {"text": "OF_IT"}),
     ("dead-letters", {"worker": "host 2"}),
     ("dead-letters", {"died_since": WHEN["since"], "died_until": WHEN["until"]}),
     ("dead-letters", {"first_failed_since": WHEN["since"]}),
@@ -395,6 +395,21 @@ async def test_what_would_be_slow_to_count_is_estimated(
     body = (await client.get(f"{API}/jobs", params={"totals": True})).json()
 
     assert (body["total"], body["total_is"]) == (5, "estimated")
+
+
+async def test_an_estimated_total_is_never_less_than_the_rows_beside_it(
+    client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.transaction() as session:
+        await session.execute(text("ANALYZE jobs"))
+        session.add_all([a_job(f"{n}.example", status="failed") for n in range(8)])
+    monkeypatch.setattr(totals, "COUNTING_COSTS_AT_MOST", 0.0)
+
+    answer = await client.get(f"{API}/jobs?totals=true&limit=7&status=failed")
+    body = answer.json()
+
+    assert body["total_is"] == "estimated"
+    assert body["total"] >= 8
 
 
 async def test_rows_of_somebody_else_are_in_no_list_and_no_total(

@@ -17,16 +17,16 @@ from tests.app import serving
 from tests.conftest import make_settings
 
 JOBS = "/api/v3/jobs"
-SIX_A_MINUTE: dict[str, Any] = {
+ONE_A_MINUTE: dict[str, Any] = {
     "scheduler_enabled": False,
-    "rate_limit_per_minute": 6,
+    "rate_limit_per_minute": 1,
     "rate_limit_burst": 3,
 }
 
 
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with serving(make_settings(url, **SIX_A_MINUTE)) as made:
+    async with serving(make_settings(url, **ONE_A_MINUTE)) as made:
         yield made
 
 
@@ -38,8 +38,8 @@ async def test_after_the_burst_a_caller_is_told_when_to_go_on(client: httpx.Asyn
     refused = answers[-1]
     assert refused.headers["content-type"] == "application/problem+json"
     assert refused.headers["ratelimit-limit"] == "3"
-    assert 1 <= int(refused.headers["retry-after"]) <= 10
-    assert 20 <= int(refused.headers["ratelimit-reset"]) <= 30
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert 120 <= int(refused.headers["ratelimit-reset"]) <= 180
     assert refused.json()["request_id"] == refused.headers["x-request-id"]
 
 
@@ -54,7 +54,7 @@ async def test_health_is_always_told(client: httpx.AsyncClient) -> None:
 
 
 async def test_zero_means_no_limit(url: str) -> None:
-    settings = make_settings(url, **{**SIX_A_MINUTE, "rate_limit_per_minute": 0})
+    settings = make_settings(url, **{**ONE_A_MINUTE, "rate_limit_per_minute": 0})
     async with serving(settings) as client:
         answers = [await client.get(JOBS) for _ in range(10)]
 
@@ -62,7 +62,7 @@ async def test_zero_means_no_limit(url: str) -> None:
 
 
 async def test_each_key_has_its_own_share(url: str, database: Database) -> None:
-    settings = make_settings(url, auth_mode="required", **SIX_A_MINUTE)
+    settings = make_settings(url, auth_mode="required", **ONE_A_MINUTE)
     secrets = []
     async with database.transaction() as session:
         actor = await system_actor(session, settings)
@@ -81,7 +81,7 @@ async def test_each_key_has_its_own_share(url: str, database: Database) -> None:
 
 
 async def test_guessing_keys_is_limited_by_address(url: str) -> None:
-    settings = make_settings(url, auth_mode="required", **SIX_A_MINUTE)
+    settings = make_settings(url, auth_mode="required", **ONE_A_MINUTE)
     async with serving(settings) as client:
         guesses = [{"Authorization": f"Bearer sky_{number}"} for number in range(5)]
         answers = [await client.get(JOBS, headers=each) for each in guesses]
@@ -110,17 +110,17 @@ async def statuses_of(limits: RateLimits, address: str, times: int) -> list[int]
 
 async def test_the_bucket_fills_with_time_and_no_further_than_its_size(url: str) -> None:
     clock = Clock()
-    limits = RateLimits(answer_ok, make_settings(url, **SIX_A_MINUTE), now=clock)
+    limits = RateLimits(answer_ok, make_settings(url, **ONE_A_MINUTE), now=clock)
 
     assert await statuses_of(limits, "192.0.2.1", 4) == [200, 200, 200, 429]
-    clock.seconds += 10
+    clock.seconds += 60
     assert await statuses_of(limits, "192.0.2.1", 2) == [200, 429]
     clock.seconds += 3600
     assert await statuses_of(limits, "192.0.2.1", 4) == [200, 200, 200, 429]
 
 
 async def test_addresses_are_counted_apart_and_a_household_together(url: str) -> None:
-    limits = RateLimits(answer_ok, make_settings(url, **SIX_A_MINUTE), now=Clock())
+    limits = RateLimits(answer_ok, make_settings(url, **ONE_A_MINUTE), now=Clock())
 
     assert await statuses_of(limits, "192.0.2.1", 3) == [200, 200, 200]
     assert await statuses_of(limits, "192.0.2.2", 1) == [200]

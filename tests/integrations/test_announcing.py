@@ -211,11 +211,11 @@ async def test_scans_tell_how_they_ended_and_what_had_changed(url: str, database
         )
         async with serving(settings) as client:
             first = await scan(client, "http://bakery.example")
-            await ended(client, first["job_id"], seconds=60)
+            await ended(client, first["job_id"])
             at_first = await told(database, WebhookEvent.SITEMAP_CHANGED)
             site.xml("/sitemap.xml", urlset("http://bakery.example/a", "http://bakery.example/c"))
             second = await scan(client, "http://bakery.example")
-            await ended(client, second["job_id"], seconds=60)
+            await ended(client, second["job_id"])
 
     assert at_first == []
     (changed,) = await told(database, WebhookEvent.SITEMAP_CHANGED)
@@ -230,7 +230,7 @@ async def test_a_scan_that_fails_tells_why(url: str, database: Database) -> None
     await add_endpoint(database, NOBODY, events=[JOB])
     async with serving(make_settings(url)) as client:
         asked = await scan(client, "http://nowhere.invalid")
-        await ended(client, asked["job_id"], seconds=60)
+        await ended(client, asked["job_id"])
 
     (found,) = await told(database, JOB)
     assert (found["status"], found["subject"]) == ("failed", "nowhere.invalid")

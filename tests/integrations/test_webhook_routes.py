@@ -28,6 +28,7 @@ from tests.integrations.receivers import (
     tell,
 )
 from tests.stage_cases import OWNED
+from tests.waiting import PATIENCE_SECONDS
 
 WEBHOOKS, DELIVERIES = "/api/v3/webhooks", "/api/v3/webhook-deliveries"
 HOOK = {"url": "https://hooks.example/catch/4711", "events": ["lead.completed"]}
@@ -87,7 +88,7 @@ async def test_a_repeated_creation_is_carried_out_once_and_its_secret_not_kept(
     ("wrong", "says"),
     [
         ({"url": "http://10.0.0.7/"}, "10.0.0.7 is not a public address"),
-        ({"url": "http://169.254.169.254/latest"}, "FETCH_ALLOW_NETWORKS can open it"),
+        ({"url": "http://169.254.169.254/latest"}, "WEBHOOK_ALLOW_NETWORKS can open it"),
         ({"url": "http://localhost:8000/"}, "localhost is this machine"),
         ({"url": "ftp://hooks.example/"}, "Only http and https"),
         ({"url": "https://anna:secret@hooks.example/"}, "user name"),
@@ -102,7 +103,7 @@ async def test_a_repeated_creation_is_carried_out_once_and_its_secret_not_kept(
 async def test_what_cannot_be_told_is_refused_with_a_sentence(
     wrong: dict[str, Any], says: str, url: str
 ) -> None:
-    settings = make_settings(url, scheduler_enabled=False, fetch_allow_networks="")
+    settings = make_settings(url, scheduler_enabled=False, webhook_allow_networks="")
     async with serving(settings) as client:
         answer = await client.post(WEBHOOKS, json={**HOOK, **wrong})
         listed = await client.get(WEBHOOKS)
@@ -194,7 +195,7 @@ async def test_deliveries_are_listed_narrowed_and_paged(
 
 
 async def ended(client: httpx.AsyncClient, delivery_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             body: dict[str, Any] = (await client.get(f"{DELIVERIES}/{delivery_id}")).json()
             if body["status"] not in ("pending", "processing"):

@@ -27,8 +27,7 @@ from scrapersky.models import Actor, Job, Role, Tenant, User
 from tests.app import scan, serving
 from tests.conftest import make_settings
 from tests.processes import HASTY, Program, answering, free_port, running
-
-PATIENCE_SECONDS = 30
+from tests.waiting import PATIENCE_SECONDS
 
 
 @dataclass
@@ -347,7 +346,18 @@ async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
     settings = make_settings(url, events_patience_seconds=0.2, events_heartbeat_seconds=5)
     watch = Watch(database, every_seconds=0.02)
     stuck = StuckClient(takes=2)
-    stream = events_of(watch, UUID(job_id), after=None, settings=settings, stopping=asyncio.Event())
+
+    async def still_allowed() -> bool:
+        return True
+
+    stream = events_of(
+        watch,
+        UUID(job_id),
+        after=None,
+        settings=settings,
+        stopping=asyncio.Event(),
+        still_allowed=still_allowed,
+    )
     async with watch.watching(UUID(job_id)) as other:
         dropping = asyncio.create_task(stream(stuck.scope(), stuck.receive, stuck.send))
         for percent in range(1, 30):

@@ -11,14 +11,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import ceil
 from typing import Any
 
 import pytest
 from aiohttp.web import BaseRequest, Response, StreamResponse
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.testing import capture_logs
 
+from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job
 from scrapersky.operations.alert_posts import post_due
@@ -29,6 +31,7 @@ from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.tables import (
     Alert,
     AlertPost,
+    ChoreFailure,
     Host,
     StageControl,
     StageEvent,
@@ -42,6 +45,7 @@ from tests.cli.conftest import Cli
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.stage_cases import CASES, OWNED
+from tests.waiting import PATIENCE_SECONDS
 
 STAGE = submission.STAGE.name
 HOUR = timedelta(hours=1)
@@ -105,6 +109,30 @@ def events(kind: str, rows: int) -> Step:
     return step
 
 
+async def domain_of_a_dead_worker(session: AsyncSession) -> None:
+    await due_domain(session)
+    await session.flush()
+    held = {
+        "sitemap_analysis_status": "processing",
+        "sitemap_analysis_lease_token": uuid7(),
+        "sitemap_analysis_lease_expires_at": func.now() + HOUR,
+        "sitemap_analysis_worker_id": uuid7(),
+    }
+    await session.execute(update(Domain).values(held))
+
+
+async def failed_chore(session: AsyncSession) -> None:
+    session.add(ChoreFailure(name="delete_old_rows", error="OSError: No space left."))
+
+
+async def no_failed_chore(session: AsyncSession) -> None:
+    await session.execute(delete(ChoreFailure))
+
+
+async def job_of_an_unknown_type(session: AsyncSession) -> None:
+    session.add(Job(job_type="sitemaps", subject="site", **OWNED))
+
+
 async def scans_without_sitemaps(session: AsyncSession) -> None:
     for n in range(3):
         session.add(
@@ -112,7 +140,7 @@ async def scans_without_sitemaps(session: AsyncSession) -> None:
                 job_type="sitemap",
                 subject=f"site{n}",
                 status="complete",
-                result_data={"sitemaps": 0},
+                result_data={"sitemaps_count": 0},
                 finished_at=func.now(),
                 **OWNED,
             )
@@ -134,7 +162,16 @@ CASES_OF_RULES = [
         worker(stages={STAGE: {"failed": "its trigger is odd"}}),
         change(Worker, stages={}),
     ),
+    Case(
+        "stage_run_failing",
+        STAGE,
+        worker(stages={STAGE: {"last_tick": time.time() + 3600, "error": "OSError: no"}}),
+        change(Worker, stages={STAGE: {"last_tick": time.time() + 3600, "error": None}}),
+    ),
     Case("stage_without_consumer", STAGE, due_domain, done),
+    Case("rows_stuck", STAGE, domain_of_a_dead_worker, done),
+    Case("chore_failing", "delete_old_rows", failed_chore, no_failed_chore),
+    Case("rows_unhandled", "jobs", job_of_an_unknown_type, change(Job, status="cancelled")),
     Case(
         "stage_not_ticking",
         STAGE,
@@ -149,7 +186,7 @@ CASES_OF_RULES = [
         "no_sitemaps_found",
         "",
         scans_without_sitemaps,
-        change(Job, result_data={"sitemaps": 1}),
+        change(Job, result_data={"sitemaps_count": 1}),
         {"alert_scans_without_sitemaps": 3},
     ),
     Case(
@@ -282,7 +319,10 @@ async def test_a_process_that_only_takes_requests_notices_that_nobody_works(
 ) -> None:
     await do(database, due_domain)
     noted = None
-    async with serving(make_settings(url, scheduler_enabled=False)), asyncio.timeout(30):
+    async with (
+        serving(make_settings(url, scheduler_enabled=False)),
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
         while noted is None:
             await asyncio.sleep(0.05)
             async with database.reading() as session:
@@ -300,7 +340,7 @@ async def test_a_process_tells_of_its_own_ear_and_disk(url: str) -> None:
         worker_beat_seconds=0.1,
     )
     rules: set[str] = set()
-    async with serving(settings) as client, asyncio.timeout(30):
+    async with serving(settings) as client, asyncio.timeout(PATIENCE_SECONDS):
         while len(rules) < 2:
             await asyncio.sleep(0.05)
             firing = (await client.get("/api/v3/alerts")).json()["firing"]
@@ -396,28 +436,35 @@ async def test_waits_grow_with_every_try(url: str, database: Database) -> None:
             async with database.reading() as session:
                 waits.append(await session.scalar(select(AlertPost.due_at - func.now())))
 
-    seconds = [round(wait.total_seconds() / 15) for wait in waits if wait is not None]
+    seconds = [ceil(wait.total_seconds() / 15) for wait in waits if wait is not None]
     assert seconds == [1, 2, 4]
 
 
 async def test_a_webhook_that_hangs_holds_up_nothing(url: str, database: Database) -> None:
     async with FakeWeb() as web:
-        host = web.host("hook.example").hang("/alerts")
-        settings = hooked(web, url, fetch_timeout_seconds=2)
+        let_go = asyncio.Event()
+
+        async def hang(_request: BaseRequest) -> StreamResponse:
+            await let_go.wait()
+            return Response(status=503)
+
+        host = web.host("hook.example").route("/alerts", hang)
+        settings = hooked(web, url, fetch_timeout_seconds=600)
         await do(database, due_domain)
         await look(database, settings, STAGES)
         posting = asyncio.create_task(post_due(database, settings))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not host.in_flight:
                 await asyncio.sleep(0.01)
         await do(database, events("failed", 100))
         said = await said_of(database, settings, "dead_letters_rising")
         assert said == [("error", "alert")]
         assert not posting.done()
+        let_go.set()
         assert await posting == 0
 
     first, second = await posts(database)
-    assert "did not answer" in (first.error or "")
+    assert "503" in (first.error or "")
     assert (second.attempts, second.ended_at) == (0, None)
 
 
@@ -430,7 +477,7 @@ async def test_a_process_that_dies_while_posting_has_scheduled_the_repetition(
         await do(database, due_domain)
         await look(database, settings, STAGES)
         posting = asyncio.create_task(post_due(database, settings))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not host.in_flight:
                 await asyncio.sleep(0.01)
         posting.cancel()
@@ -459,7 +506,7 @@ async def test_a_redirect_is_not_followed_anywhere(url: str, database: Database)
 async def test_a_webhook_at_a_private_address_is_not_asked(url: str, database: Database) -> None:
     async with FakeWeb() as web:
         settings = make_settings(
-            url, fetch_allow_networks="", alert_webhook_url=f"http://127.0.0.1:{web.port}/alerts"
+            url, webhook_allow_networks="", alert_webhook_url=f"http://127.0.0.1:{web.port}/alerts"
         )
         await do(database, due_domain)
         await look(database, settings, STAGES)

@@ -28,6 +28,7 @@ from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, urlset
 from tests.stage_cases import CASES, OWNED
+from tests.waiting import PATIENCE_SECONDS
 
 SCANS = discovery.STAGE.name
 NOT_MET_HERE = (
@@ -105,7 +106,7 @@ async def test_fetches_are_counted_by_how_they_end(url: str) -> None:
         odd.body("/broken", "", status=500).hang("/never").redirect("/in", "http://10.0.0.1/")
         odd.conditional("/known", "body", etag='"1"').body("/big", b"x" * 5000)
         odd.closes("/shut")
-        settings = make_settings(url, fetch_resolve=web.resolve, fetch_timeout_seconds=1)
+        settings = make_settings(url, fetch_resolve=web.resolve, fetch_timeout_seconds=5)
         async with serving(settings) as client:
             context = client.app.state.context  # type: ignore[attr-defined]
             fetch = context.scheduler.engine.tools.fetch
@@ -148,7 +149,7 @@ async def test_who_waits_for_a_connection_is_counted(url: str) -> None:
     async with small.engine.connect():
         assert (small.checked_out(), small.pool_waits()) == (1, 0)
         second = asyncio.create_task(_ask(small))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not small.pool_waits():
                 await asyncio.sleep(0.01)
     await second

@@ -32,6 +32,7 @@ from scrapersky.operations.retention import KEPT, delete_old
 from scrapersky.pipeline.tables import (
     Alert,
     AlertPost,
+    ChoreFailure,
     DeadLetter,
     Host,
     HostSlot,
@@ -146,6 +147,10 @@ OLD_AND_YOUNG: dict[type[Base], tuple[Any, Any]] = {
     ScheduleRun: (
         lambda: ScheduleRun(name="tidy", slot=AGES_AGO, started_at=AGES_AGO),
         lambda: ScheduleRun(name="tidy", slot=func.now()),
+    ),
+    ChoreFailure: (
+        lambda: ChoreFailure(name="renamed", error="It broke.", failed_at=AGES_AGO),
+        lambda: ChoreFailure(name="tidy", error="It broke.", failed_at=YESTERDAY_OR_SO),
     ),
     AuditEntry: (lambda: audited(AGES_AGO), lambda: audited(YESTERDAY_OR_SO)),
     BulkAction: (lambda: decided(AGES_AGO), lambda: decided(YESTERDAY_OR_SO)),

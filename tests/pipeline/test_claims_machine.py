@@ -33,11 +33,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.pipeline import dead_letters, workers
-from scrapersky.pipeline.claims import Claim
 from scrapersky.pipeline.closing import is_open
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import StageRunner
-from scrapersky.pipeline.outcome import Outcome, completed, handed_back, outcome_of_error
+from scrapersky.pipeline.outcome import (
+    Outcome,
+    completed,
+    handed_back,
+    outcome_of_error,
+    outcome_of_outage,
+)
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
 from scrapersky.pipeline.rescue import Rescuer
 from scrapersky.pipeline.settle import settle
 from scrapersky.pipeline.stage import AnyStage, Tools
@@ -76,6 +82,8 @@ class Expected:
     attempts: int = 0
     token: UUID | None = None
     effects: int = 0
+    rescues: int = 0
+    interruptions: int = 0
 
 
 @dataclass
@@ -180,6 +188,11 @@ class Queue(RuleBasedStateMachine):
         self._end(number, pick, lambda claim: outcome_of_error(claim, OSError("away"), rules))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
+    def interrupt(self, number: int, pick: int) -> None:
+        """A database outage ends the attempt."""
+        self._end(number, pick, lambda claim: outcome_of_outage(claim, OSError("away")))
+
+    @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def hand_back(self, number: int, pick: int) -> None:
         self._end(number, pick, handed_back)
 
@@ -200,6 +213,9 @@ class Queue(RuleBasedStateMachine):
         row.attempts -= outcome.refund
         row.token = None
         row.effects += outcome.kind == "completed"
+        row.interruptions += outcome.kind == "interrupted"
+        if outcome.kind not in ("interrupted", "handed_back"):
+            row.rescues = row.interruptions = 0
 
     async def _settle(self, place: Place, outcome: Outcome) -> bool:
         runner = place.runner
@@ -251,8 +267,13 @@ class Queue(RuleBasedStateMachine):
         assert self.run(rescuer.rescue()) == len(lost)
         for row_id in lost:
             row = self.rows[row_id]
-            row.status = "failed" if row.attempts >= MAX_ATTEMPTS else "queued"
             row.token = None
+            was_alone = row.rescues >= ISOLATE_AFTER_RESCUES
+            if was_alone and row.attempts >= MAX_ATTEMPTS:
+                row.status, row.rescues, row.interruptions = "failed", 0, 0
+            else:
+                row.status, row.rescues = "queued", row.rescues + 1
+                row.attempts -= not was_alone
 
     async def _lost(self) -> list[UUID]:
         """In plain words: in work, and past the lease or of a worker that has fallen silent."""
@@ -335,7 +356,14 @@ class Queue(RuleBasedStateMachine):
         async with self.database.reading() as session:
             found = await session.scalars(select(self.model))
             return {
-                row.id: Expected(row.status, row.attempts, row.lease_token, row.effects)
+                row.id: Expected(
+                    row.status,
+                    row.attempts,
+                    row.lease_token,
+                    row.effects,
+                    row.rescues,
+                    row.interruptions,
+                )
                 for row in found
             }
 

@@ -26,6 +26,7 @@ from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
 from tests.noop import NOOP, NoopRow
 from tests.stage_cases import CASES, prepare
+from tests.waiting import PATIENCE_SECONDS
 
 MARK = 10
 NEXT: AnyStage = replace(submission.STAGE, pace=replace(submission.STAGE.pace, high_water=MARK))
@@ -156,7 +157,7 @@ async def _all_done(database: Database) -> bool:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await condition():
             await asyncio.sleep(0.02)
 

@@ -8,13 +8,13 @@ from uuid import uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.pipeline.claims import Claim
 from scrapersky.pipeline.outcome import (
     MAX_ERROR_CHARACTERS,
     RetryRule,
     outcome_of_error,
     sentence,
 )
+from scrapersky.pipeline.queue import Claim
 from scrapersky.pipeline.tables import EventKind
 
 RULE = RetryRule(max_attempts=5, base=timedelta(seconds=30), cap=timedelta(hours=6))

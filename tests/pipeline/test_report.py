@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import counting
-from scrapersky.pipeline.report import report_stage, report_stages, standing
+from scrapersky.pipeline.report import full_standing, report_stage, report_stages, standing
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity, beat
@@ -75,6 +75,7 @@ async def test_a_report_tells_what_waits_is_held_and_was_done(
     for stage, report, rows in zip(STAGES, reports, by_hand, strict=True):
         assert report.queued == rows[stage.words.queued]
         assert report.in_flight == report.overdue == rows[stage.words.processing] == 1
+        assert report.stuck == 1
         assert report.due == report.queued - 1
         assert report.next_due_at is not None
         assert report.oldest_due_seconds is not None
@@ -119,12 +120,12 @@ async def test_in_large_tables_what_has_an_index_is_counted_and_the_rest_estimat
     assert len(asked) == 8
 
 
-async def test_six_queries_tell_all_and_three_whether_it_is_well(
+async def test_eight_queries_tell_all_and_five_whether_it_is_well(
     settings: Settings, database: Database
 ) -> None:
     async with database.reading() as session:
         with statements(database) as asked:
-            await report_stages(session, STAGES, settings)
+            await full_standing(session, STAGES, settings)
         with statements(database) as asked_briefly:
             await standing(session, STAGES, settings)
-    assert (len(asked), len(asked_briefly)) == (6, 3)
+    assert (len(asked), len(asked_briefly)) == (8, 5)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, text, update
+from sqlalchemy import select, update
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
@@ -18,6 +18,7 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from tests.noop import NOOP, NoopRow
 from tests.stage_cases import CASES, prepare
+from tests.waiting import PATIENCE_SECONDS, lose_a_deadlock
 
 
 async def test_rows_that_somebody_locked_crosswise_are_settled_all_the_same(
@@ -27,21 +28,21 @@ async def test_rows_that_somebody_locked_crosswise_are_settled_all_the_same(
     await prepare(database)
     async with database.transaction() as session:
         first, second = sorted(await CASES[NOOP.name].make_due(session, 2))
-    both_begun, in_the_way = asyncio.Barrier(3), asyncio.Event()
+    both_begun, go_on = asyncio.Barrier(3), asyncio.Event()
+    runner = await _runner(database, settings, both_begun, go_on)
+    run = asyncio.create_task(run_job_loop(runner))
+    await both_begun.wait()
 
-    async def be_in_the_way() -> None:
-        await both_begun.wait()
-        async with database.transaction() as session:
-            await session.execute(text("SET LOCAL deadlock_timeout = '20s'"))
-            await session.execute(update(NoopRow).where(NoopRow.id == second).values(effects=0))
-            in_the_way.set()
-            await _until_somebody_waits(database)
-            await session.execute(update(NoopRow).where(NoopRow.id == first).values(effects=0))
+    async def settle() -> None:
+        go_on.set()
+        await run
 
-    other = asyncio.create_task(be_in_the_way())
-    runner = await _runner(database, settings, both_begun, in_the_way)
-    await run_job_loop(runner)
-    await other
+    await lose_a_deadlock(
+        database,
+        settle,
+        first=update(NoopRow).where(NoopRow.id == first).values(effects=0),
+        last=update(NoopRow).where(NoopRow.id == second).values(effects=0),
+    )
 
     async with database.reading() as session:
         assert set(await session.scalars(select(NoopRow.status))) == {NOOP.words.done}
@@ -58,7 +59,7 @@ async def test_a_row_put_in_as_the_settler_leaves_is_settled_too(
 
     await runner.settler.put(completed(first.claim))
     # Whoever waited for the first goes on before the settler's end is known to anybody.
-    kind = await asyncio.wait_for(runner.settler.put(completed(second.claim)), 10)
+    kind = await asyncio.wait_for(runner.settler.put(completed(second.claim)), PATIENCE_SECONDS)
 
     assert kind is EventKind.COMPLETED
 
@@ -81,13 +82,3 @@ async def _runner(
         tools=Tools(fetch=None, settings=settings),  # type: ignore[arg-type]
         settings=settings,
     )
-
-
-async def _until_somebody_waits(database: Database) -> None:
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    async with asyncio.timeout(30):
-        while True:
-            async with database.reading() as session:
-                if await session.scalar(waiting):
-                    return
-            await asyncio.sleep(0.02)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from time import monotonic
 
 import pytest
 from sqlalchemy import text
 
 from scrapersky.db import listen
 from scrapersky.db.session import Database
+from scrapersky.pipeline import wake
 from scrapersky.pipeline.wake import Wakeups, wake_after_commit
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ async def other(url: str) -> AsyncIterator[Database]:
 async def listening(database: Database) -> Wakeups:
     wakeups = Wakeups(database)
     wakeups.listen()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not wakeups.listener.up:
             await asyncio.sleep(0.01)
     return wakeups
@@ -32,7 +35,7 @@ async def listening(database: Database) -> Wakeups:
 
 async def heard(event: asyncio.Event) -> bool:
     try:
-        await asyncio.wait_for(event.wait(), 5)
+        await asyncio.wait_for(event.wait(), PATIENCE_SECONDS)
     except TimeoutError:
         return False
     return True
@@ -77,23 +80,27 @@ async def test_a_transaction_that_fails_wakes_nobody(database: Database) -> None
 
 
 async def test_a_hundred_commits_make_few_notifications(
-    database: Database, other: Database
+    database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(wake, "NOTIFY_EVERY_SECONDS", 5.0)
+    began = monotonic()
     here, there = await listening(database), Wakeups(other)
     count = 0
 
-    def wake() -> None:
+    def woken() -> None:
         nonlocal count
         count += 1
 
-    here.subscribe("stage", wake)
+    here.subscribe("stage", woken)
     for _ in range(100):
         async with other.transaction() as session:
             wake_after_commit(session, "stage")
     await there.flush()
-    await asyncio.sleep(0.1)
+    # One with a commit and one afterwards, per interval.
+    sent = 2 * (1 + (monotonic() - began) / 5)
+    await wait_until(lambda: _is(lambda: count >= 1))
 
-    assert 1 <= count < 50
+    assert count <= sent
     await there.close()
     await here.close()
 
@@ -132,16 +139,20 @@ async def test_a_listener_whose_ear_is_gone_notices(
     wakeups = Wakeups(database)
     wakeups.listener._probe_every_seconds = 0.05
     wakeups.listen()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not wakeups.listener.up:
             await asyncio.sleep(0.01)
     monkeypatch.setattr(wakeups.listener, "_probe_heard", _NeverHeard())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while wakeups.listener.up:
             await asyncio.sleep(0.01)
 
     assert not wakeups.listener.up
     await wakeups.close()
+
+
+async def _is(condition: Callable[[], bool]) -> bool:
+    return condition()
 
 
 class _NeverHeard(asyncio.Event):

@@ -39,6 +39,7 @@ from scrapersky.places.ledger import ProvidersTime, providers_time
 from scrapersky.scraper.providers import pacific
 from scrapersky.scraper.providers.prices import price_of, quota_per_day, sku_of
 from tests.stage_cases import SYSTEM_USER_ID
+from tests.waiting import PATIENCE_SECONDS
 
 SKU = "place_details.enterprise"
 PRICE = price_of(SKU, already=sku_of(SKU).free_a_month or 0, free_tier=True).usd
@@ -281,7 +282,7 @@ async def test_however_they_interleave_the_ledger_adds_up_and_the_cap_holds(
 
     watching = asyncio.create_task(watch())
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             taken = await asyncio.gather(*(one(number) for number in range(160)))
     finally:
         watching.cancel()

@@ -73,7 +73,7 @@ async def test_four_workers_at_once_do_not_pass_the_cap(
             )
             for n in range(4)
         ]
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(600):
             while await beating(database) < len(workers):
                 assert all(each.process.poll() is None for each in workers), workers[0].said()
                 await asyncio.sleep(0.1)

@@ -34,7 +34,7 @@ from scrapersky.models import (
 )
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
 from scrapersky.pipeline.tables import EventKind, StageEvent
-from scrapersky.places.budget import change_budget
+from scrapersky.places.budget import set_allowance
 from scrapersky.places.governor import BUDGET_IS_USED_UP
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
 from scrapersky.scraper.providers.prices import price_of
@@ -52,7 +52,7 @@ from tests.places.standing_still import (
 )
 from tests.processes import HASTY, Program, running
 
-PATIENCE_SECONDS = 100
+PATIENCE_SECONDS = 300
 AREA = {side: getattr(LEIPZIG, side) for side in ("south", "west", "north", "east")}
 PAGES = scatter(60, LEIPZIG)
 """Three of them, twenty places each."""
@@ -256,7 +256,7 @@ async def test_a_request_whose_end_nobody_knows_counts_as_billed_until_there_is_
             await scene.until_left(WAITS)
             await scene.check_money(too_little)
             async with database.transaction() as session:
-                await change_budget(session, ACTOR, enough)
+                await set_allowance(session, ACTOR, ACTOR.tenant_id, enough)
             await scene.until_left()
 
     await scene.check_money(enough)

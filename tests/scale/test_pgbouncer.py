@@ -22,6 +22,7 @@ from scrapersky.models import Page, SitemapUrl
 from tests.app import ended, scan
 from tests.fake_web import FakeWeb, index, urlset
 from tests.processes import HASTY, api, free_port, running
+from tests.waiting import PATIENCE_SECONDS
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 MAY_BE_MISSING = os.geteuid() != 0 and "CI" not in os.environ
@@ -78,7 +79,7 @@ async def pooler(server: ServerAddress, name: str) -> AsyncIterator[str]:
 
 
 async def _reachable(port: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -136,12 +137,12 @@ async def _listening(database: Database, *, processes: int) -> None:
         "SELECT count(*) FROM pg_stat_activity "
         "WHERE application_name = 'scrapersky listener' AND datname = current_database()"
     )
-    async with asyncio.timeout(30), database.reading() as session:
+    async with asyncio.timeout(PATIENCE_SECONDS), database.reading() as session:
         while int(await session.scalar(listeners) or 0) < processes:
             await asyncio.sleep(0.1)
 
 
 async def _imported(database: Database) -> None:
-    async with asyncio.timeout(30), database.reading() as session:
+    async with asyncio.timeout(PATIENCE_SECONDS), database.reading() as session:
         while await session.scalar(select(func.count()).select_from(Page)) != SITES * PAGES * 2:
             await asyncio.sleep(0.1)

@@ -93,7 +93,7 @@ async def machines(
         yield made
 
 
-async def until(condition, seconds: float = 120) -> None:  # type: ignore[no-untyped-def]
+async def until(condition, seconds: float = 300) -> None:  # type: ignore[no-untyped-def]
     async with asyncio.timeout(seconds):
         while not await condition():
             await asyncio.sleep(0.1)

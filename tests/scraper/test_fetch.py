@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path
-from time import monotonic
+from time import sleep
 
 import pytest
 
@@ -110,14 +110,12 @@ async def test_too_large_a_body_is_cut_and_says_so() -> None:
 
 async def test_a_slow_drip_is_cut_by_the_deadline_and_keeps_what_came() -> None:
     async with FakeWeb() as web:
-        web.host("a.example").drip("/", b"x" * 1000, every_seconds=0.05)
-        async with Fetcher.from_settings(web.settings(fetch_timeout_seconds=0.3)) as fetch:
-            started = monotonic()
+        web.host("a.example").drip("/", b"x" * 100_000, every_seconds=0.05, size=100)
+        async with Fetcher.from_settings(web.settings(fetch_timeout_seconds=2)) as fetch:
             answer = await fetch.get("http://a.example/")
 
-    assert monotonic() - started < 2
     assert answer.truncated is not None
-    assert 0 < len(answer.body) < 1000
+    assert 0 < len(answer.body) < 100_000
 
 
 async def test_a_host_that_says_nothing_times_out() -> None:
@@ -224,14 +222,12 @@ async def test_a_stream_comes_in_pieces_and_knows_its_digest_at_the_end() -> Non
 async def test_time_that_the_reader_of_a_stream_takes_is_not_the_hosts() -> None:
     async with FakeWeb() as web:
         web.host("a.example").body("/", b"x" * 10)
-        settings = web.settings(fetch_timeout_seconds=0.2)
+        settings = web.settings(fetch_timeout_seconds=2)
         async with (
             Fetcher.from_settings(settings) as fetch,
             fetch.stream("http://a.example/") as answer,
         ):
-            ends = monotonic() + 0.3
-            while monotonic() < ends:
-                pass
+            sleep(2.1)
             body = b"".join([piece async for piece in answer.chunks()])
 
     assert (body, answer.truncated) == (b"x" * 10, None)
@@ -270,10 +266,11 @@ async def test_the_gate_hears_how_every_hop_went() -> None:
 async def test_the_gate_hears_of_a_body_that_never_ended() -> None:
     gate = ListeningGate()
     async with FakeWeb() as web:
-        web.host("a.example").drip("/", b"x" * 100, every_seconds=0.1)
-        settings = web.settings(fetch_timeout_seconds=0.2)
+        web.host("a.example").drip("/", b"x" * 1000, every_seconds=0.1)
+        settings = web.settings(fetch_timeout_seconds=2)
         async with Fetcher.from_settings(settings, gate) as fetch:
-            await fetch.get("http://a.example/")
+            with pytest.raises(TimedOut, match="too slow"):
+                await fetch.get("http://a.example/")
 
     assert gate.reports == [("a.example", HostOutcome(status=200, error=ErrorKind.TIMED_OUT))]
 

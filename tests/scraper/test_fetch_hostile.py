@@ -33,6 +33,7 @@ from tests.fake_web import (
     unsigned_certificate,
 )
 from tests.scraper.listener import Listener, Script, repeats, says
+from tests.waiting import PATIENCE_SECONDS
 
 LOOPBACK = AddressRules(allowed_networks=(ipaddress.ip_network("127.0.0.0/8"),))
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -40,7 +41,7 @@ BROKEN = "The connection broke before the end."
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-async def fetched(script: Script, *, seconds: float = 5, **limits: int) -> Response:
+async def fetched(script: Script, *, seconds: float = 60, **limits: int) -> Response:
     limited = FetchLimits(timeout_seconds=seconds, **limits)
     async with (
         Listener(script) as listener,
@@ -87,7 +88,7 @@ async def test_chunks_that_go_wrong_while_nobody_reads_are_a_broken_connection()
     ):
         pieces = answer.chunks()
         assert await anext(pieces) == b"hello"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while answer._body._is_alive():
                 await asyncio.sleep(0.01)
         rest = [piece async for piece in pieces]
@@ -155,6 +156,73 @@ async def test_bombs_of_headers_are_cut_before_they_fill_the_memory(script: Scri
 async def test_headers_that_drip_are_cut_by_the_deadline(script: Script) -> None:
     with pytest.raises(TimedOut):
         await fetched(script, seconds=0.3)
+
+
+DRIP = repeats(OK + b"Content-Length: 100000\r\n\r\n", lambda _: b"x", every_seconds=0.05)
+
+
+async def test_a_body_that_drips_is_given_up_long_before_its_deadline() -> None:
+    limits = FetchLimits(timeout_seconds=3600, rate_window_seconds=0.2)
+    async with (
+        Listener(DRIP) as listener,
+        Fetcher(user_agent="test", rules=LOOPBACK, limits=limits) as fetch,
+        asyncio.timeout(60),
+    ):
+        with pytest.raises(TimedOut, match=r"It sent less than 64 bytes a second\.$"):
+            await fetch.get(listener.url)
+
+
+async def test_a_body_that_stalls_after_a_good_start_is_given_up_too() -> None:
+    async def script(writer: asyncio.StreamWriter) -> None:
+        writer.write(OK + b"Content-Length: 100000\r\n\r\n" + b"x" * 50_000)
+        await writer.drain()
+        await asyncio.sleep(3600)
+
+    limits = FetchLimits(timeout_seconds=3600, rate_window_seconds=0.2)
+    async with (
+        Listener(script) as listener,
+        Fetcher(user_agent="test", rules=LOOPBACK, limits=limits) as fetch,
+        asyncio.timeout(60),
+        fetch.stream(listener.url) as answer,
+    ):
+        body = b"".join([piece async for piece in answer.chunks()])
+
+    # What came of a stream has been used already, so it is told and not raised.
+    assert (len(body), answer.too_slow, answer.timed_out) == (50_000, True, True)
+
+
+async def test_a_rate_of_zero_waits_for_the_whole_deadline() -> None:
+    limits = FetchLimits(timeout_seconds=0.5, rate_window_seconds=0.1, min_bytes_per_second=0)
+    async with (
+        Listener(DRIP) as listener,
+        Fetcher(user_agent="test", rules=LOOPBACK, limits=limits) as fetch,
+    ):
+        answer = await fetch.get(listener.url)
+
+    assert answer.truncated == "It did not end within 0.5 seconds."
+
+
+async def test_a_service_of_ours_may_take_its_time() -> None:
+    limits = FetchLimits(timeout_seconds=0.5, rate_window_seconds=0.1)
+    async with (
+        Listener(DRIP) as listener,
+        Fetcher(user_agent="test", rules=LOOPBACK, limits=limits) as fetch,
+    ):
+        answer = await fetch.ask(listener.url, headers={})
+
+    assert answer.truncated == "It did not end within 0.5 seconds."
+
+
+@pytest.mark.parametrize("script", [DRIP, repeats(OK, lambda _: b"", every_seconds=0.05)])
+async def test_a_robots_txt_has_a_shorter_deadline_than_pages(script: Script) -> None:
+    limits = FetchLimits(timeout_seconds=3600, robots_timeout_seconds=0.2)
+    async with (
+        Listener(script) as listener,
+        Fetcher(user_agent="test", rules=LOOPBACK, limits=limits) as fetch,
+        asyncio.timeout(60),
+    ):
+        with pytest.raises(TimedOut):
+            await fetch.get_robots(f"{listener.url}robots.txt")
 
 
 async def test_redirects_that_dawdle_share_one_deadline() -> None:

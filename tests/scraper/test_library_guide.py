@@ -13,6 +13,7 @@ import pytest
 
 import scrapersky
 from tests.fake_web import FakeWeb, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/library.md"
 EXAMPLE = re.compile(
@@ -50,7 +51,7 @@ async def printed(code: str, environ: dict[str, str], folder: Path) -> str:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             said, complaints = await process.communicate()
     finally:
         if process.returncode is None:

@@ -41,7 +41,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_is_read_to_its_end_or_left(name: str) -> None:
     body = f"<title>Bread</title>{HOSTILE[name]}{END}".encode()

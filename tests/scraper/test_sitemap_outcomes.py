@@ -109,7 +109,7 @@ async def test_each_thing_that_went_wrong_is_said_once() -> None:
         told = Told([event async for event in stream])
 
     assert told.analysis.errors == (
-        "inside.example leads to 10.0.0.1, which is not a public address "
+        "inside.example leads to an address that is not public; FETCH_ALLOW_NETWORKS can open it "
         "(tried by https and by http).",
         "inside.example does not resolve (tried by https and by http).",
     )

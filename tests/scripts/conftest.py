@@ -14,13 +14,12 @@ import pytest
 
 from scrapersky.demo.town import Town
 from tests.processes import ROOT
-
-PATIENCE_SECONDS = 60.0
+from tests.waiting import PATIENCE_SECONDS
 
 
 @dataclass
 class Shell:
-    """A terminal whose `python` is not the project's."""
+    """A terminal as Debian has it: a `python3` that is not the project's, and no `python`."""
 
     environ: dict[str, str]
     folder: Path = ROOT
@@ -63,10 +62,13 @@ async def town() -> AsyncIterator[Town]:
 
 @pytest.fixture
 async def shell(url: str, town: Town, tmp_path: Path) -> AsyncIterator[Shell]:
-    other = tmp_path / "bin" / "python"
+    other = tmp_path / "bin" / "python3"
     other.parent.mkdir()
     other.write_text(f'#!/bin/sh\nexec "{Path(sys.executable).resolve()}" "$@"\n')
     other.chmod(0o755)
+    missing = other.with_name("python")
+    missing.write_text("#!/bin/sh\necho python: not found >&2; exit 127\n")
+    missing.chmod(0o755)
     path = f"{other.parent}:{os.environ['PATH']}"
     made = Shell({"PATH": path, "DATABASE_URL": url, **town.environment()})
     yield made

@@ -14,7 +14,8 @@ import pytest
 
 from scrapersky.demo.town import Town
 from tests.processes import ROOT, api
-from tests.scripts.conftest import PATIENCE_SECONDS, Shell
+from tests.scripts.conftest import Shell
+from tests.waiting import PATIENCE_SECONDS
 
 PAGE = (ROOT / "docs" / "from-the-design-documents.md").read_text()
 SITE = "corner-bakery.example"
@@ -94,8 +95,9 @@ async def test_a_closer_look_shows_every_field(shell: Shell) -> None:
     assert fields(listed) == ["ID", "Status", "Params", "Domain found"]
     assert f"Domain found: {SITE}" in listed
     assert "succeeded: 1" in triggered
-    assert fields(looked) == ["Job ID", "Type", "Status", "Result Data"]
+    assert fields(looked) == ["Job ID", "Type", "Status", "Result Data", "Sitemaps"]
     assert "Status: complete" in looked
+    assert re.search(rf"^Sitemaps: 1\n  {UUID} standard \d+ URLs http", looked, re.MULTILINE)
     assert found.startswith(f"Found 1 sitemaps for domain {SITE}:\n")
     named = ["ID", "URL", "Type", "Discovery", "Status", "Job ID", "Created by", "Created at"]
     assert fields(found) == named
@@ -107,7 +109,7 @@ def fields(text: str) -> list[str]:
 
 
 async def test_a_job_is_worked_by_its_id_and_once_more_when_reset(shell: Shell) -> None:
-    scripts = "python scripts/sitemap_scheduler"
+    scripts = "python3 scripts/sitemap_scheduler"
     added = await shell.type(f"{scripts}/add_test_sitemap.py --domain {SITE} --max-pages 1")
     (job_id,) = re.findall(f"Job ID: ({UUID})", added)
 
@@ -123,7 +125,7 @@ async def test_a_job_is_worked_by_its_id_and_once_more_when_reset(shell: Shell) 
 
 async def test_mistakes_become_sentences(shell: Shell) -> None:
     shell.folder = Path("/")
-    scripts = f"python {ROOT}/scripts"
+    scripts = f"python3 {ROOT}/scripts"
 
     unknown = await shell.type(f"{scripts}/check_domain_sitemaps.py nowhere.example", code=1)
     neither = await shell.type(f"{scripts}/sitemap_scheduler/process_sitemap.py", code=2)
@@ -142,23 +144,40 @@ async def test_without_an_installation_a_script_says_what_to_do(
     shutil.copytree(ROOT / "scripts", tmp_path / "clone" / "scripts")
     shell.folder = tmp_path / "clone"
 
-    said = await shell.type("python scripts/sitemap_scheduler/debug_pending_jobs.py", code=1)
+    said = await shell.type("python3 scripts/sitemap_scheduler/debug_pending_jobs.py", code=1)
 
     assert "run `make install`" in said
 
 
+async def test_the_town_is_waited_for_and_a_walk_in_it_prints_no_warning(
+    url: str, shell: Shell, tmp_path: Path
+) -> None:
+    section = PAGE.partition("## Walks\n")[2]
+    install, *open_town = section.partition("```sh\n")[2].partition("```")[0].splitlines()
+    assert install == "make install"
+    shell.environ = {"PATH": shell.environ["PATH"], "DATABASE_URL": url}
+    town_file = tmp_path / "town.env"
+    lines = [line.replace("./town.env", "town.env") for line in open_town]
+    lines = [line.replace("town.env", str(town_file)) for line in lines]
+
+    said = await shell.type(*lines, *walk("From pending to complete"), "kill $!; wait $! || true")
+
+    assert "Status: complete" in said
+    assert [line for line in said.splitlines() if "warning" in line.lower()] == []
+    assert not town_file.exists()
+
+
 async def test_the_town_can_be_kept_open(shell: Shell, town: Town, tmp_path: Path) -> None:
     shell.folder = tmp_path
-    opened = await shell.start(f"exec python {ROOT}/scripts/open_town.py town.env")
+    opened = await shell.start(f"exec python3 {ROOT}/scripts/open_town.py town.env")
     await said(opened, SITE)
     lines = dict(line.split("=", 1) for line in (tmp_path / "town.env").read_text().splitlines())
     assert lines["FETCH_RESOLVE"] != town.resolve
     shell.environ |= lines
 
-    await shell.type(f"python {ROOT}/scripts/sitemap_scheduler/add_test_sitemap.py --domain {SITE}")
-    await shell.type(
-        f"python {ROOT}/scripts/sitemap_scheduler/process_sitemap.py --trigger-scheduler"
-    )
+    scripts = f"python3 {ROOT}/scripts/sitemap_scheduler"
+    await shell.type(f"{scripts}/add_test_sitemap.py --domain {SITE}")
+    await shell.type(f"{scripts}/process_sitemap.py --trigger-scheduler")
 
     opened.terminate()
     async with asyncio.timeout(PATIENCE_SECONDS):

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from sqlalchemy import delete, event, func, select, text, update
+from sqlalchemy import delete, event, func, select, update
 
 from scrapersky.accounts.service import create_api_key, system_actor
 from scrapersky.db.base import uuid7
@@ -20,6 +20,7 @@ from scrapersky.sitemaps.service import site_of, upsert_domain
 from tests.app import scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, urlset
+from tests.waiting import PATIENCE_SECONDS, lose_a_deadlock
 
 CREATE = "/api/v3/sitemap/batch/create"
 VERBS = ("INSERT", "UPDATE", "SELECT domains", "SELECT jobs", "WITH")
@@ -202,7 +203,11 @@ async def test_a_job_that_was_active_before_counts_for_the_batch(
     assert (first["job_id"], first["already_active"]) == (before["job_id"], True)
     assert (second["already_active"], again["results"][0]["already_active"]) == (False, True)
     async with database.transaction() as session:
-        done = {"status": "complete", "progress": 1.0, "result_data": {"sitemaps": 2, "urls": 9}}
+        done = {
+            "status": "complete",
+            "progress": 1.0,
+            "result_data": {"sitemaps_count": 2, "urls": 9},
+        }
         await session.execute(update(Job).where(Job.id == UUID(before["job_id"])).values(**done))
     for each in (made, again):
         seen = await status(client, each)
@@ -323,21 +328,13 @@ async def test_a_batch_that_meets_its_rows_locked_crosswise_is_stored_all_the_sa
             for name in ("a.example", "b.example")
         ]
 
-    async with database.transaction() as session:
-        await session.get_one(Domain, ids[1], with_for_update=True)
-        asking = asyncio.create_task(create(client, ["a.example", "b.example"]))
-        await until_somebody_waits(database)
-        await session.get_one(Domain, ids[0], with_for_update=True)
-    made = await asking
+    first, last = (select(Domain.id).where(Domain.id == each).with_for_update() for each in ids)
+    made = await lose_a_deadlock(
+        database, lambda: create(client, ["a.example", "b.example"]), first=first, last=last
+    )
 
     assert made["accepted"] == 2
     assert (await status(client, made))["total"] == 2
-
-
-async def until_somebody_waits(database: Database) -> None:
-    async with asyncio.timeout(20), database.engine.connect() as connection:
-        while not await connection.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")):
-            await asyncio.sleep(0.01)
 
 
 async def test_a_batch_is_worked_to_its_end(url: str) -> None:
@@ -349,7 +346,7 @@ async def test_a_batch_is_worked_to_its_end(url: str) -> None:
         settings = make_settings(url, fetch_resolve=web.resolve)
         async with serving(settings) as client:
             made = await create(client, ["bakery.example", "florist.example"])
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while not (seen := await status(client, made))["finished"]:
                     await asyncio.sleep(0.05)
 

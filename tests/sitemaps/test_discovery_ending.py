@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from scrapersky.db.base import uuid7
 from scrapersky.pipeline.stage import Tools
 from scrapersky.scraper.events import Analysis, Event, Outcome
 from scrapersky.scraper.fetch import Fetcher
@@ -31,7 +32,8 @@ async def test_a_claim_that_is_lost_while_a_sitemap_is_on_its_way_is_what_the_en
         host.xml("/bread.xml", urlset(f"{host.base}/bread")).hang("/cake.xml")
         settings = web.settings(fetch_timeout_seconds=600)
         async with Fetcher.from_settings(settings) as fetch:
-            found = work(ScanRequest("bakery.example", 100), Tools(fetch=fetch, settings=settings))
+            request = ScanRequest("bakery.example", 100, uuid7())
+            found = work(request, Tools(fetch=fetch, settings=settings))
             with pytest.raises(LostMeanwhile):
                 await lose_the_first(cast("AsyncGenerator[Findings, None]", found))
 

@@ -17,6 +17,7 @@ from scrapersky.sitemaps.rescans import queue_domains_due
 from tests.app import ended, serving
 from tests.fake_web import FakeWeb, index, urlset
 from tests.intake import import_csv, statuses, submit
+from tests.waiting import PATIENCE_SECONDS
 
 SITE = "http://bakery.example"
 
@@ -53,7 +54,7 @@ async def test_it_is_fetched_with_its_children_and_becomes_pages(
     job = await ended(client, result["job_id"])
 
     assert job["status"] == "complete", job
-    async with asyncio.timeout(20), database.reading() as session:
+    async with asyncio.timeout(PATIENCE_SECONDS), database.reading() as session:
         while not await session.scalar(select(func.count()).select_from(Page)):
             await asyncio.sleep(0.05)
         assert list(await session.scalars(select(Page.url))) == [f"{SITE}/1"]

@@ -12,6 +12,7 @@ from scrapersky.models import Page, SitemapFile
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize(("policy", "pages"), [(True, 3), (False, 0)])
@@ -33,7 +34,7 @@ async def test_the_policy_decides_whether_a_scan_ends_in_pages(
 
 async def _settled(database: Database) -> None:
     """No import waits or is under way."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async with database.reading() as session:
                 states = set(await session.scalars(select(SitemapFile.sitemap_import_status)))

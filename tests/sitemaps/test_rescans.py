@@ -132,7 +132,8 @@ async def test_no_job_while_the_last_scan_is_young(database: Database, submit: A
     assert await jobs_of(database, domain_id) == []
     error = (await domain_of(database, domain_id)).sitemap_analysis_error
     assert error is not None
-    assert error.startswith("The domain was scanned at")
+    assert error.startswith("No new scan: the domain was scanned at")
+    assert "To scan now: `scrapersky scan DOMAIN`" in error
 
 
 async def test_each_failure_doubles_the_wait_up_to_thirty_days(

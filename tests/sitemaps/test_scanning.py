@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,11 +11,20 @@ import pytest
 from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
-from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.errors import NotFound, Rejected
+from scrapersky.models import Actor, Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.models.stage_names import METADATA_STAGE
+from scrapersky.pipeline.engine import running_engine
 from scrapersky.pipeline.tables import DeadLetter
+from scrapersky.pipeline.wake import Wakeups
+from scrapersky.sitemaps import discovery, outcome
+from scrapersky.sitemaps.batches import request_batch
+from scrapersky.sitemaps.service import request_scan
+from tests.accounts.people import add_user
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, index, urlset
+from tests.stage_cases import OWNED
 
 
 @pytest.fixture
@@ -182,6 +192,111 @@ async def test_a_job_whose_data_does_not_fit_fails_alone(
         failed = await ended(client, bad["job_id"])
 
     assert (failed["status"], failed["error"]) == ("failed", "The job names no domain.")
+
+
+async def test_a_job_row_without_domain_id_fails_with_a_sentence(
+    url: str, web: FakeWeb, database: Database
+) -> None:
+    """As an integrator may insert it, past the API."""
+    site = bakery(web)
+    async with database.transaction() as session:
+        job = Job(
+            job_type="sitemap", subject=site, params={"domain": site, "max_pages": 9}, **OWNED
+        )
+        session.add(job)
+        await session.flush()
+        job_id = str(job.id)
+    with pytest.raises(Rejected, match="has no domain_id"):
+        discovery.read(job)
+    async with serving(settings_for(url, web)) as client:
+        failed = await ended(client, job_id)
+        (letter,) = (await client.get("/api/v3/dead-letters")).json()["items"]
+
+    assert (failed["status"], failed["attempts"]) == ("failed", 1)
+    assert letter["row_id"] == job_id
+    assert failed["error"] == (
+        f"The job for {site} has no domain_id. Request the scan with "
+        "POST /api/v3/sitemap/scan, or set domain_id to the id of the row in domains."
+    )
+
+
+@pytest.mark.parametrize("path", ["sitemap/status", "jobs"])
+async def test_a_finished_job_lists_its_sitemaps(url: str, web: FakeWeb, path: str) -> None:
+    site = bakery(web)
+    async with serving(settings_for(url, web)) as client:
+        job = await ended(client, (await scan(client, site))["job_id"])
+        files = {each["url"]: each for each in job["sitemaps"]}
+        answer = (await client.get(f"/api/v3/{path}/{job['job_id']}")).json()
+
+    result = answer["result_data"]
+    assert result["sitemaps_count"] == 3
+    assert [(each["url"], each["type"], each["url_count"]) for each in result["sitemaps"]] == [
+        (f"http://{site}/index.xml", "index", 2),
+        (f"http://{site}/bread.xml.gz", "standard", 3),
+        (f"http://{site}/cake.xml", "standard", 3),
+    ]
+    assert all(each["id"] == files[each["url"]]["id"] for each in result["sitemaps"])
+    assert all(set(each) == {"id", "url", "type", "url_count"} for each in result["sitemaps"])
+
+
+async def test_the_list_of_a_large_site_is_cut_and_counted(
+    url: str, web: FakeWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome, "MAX_SITEMAPS_LISTED", 2)
+    site = bakery(web)
+    async with serving(settings_for(url, web)) as client:
+        job = await ended(client, (await scan(client, site))["job_id"])
+
+    assert job["result_data"]["sitemaps_count"] == len(job["sitemaps"]) == 3
+    assert len(job["result_data"]["sitemaps"]) == 2
+
+
+async def test_a_scan_and_a_batch_wake_the_stage_that_reads_home_pages(
+    url: str, web: FakeWeb, database: Database
+) -> None:
+    settings = settings_for(url, web)
+    woken = asyncio.Event()
+    wakeups = Wakeups(database)
+    wakeups.subscribe(METADATA_STAGE, woken.set)
+    actor = Actor(OWNED["created_by"], OWNED["tenant_id"])
+
+    async with database.transaction() as session:
+        await request_scan(session, actor, settings, "bakery.example", None)
+        assert not woken.is_set(), "not before the commit"
+    assert woken.is_set()
+    woken.clear()
+    async with database.transaction() as session:
+        await request_scan(session, actor, settings, "bakery.example/shop", None)
+    assert not woken.is_set(), "the domain was known, nothing was queued"
+    async with database.transaction() as session:
+        await request_batch(session, actor, settings, ["bakery.example", "florist.example"], None)
+    assert woken.is_set()
+    await wakeups.close()
+
+
+@pytest.mark.parametrize("who", ["nobody", "the system user", "the owner", "a stranger"])
+async def test_a_job_is_worked_at_once_for_its_owner_and_for_the_system_user(
+    url: str, web: FakeWeb, database: Database, who: str
+) -> None:
+    site, settings = bakery(web), settings_for(url, web)
+    owner, stranger = await add_user(database, "owner"), await add_user(database, "stranger")
+    async with database.transaction() as session:
+        job, _ = await request_scan(session, owner, settings, site, 100)
+    user_id = {
+        "nobody": None,
+        "the system user": settings.scheduler_system_user_id,
+        "the owner": owner.user_id,
+        "a stranger": stranger.user_id,
+    }[who]
+
+    async with running_engine(database, settings, [discovery.STAGE]) as engine:
+        asked = discovery.process_domain_with_own_session(job.id, site, user_id, engine=engine)
+        if who == "a stranger":
+            with pytest.raises(NotFound):
+                await asked
+            return
+        assert await asked == "completed"
+    assert await counted(database, SitemapUrl) == 6
 
 
 async def test_a_cancelled_scan_stops_and_does_not_come_back(

@@ -13,9 +13,10 @@ from scrapersky.accounts.session_schemas import (
     SignInIn,
     WhoOut,
 )
-from scrapersky.accounts.signing_in import attempt, begin_session
+from scrapersky.accounts.sign_in_limits import give_device_cookie, limit_password_checks
+from scrapersky.accounts.signing_in import begin_session
 from scrapersky.errors import Conflict
-from scrapersky.http.auth import JSON_TYPE, OPEN, PUBLIC, Viewer, declared_type
+from scrapersky.http.auth import JSON_TYPE, OPEN, PUBLIC, Viewer, declared_type, has_body
 from scrapersky.http.context import Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
 from scrapersky.http.idempotency import HOLDS_A_SECRET, SHOWN_ONCE
@@ -39,12 +40,17 @@ async def begin(
     request: Request, response: Response, context: Context, wanted: SignInIn | None = None
 ) -> SessionOut:
     """With a name and a password, or with an API key or token, which may also be in the headers.
-    The answer sets the cookie `scrapersky_session`."""
+    The answer sets the cookie `scrapersky_session` (over https `__Host-scrapersky_session`), and
+    after a password `scrapersky_device`, which opens nothing: failed attempts of a browser that has
+    it are counted by themselves, so that nobody else's keep it out. Too many failed attempts are
+    answered 429 with `Retry-After`."""
     if context.settings.auth_mode == OPEN:
         raise Conflict("Nobody has to sign in here: AUTH_MODE is open.")
     _refuse_what_other_pages_can_send(request)
     begun = await begin_session(request, context, wanted or SignInIn())
     give_cookie(request, response, begun.token)
+    if begun.device_token is not None:
+        give_device_cookie(request, response, begun.device_token)
     return SessionOut(
         user=_who(begun.user),
         role=begun.role,
@@ -55,8 +61,7 @@ async def begin(
 
 def _refuse_what_other_pages_can_send(request: Request) -> None:
     """Or any web page could sign a person in as somebody else."""
-    has_body = request.headers.get("content-length", "0") != "0"
-    if (has_body or "transfer-encoding" in request.headers) and declared_type(request) != JSON_TYPE:
+    if has_body(request) and declared_type(request) != JSON_TYPE:
         raise HTTPException(415, f"Send the body as `Content-Type: {JSON_TYPE}`.")
 
 
@@ -90,7 +95,6 @@ async def end(actor: Viewer, session: Transaction, response: Response) -> None:
     responses=problem_responses(409),
 )
 async def change_password(
-    request: Request,
     actor: Viewer,
     context: Context,
     session: Transaction,
@@ -99,7 +103,7 @@ async def change_password(
     """Whoever is signed in as this person elsewhere is signed out. The first password is given by
     an admin, or on the command line."""
     fresh = await passwords.hashed(wanted.new.get_secret_value())
-    with attempt(request, context, str(actor.user_id)):
+    async with limit_password_checks(context.database, actor):
         current = wanted.current.get_secret_value()
         proven = await sign_in.prove_oneself(context.database, actor, current)
     await users.change_own_password(session, actor, proven, fresh)

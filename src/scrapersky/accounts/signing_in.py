@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from fastapi import HTTPException, Request
+from fastapi import Request
 
 from scrapersky.accounts import sessions, sign_in
 from scrapersky.accounts.session_schemas import SignInIn
+from scrapersky.accounts.sign_in_limits import limit_sign_in, remember_device
 from scrapersky.errors import InvalidInput
 from scrapersky.http.application import AppContext
 from scrapersky.http.auth import actor_with
 from scrapersky.http.presented import key_or_token_in
-from scrapersky.http.rate_limits import address_of
 from scrapersky.models import Role, User, UserSession
 from scrapersky.models.accounts import KEY_PREFIX
 
@@ -25,21 +23,12 @@ class SignedIn:
     user: User
     session: UserSession
     token: str
+    device_token: str | None = None
+    """For the device cookie; nothing for those who came with a key or token."""
 
     @property
     def role(self) -> Role:
         return Role(self.session.role).at_most(Role(self.user.role))
-
-
-@contextmanager
-def attempt(request: Request, context: AppContext, name: str) -> Iterator[None]:
-    """Counts as failed unless it ends well; refused when there were too many of that kind."""
-    address, name = address_of(request), name.strip().casefold()
-    if seconds := context.sign_ins.begin(name, address):
-        sentence = f"That were too many failed attempts; try again in {seconds} s."
-        raise HTTPException(429, sentence, headers={"Retry-After": str(seconds)})
-    yield
-    context.sign_ins.succeed(name, address)
 
 
 async def begin_session(request: Request, context: AppContext, wanted: SignInIn) -> SignedIn:
@@ -57,13 +46,14 @@ async def _with_password(
 ) -> SignedIn:
     assert wanted.password is not None
     password = wanted.password.get_secret_value()
-    with attempt(request, context, name):
+    async with limit_sign_in(request, context.database, name=name, tenant=wanted.tenant):
         proven = await sign_in.prove(context.database, name, password, wanted.tenant)
     async with context.database.transaction() as session:
         user = await sign_in.user_still_proven(session, proven)
         actor = proven.actor_asking(request.state.request_id)
         begun = await sessions.begin(session, actor, context.settings, client=_client(request))
-    return SignedIn(user, begun.session, begun.token)
+        device_token = await remember_device(session, request, user)
+    return SignedIn(user, begun.session, begun.token, device_token)
 
 
 async def _with_credentials(request: Request, context: AppContext, credentials: str) -> SignedIn:

@@ -80,6 +80,7 @@ async def note_failure(session: AsyncSession, business: LocalBusiness, sentence:
 STAGE = Stage(
     name=EXTRACTION_STAGE,
     does="Find a business's domain by its website, or say why that is no site of its own.",
+    workflow="WF3",
     model=LocalBusiness,
     status="domain_extraction_status",
     words=EXTRACTION_WORDS,

@@ -13,9 +13,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.harvest.erasure_filter import remove_erased
 from scrapersky.harvest.leads import refresh_leads, refresh_leads_of_businesses
-from scrapersky.harvest.suppressing import erased_among
-from scrapersky.models import Domain, LocalBusiness
+from scrapersky.models import Domain, LocalBusiness, get_system_user_id
 from scrapersky.models.domains import METADATA_WORDS, NEVER_DUE, NOT_ASKED
 from scrapersky.models.stage_names import METADATA_STAGE
 from scrapersky.pipeline.wake import wake_after_commit
@@ -28,9 +28,10 @@ async def store_website(
     session: AsyncSession, business: LocalBusiness, website: Website, *, scan_interval: timedelta
 ) -> None:
     """May happen twice: what is linked is linked, and what is known is not added again."""
+    website = await remove_erased(session, business.tenant_id, website)
     before = business.domain_id
     business.website_kind, business.website_note = website.kind.value, website.reason
-    await _keep_ways_to_reach(session, business, website)
+    _keep_ways_to_reach(business, website)
     if website.site_key is not None:
         business.site_key = website.site_key
         business.domain_id = await _link_domain(session, business, website.site_key, scan_interval)
@@ -40,16 +41,12 @@ async def store_website(
     await refresh_leads_of_businesses(session, [business.id])
 
 
-async def _keep_ways_to_reach(
-    session: AsyncSession, business: LocalBusiness, website: Website
-) -> None:
+def _keep_ways_to_reach(business: LocalBusiness, website: Website) -> None:
     """Profiles and addresses that stood in the field are the business's, if no site of its own."""
     profiles = dict.fromkeys((*business.profiles, *website.profiles))
     business.profiles = list(profiles)[:MOST_PROFILES]
     email = website.email
-    if email is None or email in business.emails:
-        return
-    if not await erased_among(session, business.tenant_id, [email]):
+    if email is not None and email not in business.emails:
         business.emails = [*business.emails, email]
 
 
@@ -61,7 +58,7 @@ async def _link_domain(
     adding = insert(Domain).values(
         id=uuid7(),
         tenant_id=business.tenant_id,
-        created_by=business.created_by,
+        created_by=get_system_user_id(session),
         domain=name,
         scan_interval=scan_interval,
         status=METADATA_WORDS.queued,

@@ -15,20 +15,53 @@ from scrapersky.cli.output import out, print_json, print_table, table, when
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.cli.typed import as_asked
 from scrapersky.errors import InvalidInput
-from scrapersky.places.budget import budget_of, change_budget
-from scrapersky.places.budget_schemas import BudgetIn, BudgetOut, MethodToday, SkuUsed
+from scrapersky.places.budget import (
+    budget_of,
+    get_installation_budget,
+    set_allowance,
+    set_installation_cap,
+)
+from scrapersky.places.budget_schemas import (
+    BudgetOut,
+    InstallationBudgetOut,
+    MethodToday,
+    OperatorCapIn,
+    SkuUsed,
+    TenantBudgetOut,
+)
 from scrapersky.places.governor import dollars
 
 app = typer.Typer(help="Show or change what place providers may cost in a month.")
 
-Cap = Annotated[str, typer.Argument(metavar="USD", help="In a month; 0 means only what is free.")]
+Cap = Annotated[
+    str,
+    typer.Argument(
+        metavar="USD",
+        help="In a month. 0: only what is free; `default`: what the setting says.",
+    ),
+]
+Installation = Annotated[
+    bool, typer.Option("--installation", help="The cap over all tenants together.")
+]
+DEFAULT = "default"
 
 
 @app.callback(invoke_without_command=True)
-def show(context: typer.Context, tenant: OfTenant = None, as_json: AsJson = False) -> int | None:
+def show(
+    context: typer.Context,
+    tenant: OfTenant = None,
+    installation: Installation = False,
+    as_json: AsJson = False,
+) -> int | None:
     """Show what is spent this month, what is left, and what is free."""
     if context.invoked_subcommand is not None:
         return None
+    _refuse_both(tenant, installation=installation)
+    if installation:
+        return run_in_transaction(
+            lambda session, everything: get_installation_budget(session, everything.settings),
+            lambda found: _print_installation(found, as_json=as_json),
+        )
 
     async def step(session: AsyncSession, everything: Opened) -> BudgetOut:
         actor = await acting_in(session, everything.actor, tenant)
@@ -38,23 +71,49 @@ def show(context: typer.Context, tenant: OfTenant = None, as_json: AsJson = Fals
 
 
 @app.command("set")
-def set_budget(cap: Cap, tenant: OfTenant = None, as_json: AsJson = False) -> int:
+def set_budget(
+    cap: Cap,
+    tenant: OfTenant = None,
+    installation: Installation = False,
+    as_json: AsJson = False,
+) -> int:
     """Change what may be spent in a month; what waits for money is tried again at once."""
-    wanted = as_asked(BudgetIn, monthly_cap_usd=_number(cap))
+    _refuse_both(tenant, installation=installation)
+    wanted = as_asked(OperatorCapIn, monthly_cap_usd=_number(cap)).monthly_cap_usd
+    if installation:
+        return _set_installation(wanted, as_json=as_json)
 
     async def step(session: AsyncSession, everything: Opened) -> BudgetOut:
         actor = await acting_in(session, everything.actor, tenant)
-        await change_budget(session, actor, wanted.monthly_cap_usd)
+        await set_allowance(session, actor, actor.tenant_id, wanted)
         return await budget_of(session, actor, everything.settings)
 
     return run_in_transaction(step, lambda found: _print(found, as_json=as_json))
 
 
-def _number(text: str) -> Decimal:
+def _set_installation(cap: Decimal | None, *, as_json: bool) -> int:
+    async def step(session: AsyncSession, everything: Opened) -> InstallationBudgetOut:
+        await set_installation_cap(session, everything.actor, cap)
+        return await get_installation_budget(session, everything.settings)
+
+    return run_in_transaction(step, lambda found: _print_installation(found, as_json=as_json))
+
+
+def _refuse_both(tenant: str | None, *, installation: bool) -> None:
+    if tenant is not None and installation:
+        raise InvalidInput("Give either --tenant or --installation.")
+
+
+def _number(text: str) -> Decimal | None:
+    """None means that the setting counts."""
+    if text.strip().lower() == DEFAULT:
+        return None
     try:
         return Decimal(text.strip().lstrip("$"))
     except InvalidOperation:
-        raise InvalidInput(f"{text!r} is not an amount of money; write 50 or 12.50.") from None
+        raise InvalidInput(
+            f"{text!r} is not an amount of money; write 50 or 12.50, or `{DEFAULT}`."
+        ) from None
 
 
 def _print(budget: BudgetOut, *, as_json: bool) -> None:
@@ -68,6 +127,11 @@ def _print(budget: BudgetOut, *, as_json: bool) -> None:
         soft_wrap=True,
         highlight=False,
     )
+    if budget.monthly_cap_usd < budget.allowed_usd:
+        allowed = dollars(budget.allowed_usd)
+        out.print(f"Lowered by the tenant itself; {allowed} are allowed.", highlight=False)
+    if budget.limited_by_installation:
+        out.print("The installation's cap leaves no more than that.", highlight=False)
     if budget.waiting:
         out.print(f"Waiting for money: {budget.waiting:,}.", highlight=False)
     out.print()
@@ -91,4 +155,28 @@ def _print_today(methods: list[MethodToday]) -> None:
         until = when(each.paused_until) if each.paused_until else ""
         said = (each.method, f"{each.used:,}", f"{each.quota:,}", until, each.paused_because or "")
         made.add_row(*map(escape, said))
+    print_table(made)
+
+
+def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None:
+    if as_json:
+        print_json(budget)
+        return
+    spent = f"{dollars(budget.spent_usd)} are spent by all tenants in {budget.month:%B %Y}"
+    cap, left = budget.monthly_cap_usd, budget.left_usd
+    of = "; there is no cap over all of them."
+    if cap is not None and left is not None:
+        of = f", of {dollars(cap)}; {dollars(left)} are left."
+    out.print(spent + of, soft_wrap=True, highlight=False)
+    if budget.waiting:
+        out.print(f"Waiting for money: {budget.waiting:,}.", highlight=False)
+    out.print()
+    _print_tenants(budget.tenants)
+
+
+def _print_tenants(tenants: list[TenantBudgetOut]) -> None:
+    made = table("Tenant", "Spent", "Allowed", "Own limit", right=("Spent", "Allowed", "Own limit"))
+    for each in tenants:
+        own = "" if each.own_limit_usd is None else dollars(each.own_limit_usd)
+        made.add_row(escape(each.name), dollars(each.spent_usd), dollars(each.allowed_usd), own)
     print_table(made)

@@ -38,7 +38,7 @@ from scrapersky.contacts.schemas import (
 from scrapersky.contacts.values import contact_kind_of
 from scrapersky.http.lists import Asked
 from scrapersky.http.lists.filters import Given
-from scrapersky.models import ContactCuration, ContactKind, EmailType, SuppressionKind
+from scrapersky.models import ContactDecision, ContactKind, EmailType, SuppressionKind
 
 app = typer.Typer(help="Look at, add, correct, delete or erase a contact.", no_args_is_help=True)
 
@@ -142,7 +142,7 @@ def edit(
     role: Duty = None,
     remark: Remark = None,
     email_type: Annotated[EmailType | None, typer.Option("--type", help="Whose it is.")] = None,
-    status: Annotated[ContactCuration | None, typer.Option(help="What was decided.")] = None,
+    status: Annotated[ContactDecision | None, typer.Option(help="What was decided.")] = None,
     value: Annotated[str | None, typer.Option(help="Corrected.")] = None,
     clear: Annotated[list[Clearable] | None, typer.Option(help="Take this away.")] = None,
     tenant: OfTenant = None,

@@ -17,9 +17,8 @@ from scrapersky.cli.output import counted, note, out
 from scrapersky.cli.session import Opened, run_in_transaction
 from scrapersky.curation.service import undo_action
 from scrapersky.curations import CURATIONS
-from scrapersky.errors import InvalidInput
 from scrapersky.http.lists import BulkAsked, Curation
-from scrapersky.http.lists.curating import ROWS_AT_ONCE, CurateOut, curate
+from scrapersky.http.lists.curating import ROWS_AT_ONCE, CurateOut, curate, refuse_unknown
 from scrapersky.http.lists.curation_undo import UndoOut
 
 app = typer.Typer(help="Decide about many rows at once, and take it back.", no_args_is_help=True)
@@ -43,7 +42,7 @@ def _deciding(curation: Curation) -> Callable[..., int]:
         dry_run: DryRun = False,
         yes: Yes = False,
     ) -> int:
-        _refuse_unknown(curation, status)
+        refuse_unknown(curation, status)
         rows = _rows(curation, ids, read_filters(filters or ()), every=every, note=why)
         matched = _try(curation, status, rows).matched_count
         sentence = f"{counted(matched, _noun(curation))} to be {status}."
@@ -55,12 +54,6 @@ def _deciding(curation: Curation) -> Callable[..., int]:
         return _do(curation, status, rows)
 
     return decide
-
-
-def _refuse_unknown(curation: Curation, status: str) -> None:
-    words = [each.value for each in curation.words]
-    if status not in words:
-        raise InvalidInput(f"No {_noun(curation)} can be {status}; there are {', '.join(words)}.")
 
 
 def _rows(
@@ -97,6 +90,8 @@ def _do(curation: Curation, status: str, rows: BulkAsked) -> int:
         queued = f", {done.queued_count:,} of them queued" if done.queued_count else ""
         changed = counted(done.updated_count, _noun(curation))
         out.print(f"{changed} set to {status}{queued}.", highlight=False)
+        if done.message:
+            note(done.message)
         if done.remaining_count:
             note(f"{done.remaining_count:,} more fit; ask again for them.")
         if done.action_id is not None:
@@ -122,7 +117,7 @@ def _show_undone(done: UndoOut) -> None:
     if done.unqueued_count:
         note(f"{done.unqueued_count:,} of them left their stage's queue.")
     if done.left_alone_count:
-        note(f"{done.left_alone_count:,} left alone: somebody changed them meanwhile.")
+        note(f"{done.left_alone_count:,} left alone: they were changed or begun meanwhile.")
 
 
 for each in CURATIONS:

@@ -11,9 +11,10 @@ from scrapersky.cli import postgres_tools
 from scrapersky.cli.database_facts import database_facts, refuse_restore
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.files import replacing
-from scrapersky.cli.output import note, out
+from scrapersky.cli.output import counted, note, out
 from scrapersky.cli.session import run, settings_for_people
-from scrapersky.db.migrate import current_revision, head_revision
+from scrapersky.db.erasure_key import count_unreadable, delete_unreadable
+from scrapersky.db.migrate import current_revision, head_revision, require_current
 from scrapersky.db.migrate import upgrade as upgrade_database
 from scrapersky.db.opening import open_unchecked, server_url
 from scrapersky.errors import InvalidInput
@@ -69,7 +70,7 @@ def backup(
 
 
 async def _backup(settings: Settings, file: Path) -> None:
-    with replacing(file, private=True) as path:
+    with replacing(file) as path:
         async with server_url(settings, say=note) as url:
             await postgres_tools.run_tool(
                 settings, url, "pg_dump", "--format=custom", f"--file={path}"
@@ -98,6 +99,33 @@ async def _restore(settings: Settings, file: Path, *, replace: bool) -> None:
     behind = revision != head_revision()
     advice = ": run `scrapersky db upgrade` next" if behind else ""
     out.print(f"Restored; the database is at revision {revision}{advice}.", highlight=False)
+
+
+@app.command("reset-erasure-key")
+def reset_erasure_key(
+    yes: Annotated[bool, typer.Option("--yes", help="Delete them.")] = False,
+) -> int:
+    """Go on without a lost erasure key: delete the digests that were made with it."""
+    return run(_reset_erasure_key(settings_for_people(), delete=yes))
+
+
+async def _reset_erasure_key(settings: Settings, *, delete: bool) -> int:
+    async with open_unchecked(settings, say=note) as database:
+        await require_current(database)
+        async with database.transaction() as session:
+            count = await (delete_unreadable if delete else count_unreadable)(session)
+    people = counted(count, "digest")
+    if not count:
+        out.print("The erasure key is the right one; nothing to reset.", highlight=False)
+    elif delete:
+        out.print(f"{people} deleted. Erase these people again.", highlight=False)
+    else:
+        note(
+            f"{people} of erased people were made with another key. Copy that key here if you "
+            "have it. With --yes they are deleted, and these people are collected again until "
+            "they are erased again."
+        )
+    return Exit.OK if delete or not count else Exit.FAILED
 
 
 def refuse_no_dump(file: Path) -> None:

@@ -46,9 +46,7 @@ OfStages = Annotated[
 OfErrorClass = Annotated[
     list[str] | None, typer.Option(help="Only of this class; several may be given.")
 ]
-OfText = Annotated[
-    str | None, typer.Option(help="Only with this in the error, the traceback or the note.")
-]
+OfText = Annotated[str | None, typer.Option(help="Only with this in the error or the note.")]
 Closed = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
 
 

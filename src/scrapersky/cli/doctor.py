@@ -10,7 +10,13 @@ from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import out
 from scrapersky.cli.session import run
 from scrapersky.cli.settings_in_force import load_checked_settings
-from scrapersky.cli.surroundings import check_python, check_settings, running_server
+from scrapersky.cli.surroundings import (
+    check_descriptors,
+    check_exposure,
+    check_python,
+    check_settings,
+    running_server,
+)
 from scrapersky.cli.vital_signs import check_database
 from scrapersky.db.embedded import Finding, diagnose
 from scrapersky.errors import SettingsError
@@ -28,7 +34,8 @@ def doctor() -> int:
 async def _report() -> int:
     wrong = 0
     async for finding in examine():
-        mark = "[green]✓[/green]" if finding.ok else "[red]✗[/red]"
+        good = "[yellow]![/yellow]" if finding.is_warning else "[green]✓[/green]"
+        mark = good if finding.ok else "[red]✗[/red]"
         line = f"{mark} [bold]{finding.name:13}[/bold] {escape(redact(finding.sentence))}"
         out.print(line, highlight=False, soft_wrap=True)
         wrong += not finding.ok
@@ -40,9 +47,11 @@ async def _report() -> int:
 async def examine() -> AsyncIterator[Finding]:
     """In the order things depend on each other."""
     yield check_python()
+    yield check_descriptors()
     try:
         settings = load_checked_settings()
         yield check_settings(settings)
+        yield check_exposure(settings)
     except SettingsError as error:
         yield Finding("settings", False, str(error))
         return

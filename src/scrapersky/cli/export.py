@@ -11,16 +11,17 @@ from typing import Annotated
 import typer
 
 from scrapersky.accounts.tenants import acting_in
+from scrapersky.cli.file_formats import choose_format, note_written
 from scrapersky.cli.files import replacing
 from scrapersky.cli.filters import Filters, read_filters
 from scrapersky.cli.many import narrowed
 from scrapersky.cli.options import OfTenant
-from scrapersky.cli.output import note
 from scrapersky.cli.session import Opened, run_opened
 from scrapersky.cli.typed import order_of
 from scrapersky.contacts.exporting import EXPORT as CONTACTS
 from scrapersky.domains.exporting import EXPORT as DOMAINS
 from scrapersky.errors import InvalidInput
+from scrapersky.http.exports import Counts
 from scrapersky.http.lists import Export
 from scrapersky.http.lists.export_files import Pieces, export_file
 from scrapersky.http.lists.exporting import ExportAsked, Format
@@ -35,7 +36,10 @@ FOR_PROGRAMS = (Format.XLSX, Format.PARQUET)
 
 app = typer.Typer(help="All rows of a list that fit, as a file.", no_args_is_help=True)
 
-As = Annotated[Format, typer.Option("--format", help="How to write them.")]
+As = Annotated[
+    Format | None,
+    typer.Option("--format", help="File format; as the output file is named, else csv."),
+]
 Columns = Annotated[str | None, typer.Option(help="Which, in this order, with commas between.")]
 Sort = Annotated[str | None, typer.Option(help="As in the list; highest first with a minus.")]
 Bom = Annotated[bool, typer.Option("--bom", help="For CSV: the mark by which Excel knows UTF-8.")]
@@ -48,7 +52,7 @@ def _exporting(export: Export) -> Callable[..., int]:
     """The command for rows of one kind."""
 
     def write(
-        format: As = Format.CSV,
+        format: As = None,
         columns: Columns = None,
         filters: Filters = None,
         sort: Sort = None,
@@ -58,36 +62,40 @@ def _exporting(export: Export) -> Callable[..., int]:
     ) -> int:
         given = narrowed(export.listing, every=True, **read_filters(filters or ()))
         order = None if sort is None else order_of(export.listing, sort)
-        asked = ExportAsked(given, order, format, columns, bom)
+        file = None if output == STANDARD_OUTPUT else Path(output)
+        chosen = choose_format(format, file, default=Format.CSV)
+        asked = ExportAsked(given, order, chosen, columns, bom)
         export.fields(columns)
-        _refuse_screen(format, output)
+        _refuse_screen(chosen, file)
 
         async def command(everything: Opened) -> None:
             async with everything.database.reading() as session:
                 actor = await acting_in(session, everything.actor, tenant)
-            pieces = await export_file(everything.database, export, actor, asked)
+            counts = Counts()
+            pieces = await export_file(everything.database, export, actor, asked, counts=counts)
             async with aclosing(pieces):
-                await _written(pieces, output)
+                await _write(pieces, file)
+            if file is not None:
+                note_written(counts.rows, "row", file)
 
         return run_opened(command)
 
     return write
 
 
-def _refuse_screen(format: Format, output: str) -> None:
-    if format in FOR_PROGRAMS and output == STANDARD_OUTPUT and sys.stdout.isatty():
-        raise InvalidInput(f"{format} is nothing for a screen; name a file with -o.")
+def _refuse_screen(format: Format, file: Path | None) -> None:
+    if format in FOR_PROGRAMS and file is None and sys.stdout.isatty():
+        raise InvalidInput(f"{format} is binary; write it to a file with -o.")
 
 
-async def _written(pieces: Pieces, output: str) -> None:
-    if output == STANDARD_OUTPUT:
+async def _write(pieces: Pieces, file: Path | None) -> None:
+    if file is None:
         async for piece in pieces:
             sys.stdout.buffer.write(piece)
         return
-    with replacing(Path(output)) as path, path.open("wb") as file:
+    with replacing(file) as path, path.open("wb") as opened:
         async for piece in pieces:
-            file.write(piece)
-    note(f"Written to {output}.")
+            opened.write(piece)
 
 
 for each in EXPORTS:

@@ -12,13 +12,13 @@ from scrapersky.errors import InvalidInput
 
 
 @contextmanager
-def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
-    """A path to write to; it takes the target's place when the block ends well."""
+def replacing(target: Path) -> Iterator[Path]:
+    """A path to write to; it takes the target's place when the block ends well. Only its owner can
+    read the file (0600), whatever the umask and the file that was there before: what we write
+    holds people's data."""
     made = _beside(target)
     try:
         yield made
-        if not private:
-            made.chmod(0o666 & ~_umask())
         with made.open("rb") as file:
             os.fsync(file.fileno())
         made.replace(target)
@@ -36,10 +36,3 @@ def _beside(target: Path) -> Path:
         raise InvalidInput(f"{target} cannot be written: {error.strerror}.") from error
     os.close(number)
     return Path(path)
-
-
-def _umask() -> int:
-    """It can only be read by setting it."""
-    current = os.umask(0o077)
-    os.umask(current)
-    return current

@@ -24,7 +24,12 @@ from scrapersky.pipeline.bulk_acts import AT_ONCE
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Every = Annotated[bool, typer.Option("--all", help="All there are, if nothing else narrows it.")]
-Why = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]
+Why = Annotated[
+    str | None,
+    typer.Option(
+        "--note", "--why", help="Why, for whoever wonders later. `--why` is the older name."
+    ),
+]
 OlderThan = Annotated[
     str | None, typer.Option(help="Only older than this: an age such as 90m or 2d, or a moment.")
 ]

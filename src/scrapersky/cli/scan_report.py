@@ -13,7 +13,7 @@ from scrapersky.cli.exits import Exit
 from scrapersky.cli.output import counted, out, print_json, print_table, status, table
 from scrapersky.models import JOB_WORDS, Job, SitemapFile
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import Outcome, SitemapType
+from scrapersky.scraper.events import Outcome
 from scrapersky.sitemaps.schemas import scan_status
 
 FILES_SHOWN = 100
@@ -96,7 +96,7 @@ def _headline(ended: Ended) -> str:
         where = escape(result.get("base_url") or job.subject)
         return f"[yellow]No sitemap found[/yellow] on {where} in {ended.seconds:.1f} s."
     usable = [each for each in ended.files if each.status in USABLE]
-    urls = sum(each.url_count for each in usable if each.sitemap_type != SitemapType.INDEX)
+    urls = int(result.get("urls", 0))
     where = escape(result.get("base_url") or job.subject)
     found = f"{counted(len(usable), 'sitemap')}, {counted(urls, 'URL')}"
     return f"[green]{found}[/green] from {where} in {ended.seconds:.1f} s."

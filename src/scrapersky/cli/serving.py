@@ -13,9 +13,10 @@ from fastapi import FastAPI
 from scrapersky.cli.listening import PortTaken, url_of
 from scrapersky.cli.output import out
 from scrapersky.cli.protocol import Connection
-from scrapersky.cli.signals import stopping_on_signals
-from scrapersky.errors import SettingsError
+from scrapersky.cli.signals import SLACK_SECONDS, end_after, stopping_on_signals
+from scrapersky.errors import DatabaseUnavailable, SettingsError
 from scrapersky.http.auth import OPEN, is_loopback
+from scrapersky.http.proxies import find_exposure_warnings
 from scrapersky.logging import get_logger
 from scrapersky.main import create_app
 from scrapersky.settings import Settings
@@ -37,6 +38,8 @@ def refuse_open_to_others(settings: Settings, sockets: list[socket.socket]) -> N
 
 
 async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
+    for sentence in find_exposure_warnings(settings, [each.getsockname()[0] for each in sockets]):
+        log.warning("exposed", reason=sentence)
     app = create_app(settings, say=log.info)
     server = Server(
         app,
@@ -46,14 +49,26 @@ async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
             lifespan="off",
             log_config=None,
             access_log=False,
+            # Uvicorn would believe every process of this machine; see `http/proxies.py`.
+            proxy_headers=False,
             timeout_graceful_shutdown=CONNECTIONS_GRACE_SECONDS,
         ),
         settings,
     )
     # Not uvicorn's lifespan: it would log what keeps us from starting and say no more.
-    with stopping_on_signals(server.stop):
+    grace = settings.shutdown_grace_seconds + CONNECTIONS_GRACE_SECONDS
+    with stopping_on_signals(server.stop, within=grace):
         async with app.router.lifespan_context(app):
+            scheduler = app.state.context.scheduler
+            if scheduler is not None:
+                server.stop_when(scheduler.engine.gave_up)
             await server.serve(sockets)
+            if scheduler is not None and scheduler.engine.gave_up.is_set():
+                end_after(settings.shutdown_grace_seconds + SLACK_SECONDS)
+                raise DatabaseUnavailable(
+                    "The database was out of reach for "
+                    f"{settings.worker_exit_after_seconds:g} s (WORKER_EXIT_AFTER_SECONDS)."
+                )
 
 
 class Server(uvicorn.Server):
@@ -72,6 +87,13 @@ class Server(uvicorn.Server):
             self._app.state.context.stopping.set()
         if not self.started and self._task is not None:
             self._task.cancel()
+
+    def stop_when(self, event: asyncio.Event) -> None:
+        async def stop() -> None:
+            await event.wait()
+            self.stop()
+
+        self._stopper = asyncio.create_task(stop())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

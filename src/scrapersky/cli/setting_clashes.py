@@ -39,9 +39,9 @@ def contradictions(settings: Settings) -> Iterator[str]:
 
 
 def _pins_that_lead_out(settings: Settings) -> Iterator[str]:
-    allowed = settings.allowed_networks
-    for name, (address, _) in settings.resolve.items():
-        if not any(ipaddress.ip_address(address) in network for network in allowed):
+    for name, (text, port) in settings.resolve.items():
+        address = ipaddress.ip_address(text)
+        if not any(each.allows(address, port) for each in settings.allowed_networks):
             yield (
                 f"FETCH_RESOLVE sends {name} to {address}, which is in no network of "
                 "FETCH_ALLOW_NETWORKS."

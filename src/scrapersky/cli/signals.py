@@ -6,25 +6,39 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from scrapersky.cli.exits import Exit
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_SIGNAL_SECONDS = 0.5
 """`timeout` and some shells send a signal to the process and to its group: that is one wish."""
+SLACK_SECONDS = 10.0
+"""Beyond the grace, for everything that is closed after the work. Whatever hangs then (a half-open
+connection, a thread) is left behind."""
 SHOW_CURSOR = "\x1b[?25h"
 
 
 @contextmanager
-def stopping_on_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """For as long as the block lasts; needs a running loop."""
+def stopping_on_signals(
+    stop: Callable[[], object], *, within: float | None = None
+) -> Iterator[None]:
+    """For as long as the block lasts; needs a running loop.
+
+    `within` is the grace in seconds of a service: a process that has not ended by itself a few
+    seconds after it is ended by a timer of its own thread, which no hanging await holds up.
+    """
     first: float | None = None
 
     def catch(number: signal.Signals) -> None:
         nonlocal first
         if first is None:
             first = monotonic()
+            if within is not None:
+                end_after(within + SLACK_SECONDS)
             stop()
         elif monotonic() - first > SAME_SIGNAL_SECONDS:
             _end_at_once(number)
@@ -38,6 +52,29 @@ def stopping_on_signals(stop: Callable[[], object]) -> Iterator[None]:
     finally:
         for each in minded:
             loop.remove_signal_handler(each)
+
+
+async def wait_for_first(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    tasks = [asyncio.create_task(each.wait()) for each in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def end_after(seconds: float) -> None:
+    """End the process after so many seconds, whatever hangs by then."""
+
+    def end() -> None:
+        sys.stderr.write(f"Did not stop within {seconds:g} s; ended. Its rows will be rescued.\n")
+        sys.stderr.flush()
+        os._exit(Exit.FAILED)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def _is_not_for_us(number: signal.Signals) -> bool:

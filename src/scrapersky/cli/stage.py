@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.exits import Exit
+from scrapersky.cli.many import Why
 from scrapersky.cli.options import AsJson, StageName
 from scrapersky.cli.output import counted, note, out, print_json
 from scrapersky.cli.session import Opened, quieten, run_in_transaction, run_opened
@@ -19,9 +19,15 @@ from scrapersky.operations import service
 from scrapersky.operations.schemas import StageOut
 from scrapersky.pipeline.engine import running_engine
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.report import StageReport, full_standing, live_workers, report_stage
+from scrapersky.pipeline.report import (
+    StageReport,
+    Standing,
+    full_standing,
+    live_workers,
+    report_stage,
+)
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import Worker
+from scrapersky.pipeline.troubles import ticks
 from scrapersky.stages import STAGES
 
 app = typer.Typer(help="See, run, pause or resume the queues.", no_args_is_help=True)
@@ -29,24 +35,20 @@ for each in (pace, requeue, cancel, reset):
     app.command()(each)
 
 Here = Annotated[bool, typer.Option("--here", help="Work the queue in this process.")]
-Note = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]
 
 
 @app.command("list")
 def list_stages(as_json: AsJson = False) -> int:
     """Show every stage, in the order rows travel, and who works them."""
 
-    async def step(
-        session: AsyncSession, everything: Opened
-    ) -> tuple[list[StageReport], Sequence[Worker]]:
-        standing = await full_standing(session, STAGES, everything.settings)
-        return standing.reports, standing.workers
+    async def step(session: AsyncSession, everything: Opened) -> Standing:
+        return await full_standing(session, STAGES, everything.settings)
 
-    def show(found: tuple[list[StageReport], Sequence[Worker]]) -> None:
+    def show(standing: Standing) -> None:
         if as_json:
-            print_json([StageOut.model_validate(each) for each in found[0]])
+            print_json([StageOut.model_validate(each) for each in standing.reports])
         else:
-            print_stages(*found)
+            print_stages(standing)
 
     return run_in_transaction(step, show)
 
@@ -85,7 +87,7 @@ async def _wake(everything: Opened, stage: AnyStage) -> int:
     async with everything.database.transaction() as session:
         alive = await live_workers(session, everything.settings)
         service.run_now(session, everything.actor, stage)
-    return sum(bool(each.stages.get(stage.name, {}).get("last_tick")) for each in alive)
+    return sum(ticks(each.stages.get(stage.name, {})) for each in alive)
 
 
 async def _run_here(everything: Opened, stage: AnyStage) -> int:
@@ -99,9 +101,9 @@ async def _run_here(everything: Opened, stage: AnyStage) -> int:
 
 
 @app.command()
-def pause(name: StageName, why: Note = None) -> int:
+def pause(name: StageName, note: Why = None) -> int:
     """Stop claiming rows, in every process; rows being worked go on."""
-    return _set_paused(name, paused=True, why=why)
+    return _set_paused(name, paused=True, reason=note)
 
 
 @app.command()
@@ -110,11 +112,11 @@ def resume(name: StageName) -> int:
     return _set_paused(name, paused=False)
 
 
-def _set_paused(name: str, *, paused: bool, why: str | None = None) -> int:
+def _set_paused(name: str, *, paused: bool, reason: str | None = None) -> int:
     stage = service.find_stage(STAGES, name)
 
     async def step(session: AsyncSession, everything: Opened) -> None:
-        await service.set_paused(session, everything.actor, stage, paused=paused, note=why)
+        await service.set_paused(session, everything.actor, stage, paused=paused, note=reason)
 
     def show(_: None) -> None:
         note(f"{stage.name} is {'paused' if paused else 'working again'}.")

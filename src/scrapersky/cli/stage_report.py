@@ -8,11 +8,12 @@ from dataclasses import asdict
 from rich.markup import escape
 
 from scrapersky.cli.output import clock, out, print_table, table, when
-from scrapersky.pipeline.report import StageReport
+from scrapersky.pipeline.report import StageReport, Standing
 from scrapersky.pipeline.tables import Worker
 
 
-def print_stages(reports: Sequence[StageReport], workers: Sequence[Worker]) -> None:
+def print_stages(standing: Standing) -> None:
+    reports = standing.reports
     made = table("Stage", "State", "Due", "Oldest", "Workers", "Rows", right=["Due", "Oldest"])
     for each in reports:
         made.add_row(
@@ -25,10 +26,9 @@ def print_stages(reports: Sequence[StageReport], workers: Sequence[Worker]) -> N
         )
     print_table(made)
     out.print()
-    for each in reports:
-        for problem in each.problems:
-            out.print(f"[red]{each.name}[/red]: {escape(problem)}", soft_wrap=True)
-    print_workers(workers)
+    for subject, trouble in standing.troubles:
+        out.print(f"[red]{subject}[/red]: {escape(trouble.sentence)}", soft_wrap=True)
+    print_workers(standing.workers)
 
 
 def print_workers(workers: Sequence[Worker]) -> None:
@@ -47,7 +47,9 @@ def print_stage(report: StageReport) -> None:
     facts = {
         "Stage": report.name,
         "Does": report.does,
+        "Workflow": report.workflow or "",
         "State": _state(report),
+        "Note": report.note or "",
         "Held back": report.held_back or "",
         "Rows": _counts(report.counts),
         "Due": f"{report.due:,}",
@@ -71,7 +73,8 @@ def print_stage(report: StageReport) -> None:
 
 def _in_flight(report: StageReport) -> str:
     late = f", {report.overdue:,} past their timeout" if report.overdue else ""
-    return f"{report.in_flight:,}{late}" if report.in_flight else ""
+    stuck = f", {report.stuck:,} stuck" if report.stuck else ""
+    return f"{report.in_flight:,}{late}{stuck}" if report.in_flight else ""
 
 
 def _durations(report: StageReport) -> str:

@@ -11,10 +11,17 @@ from scrapersky.db.embedded.layout import find_layout, resolved
 from scrapersky.db.embedded.process import find_postmaster, read_pid_file
 from scrapersky.db.session import async_url
 from scrapersky.errors import ScraperSkyError, SettingsError
+from scrapersky.scraper.descriptors import (
+    get_descriptor_limit,
+    get_request_budget,
+    raise_descriptor_limit,
+)
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
 
 OLDEST_PYTHON = (3, 11)
+ENOUGH_DESCRIPTORS = 1_024
+"""What every system has allowed for decades."""
 
 
 def check_python() -> Finding:
@@ -34,6 +41,30 @@ def check_settings(settings: Settings) -> Finding:
         raise SettingsError(f"FETCH_CA_FILE names {settings.fetch_ca_file}, which is no file.")
     place = "DATABASE_URL" if settings.database_url else str(settings.scrapersky_data_dir)
     return Finding("settings", True, f"All can be used; the database is at {place}.")
+
+
+def check_exposure(settings: Settings) -> Finding:
+    """How others can reach the API; which addresses it will listen on is not known here."""
+    # The framework is half of what the program loads, and few commands need it.
+    from scrapersky.http.proxies import find_exposure_warnings
+
+    if settings.auth_mode == "open":
+        return Finding("access", True, "Without sign-in, for this machine only.")
+    if warnings := find_exposure_warnings(settings):
+        return Finding("access", True, " ".join(warnings), is_warning=True)
+    trusted = settings.trusted_proxies or "nobody"
+    sentence = f"With sign-in; forwarded headers are believed from {trusted}."
+    return Finding("access", True, sentence)
+
+
+def check_descriptors() -> Finding:
+    """As the system allows them: a worker raises its soft limit by itself."""
+    raise_descriptor_limit()
+    limit, requests = get_descriptor_limit(), get_request_budget()
+    ok = limit >= ENOUGH_DESCRIPTORS
+    advice = "" if ok else "; raise the limit on open files (ulimit -n, LimitNOFILE)"
+    sentence = f"{limit:,} allowed, enough for {requests:,} requests at once{advice}."
+    return Finding("open files", ok, sentence)
 
 
 def running_server(settings: Settings) -> ServerAddress | None:

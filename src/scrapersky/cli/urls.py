@@ -11,9 +11,10 @@ from uuid import UUID
 
 import typer
 
+from scrapersky.cli.file_formats import choose_format, note_written
 from scrapersky.cli.files import replacing
-from scrapersky.cli.output import note
 from scrapersky.cli.session import Opened, run_opened
+from scrapersky.http.exports import Counts
 from scrapersky.sitemaps import service
 from scrapersky.sitemaps.schemas import url_out
 from scrapersky.sitemaps.url_lists import ListFormat, StoredUrl, all_urls, as_csv, as_text
@@ -25,13 +26,17 @@ TO_A_FILE = Annotated[
 
 def urls(
     domain: Annotated[str, typer.Argument(help="A domain that was scanned.")],
-    format: Annotated[ListFormat, typer.Option(help="How to write them.")] = ListFormat.TXT,
+    format: Annotated[
+        ListFormat | None, typer.Option(help="File format; as the output file is named, else txt.")
+    ] = None,
     output: TO_A_FILE = None,
 ) -> int:
     """List the URLs that a site's sitemaps name."""
+    chosen = choose_format(format, output, default=ListFormat.TXT)
 
     async def command(everything: Opened) -> None:
-        lines = written(everything, format, await _domain_id(everything, domain))
+        counts = Counts()
+        lines = written(everything, chosen, await _domain_id(everything, domain), counts)
         if output is None:
             async for part in lines:
                 sys.stdout.write(part)
@@ -39,7 +44,7 @@ def urls(
         with replacing(output) as path, path.open("w", encoding="utf-8", newline="") as file:
             async for part in lines:
                 file.write(part)
-        note(f"Written to {output}.")
+        note_written(counts.rows, "URL", output)
 
     return run_opened(command)
 
@@ -50,9 +55,19 @@ async def _domain_id(everything: Opened, domain: str) -> UUID:
         return (await service.domain_named(session, everything.actor, site.key)).id
 
 
-def written(everything: Opened, format: ListFormat, domain_id: UUID) -> AsyncIterator[str]:
+def written(
+    everything: Opened, format: ListFormat, domain_id: UUID, counts: Counts
+) -> AsyncIterator[str]:
     write = {ListFormat.TXT: as_text, ListFormat.CSV: as_csv, ListFormat.JSON: as_json}[format]
-    return write(all_urls(everything.database, domain_id=domain_id))
+    return write(_count(all_urls(everything.database, domain_id=domain_id), counts))
+
+
+async def _count(
+    handfuls: AsyncIterator[Sequence[StoredUrl]], counts: Counts
+) -> AsyncIterator[Sequence[StoredUrl]]:
+    async for rows in handfuls:
+        counts.rows += len(rows)
+        yield rows
 
 
 async def as_json(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:

@@ -10,10 +10,18 @@ import typer
 
 from scrapersky.accounts.service import system_actor
 from scrapersky.cli.session import run_service, settings_for_service
-from scrapersky.cli.signals import stopping_on_signals
+from scrapersky.cli.signals import (
+    SLACK_SECONDS,
+    end_after,
+    stopping_on_signals,
+    wait_for_first,
+)
 from scrapersky.db.opening import open_database
+from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.operations.service import find_stage
+from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.isolation import work_isolated_rows
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
@@ -26,19 +34,52 @@ def worker(
     stage: Annotated[
         list[str] | None, typer.Option(help="Only this stage; may be given several times.")
     ] = None,
+    isolated: Annotated[
+        bool,
+        typer.Option(
+            help="Work only rows that were lost with their worker twice, one at a time, then end."
+        ),
+    ] = False,
 ) -> int:
     """Work the queues, without the API, until Ctrl-C or `kill`."""
     settings = settings_for_service()
     names = stage or [each.name for each in STAGES]
     stages = {each.name: each for each in (find_stage(STAGES, name) for name in names)}
-    return run_service(_work(settings, list(stages.values())))
+    work = _work_isolated if isolated else _work
+    return run_service(work(settings, list(stages.values())))
 
 
 async def _work(settings: Settings, stages: Sequence[AnyStage]) -> None:
     stopped = asyncio.Event()
-    with stopping_on_signals(stopped.set):
+    with stopping_on_signals(stopped.set, within=settings.shutdown_grace_seconds):
         async with open_database(settings, say=log.info) as database:
             async with database.reading() as session:
                 await system_actor(session, settings)
-            async with running_scheduler(database, settings, stages, CHORES, known=STAGES):
-                await stopped.wait()
+            async with running_scheduler(
+                database, settings, stages, CHORES, known=STAGES
+            ) as scheduler:
+                await wait_for_first(stopped, scheduler.engine.gave_up)
+                if scheduler.engine.gave_up.is_set():
+                    end_after(settings.shutdown_grace_seconds + SLACK_SECONDS)
+                    raise DatabaseUnavailable(
+                        "The database was out of reach for "
+                        f"{settings.worker_exit_after_seconds:g} s (WORKER_EXIT_AFTER_SECONDS)."
+                    )
+
+
+async def _work_isolated(settings: Settings, stages: Sequence[AnyStage]) -> None:
+    stopped = asyncio.Event()
+    with stopping_on_signals(stopped.set, within=settings.shutdown_grace_seconds):
+        async with (
+            open_database(settings, say=log.info) as database,
+            running_engine(database, settings, stages, known=STAGES) as engine,
+        ):
+            working = asyncio.create_task(work_isolated_rows(list(engine.runners.values())))
+            stopping = asyncio.create_task(stopped.wait())
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            # Being stopped: what is under way is handed back as the engine ends.
+            if working.done():
+                log.info("isolated rows worked", rows=working.result())
+            else:
+                working.cancel()

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.contacts.scrubbing import (
-    Wording,
-    email_wording,
-    forget_answers,
-    phone_wording,
-    scrub,
-)
+from scrapersky.contacts.scrubbing import count_in_urls, forget_answers, scrub
 from scrapersky.contacts.values import suppressed_value
+from scrapersky.db.away import sqlstate_of
 from scrapersky.db.base import uuid7
-from scrapersky.errors import InvalidInput
+from scrapersky.db.erasure_key import ErasureKey, claim_key
+from scrapersky.errors import Conflict, InvalidInput
+from scrapersky.harvest.erasure_filter import get_erasure_lock
 from scrapersky.harvest.leads import hold_lead, refresh_leads, refresh_leads_of_businesses
+from scrapersky.harvest.spellings import Wording, email_wording, phone_wording
 from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import (
     Actor,
@@ -30,12 +29,17 @@ from scrapersky.models import (
     Domain,
     IdempotencyKey,
     LocalBusiness,
-    Page,
-    SitemapFile,
     Suppression,
     SuppressionKind,
     record,
 )
+
+LOCK_TIMEOUT_MS = 500
+"""Less than PostgreSQL's deadlock_timeout. Whoever stores a page holds its row and waits for us,
+while we may wait for that row: we give way, and those who store are never the victims."""
+ATTEMPTS = 40
+GIVE_WAY = ("55P03", "40P01")
+"""lock_not_available and deadlock_detected."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,26 @@ async def erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, text
     if kind is SuppressionKind.DOMAIN:
         raise InvalidInput("A person is erased by an e-mail address or a phone number.")
     value = suppressed_value(kind, text)
-    suppression_id = await _keep_digest(session, actor, kind, value)
+    for _ in range(ATTEMPTS):
+        try:
+            async with session.begin_nested():
+                return await _erase(session, actor, kind, value)
+        except DBAPIError as error:
+            if sqlstate_of(error) not in GIVE_WAY:
+                raise
+    raise Conflict("What holds it is being changed all the time. Try again in a minute.")
+
+
+async def _erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str) -> Erased:
+    await _set_lock_timeout(session, LOCK_TIMEOUT_MS)
+    # Nobody stores what was read for the tenant until this is done, and then without the value.
+    await session.execute(select(func.pg_advisory_xact_lock(get_erasure_lock(actor.tenant_id))))
+    key = await claim_key(session)
+    suppression_id = await _keep_digest(session, actor, kind, value, key)
     wording, contacts = await _found(session, actor, kind, value)
     domain_ids = await _hold(session, [each.domain_id for each in contacts])
     for each in contacts:
-        await _keep_digest(session, actor, kind, each.value)
+        await _keep_digest(session, actor, kind, each.value, key)
     evidence = await _count_evidence(session, contacts)
     same_name = await _of_same_name(session, contacts)
     await session.execute(delete(Contact).where(Contact.id.in_([each.id for each in contacts])))
@@ -76,24 +95,45 @@ async def erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, text
         evidence=evidence,
         suppression_id=suppression_id,
         places=places,
-        left_in_urls=await _count_urls(session, actor, wording),
+        left_in_urls=await count_in_urls(session, actor.tenant_id, wording),
         same_name=same_name,
     )
     said = {"kind": kind.value, "contacts": erased.contacts, "evidence": evidence}
     record(session, actor, "contact.erase", suppression_id, **said, places=places)
+    await _set_lock_timeout(session, 0)
     return erased
 
 
+async def _set_lock_timeout(session: AsyncSession, milliseconds: int) -> None:
+    """Until the transaction ends, or until it is set again."""
+    await session.execute(select(func.set_config("lock_timeout", str(milliseconds), True)))
+
+
 async def _keep_digest(
-    session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str
+    session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str, key: ErasureKey
 ) -> UUID:
-    """One that was suppressed before loses its value too."""
+    """One that was suppressed before loses its value too, and its plain digest."""
+    keyed = {"digest": key.get_digest(value), "key_id": key.fingerprint}
+    there = (Suppression.tenant_id == actor.tenant_id, Suppression.kind == kind.value)
+    plain = await session.scalar(
+        select(Suppression.id).where(*there, Suppression.digest == digest_of(value))
+    )
+    erased = select(Suppression.id).where(*there, Suppression.digest == keyed["digest"])
+    if plain is not None and await session.scalar(erased) is None:
+        await session.execute(
+            update(Suppression)
+            .where(Suppression.id == plain)
+            .values(value=None, reason=None, **keyed)
+            .execution_options(synchronize_session=False)
+        )
+    elif plain is not None:
+        await session.execute(delete(Suppression).where(Suppression.id == plain))
     adding = insert(Suppression).values(
         id=uuid7(),
         tenant_id=actor.tenant_id,
         created_by=actor.user_id,
         kind=kind.value,
-        digest=digest_of(value),
+        **keyed,
     )
     kept: UUID | None = await session.scalar(
         adding.on_conflict_do_update(
@@ -155,15 +195,3 @@ async def _of_same_name(session: AsyncSession, contacts: Sequence[Contact]) -> l
         .order_by(Contact.id)
     )
     return list(found)
-
-
-async def _count_urls(session: AsyncSession, actor: Actor, wording: Wording) -> int:
-    left = 0
-    for model in (Page, SitemapFile):
-        urls = await session.scalars(
-            select(model.url).where(
-                model.tenant_id == actor.tenant_id, wording.stands_in(model.url)
-            )
-        )
-        left += sum(wording.is_in(each) for each in urls)
-    return left

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from scrapersky.contacts.values import MAX_VALUE_CHARACTERS
 from scrapersky.harvest.lineage import Origin, Step
-from scrapersky.models import ContactCuration, ContactKind, EmailType
+from scrapersky.models import ContactDecision, ContactKind, EmailType
 
 
 def _storable(text: str) -> str:
@@ -62,7 +62,7 @@ class ContactChange(BaseModel):
     role: Words | None = Field(default=None, description="Null takes it away.")
     note: Note | None = Field(default=None, description="Null takes it away.")
     email_type: EmailType | None = Field(default=None, description="Only of an e-mail address.")
-    contact_curation_status: ContactCuration | None = None
+    contact_curation_status: ContactDecision | None = None
     value: Value | None = Field(default=None, description="Corrected; its kind stays.")
     updated_at: datetime | None = Field(
         default=None,

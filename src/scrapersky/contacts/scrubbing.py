@@ -2,122 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
-import idna
-from phonenumbers import PhoneNumberFormat, format_number, parse
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    SQLColumnExpression,
-    Text,
-    cast,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ARRAY, ColumnElement, Text, cast, func, or_, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
-from scrapersky.models import ApiKey, IdempotencyKey, Suppression, Tenant, User
+from scrapersky.harvest.spellings import Wording
+from scrapersky.models import (
+    ApiKey,
+    IdempotencyKey,
+    Page,
+    SitemapFile,
+    SitemapUrl,
+    Tenant,
+    User,
+)
 
-ERASED = "[erased]"
-NOT_SCRUBBED: tuple[type[Base], ...] = (Tenant, User, ApiKey, Suppression)
+NOT_SCRUBBED: tuple[type[Base], ...] = (Tenant, User, ApiKey)
 """Accounts are no contacts, although somebody may be called like one."""
 KEPT_COLUMNS = frozenset({"url", "value", "kind", "id"})
 """What a row is known by: URLs are a site's own words, and other contacts are other people's."""
-SHORTEST_RAW = 16
-"""What a page hid an address in is looked for only where it cannot be a plain word."""
-FEWEST_DIGITS = 7
-
-_BEFORE_EMAIL = r"(?:(?<![\w.+'\-])|(?<=%[0-9A-Fa-f]{2}))"
-_AFTER_EMAIL = r"(?![\w\-])(?!\.\w)"
-_BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\d+])", r"(?!\d)"
-
-
-@dataclass(frozen=True)
-class Wording:
-    """All the ways one value may be written."""
-
-    spellings: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-    def stands_in(self, column: SQLColumnExpression[str]) -> ColumnElement[bool]:
-        """Roughly; the pattern decides."""
-        return or_(*(column.icontains(each, autoescape=True) for each in self.spellings))
-
-    def is_in(self, text: str) -> bool:
-        return self.pattern.search(text) is not None
-
-    def out_of(self, value: Any) -> Any:
-        """The same without it: from lists and objects what holds it goes, in texts it is blotted
-        out."""
-        if isinstance(value, str):
-            return self.pattern.sub(ERASED, value)
-        if isinstance(value, list):
-            return [self.out_of(each) for each in value if not self._is_all_of(each)]
-        if isinstance(value, dict):
-            return {
-                key: self.out_of(each)
-                for key, each in value.items()
-                if not self._is_all_of(each) and not self.is_in(key)
-            }
-        return value
-
-    def _is_all_of(self, value: Any) -> bool:
-        """Or so much of it that the rest says nothing, as of a link."""
-        if not isinstance(value, str):
-            return False
-        bare = value.strip()
-        return bool(self.pattern.fullmatch(bare)) or (" " not in bare and self.is_in(bare))
-
-
-def email_wording(address: str, raws: Iterable[str]) -> Wording:
-    local, _, domain = address.partition("@")
-    plain = {address, f"{local}%40{domain}", f"{local}@{_readable(domain)}", quote(address)}
-    said = {each.strip() for each in raws if _tells_address(each, local, domain)}
-    return _wording(plain | said, _BEFORE_EMAIL, _AFTER_EMAIL)
-
-
-def _readable(domain: str) -> str:
-    try:
-        return str(idna.decode(domain))
-    except (idna.IDNAError, UnicodeError):
-        return domain
-
-
-def _tells_address(raw: str, local: str, domain: str) -> bool:
-    """`kontakt` alone would be blotted out of half of all texts."""
-    bare = raw.strip().lower()
-    spelled_out = local in bare and domain.partition(".")[0] in bare
-    return spelled_out or (len(bare) >= SHORTEST_RAW and not any(map(str.isspace, bare)))
-
-
-def phone_wording(number: str, raws: Iterable[str]) -> Wording:
-    parsed = parse(number)
-    formats = (PhoneNumberFormat.INTERNATIONAL, PhoneNumberFormat.NATIONAL)
-    written = {format_number(parsed, each) for each in formats}
-    plain = {number, number.removeprefix("+"), *written, *map(_digits, written)}
-    said = {each.strip() for each in raws if len(_digits(each)) >= FEWEST_DIGITS}
-    return _wording(plain | said, _BEFORE_NUMBER, _AFTER_NUMBER)
-
-
-def _digits(text: str) -> str:
-    return re.sub(r"\D", "", text)
-
-
-def _wording(spellings: Iterable[str], before: str, after: str) -> Wording:
-    longest_first = sorted({each for each in spellings if each}, key=len, reverse=True)
-    either = "|".join(map(re.escape, longest_first))
-    pattern = re.compile(f"{before}(?:{either}){after}", re.IGNORECASE)
-    return Wording(tuple(longest_first), pattern)
 
 
 async def scrub(session: AsyncSession, tenant_id: UUID, wording: Wording) -> dict[str, set[Any]]:
@@ -126,6 +34,9 @@ async def scrub(session: AsyncSession, tenant_id: UUID, wording: Wording) -> dic
         model.__tablename__: await _scrub_table(session, model, tenant_id, wording)
         for model in _tables()
     }
+    changed[SitemapUrl.__tablename__] = await _scrub_table(
+        session, SitemapUrl, tenant_id, wording, _is_listed_for(tenant_id)
+    )
     return {name: keys for name, keys in changed.items() if keys}
 
 
@@ -151,25 +62,48 @@ def _as_text(column: Any) -> Any:
     return cast(column, Text) if isinstance(column.type, JSONB) else column
 
 
+def _is_listed_for(tenant_id: UUID) -> ColumnElement[bool]:
+    """URLs of sitemaps come by the million and have no tenant of their own."""
+    files = select(SitemapFile.id).where(SitemapFile.tenant_id == tenant_id)
+    return SitemapUrl.sitemap_id.in_(files)
+
+
+async def count_in_urls(session: AsyncSession, tenant_id: UUID, wording: Wording) -> int:
+    """URLs of pages, of sitemaps and in sitemaps that hold it; each is counted once."""
+    found: set[str] = set()
+    for model, mine in (
+        (Page, Page.tenant_id == tenant_id),
+        (SitemapFile, SitemapFile.tenant_id == tenant_id),
+        (SitemapUrl, _is_listed_for(tenant_id)),
+    ):
+        urls = await session.scalars(select(model.url).where(mine, wording.stands_in(model.url)))
+        found |= {each for each in urls if wording.is_in(each)}
+    return len(found)
+
+
 async def _scrub_table(
-    session: AsyncSession, model: Any, tenant_id: UUID, wording: Wording
+    session: AsyncSession,
+    model: Any,
+    tenant_id: UUID,
+    wording: Wording,
+    mine: ColumnElement[bool] | None = None,
 ) -> set[Any]:
     columns = list(_columns(model))
     keys = [getattr(model, each.name) for each in model.__table__.primary_key]
     found = await session.execute(
         select(*keys, *columns).where(
-            model.tenant_id == tenant_id,
+            model.tenant_id == tenant_id if mine is None else mine,
             or_(*(wording.stands_in(_as_text(each)) for each in columns)),
         )
     )
     changed: set[Any] = set()
     for row in found.all():
-        mine, said = row[: len(keys)], row[len(keys) :]
+        own, said = row[: len(keys)], row[len(keys) :]
         if better := _changes(columns, said, wording):
-            same = [key == value for key, value in zip(keys, mine, strict=True)]
+            same = [key == value for key, value in zip(keys, own, strict=True)]
             statement = update(model).where(*same).values(**better)
             await session.execute(statement.execution_options(synchronize_session=False))
-            changed.add(mine[0])
+            changed.add(own[0])
     return changed
 
 

@@ -20,8 +20,8 @@ from scrapersky.contacts.suppressions import Wanted, suppress
 from scrapersky.contacts.values import contact_value, is_at_site
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, InvalidInput, NotFound
+from scrapersky.harvest.erasure_filter import load_erased, remove_erased
 from scrapersky.harvest.leads import hold_lead, refresh_leads
-from scrapersky.harvest.suppressing import erased_among
 from scrapersky.harvest.telling import tell_of_contacts
 from scrapersky.http.lists.filters import read_domain
 from scrapersky.models import Actor, Contact, ContactKind, Domain, SuppressionKind, record
@@ -49,8 +49,9 @@ async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
     """One that a person found; it counts as sure."""
     domain = await _domain(session, actor, new.site)
     facts = _facts(new.kind, new.value, domain)
-    await hold_lead(session, domain)
     await _refuse_if_erased(session, actor, facts["value"])
+    new = await remove_erased(session, actor.tenant_id, new)
+    await hold_lead(session, domain)
     await _refuse_twin(session, domain, new.kind, facts["value"])
     contact = Contact(
         id=uuid7(),
@@ -85,6 +86,11 @@ async def edit(
     seen_at: datetime | None = None,
 ) -> Contact:
     """Of two who change it at once the last wins, unless it says by `seen_at` what it saw."""
+    erased = await load_erased(session, actor.tenant_id)
+    changes = {  # a value of somebody who was erased is refused below
+        name: said if name == "value" else erased.remove_from(said)
+        for name, said in changes.items()
+    }
     contact, domain = await _held(session, actor, contact_id)
     _refuse_if_changed(contact, seen_at)
     wanted = await _wanted(session, actor, contact, domain, dict(changes))
@@ -184,7 +190,7 @@ async def _refuse_twin(
 
 
 async def _refuse_if_erased(session: AsyncSession, actor: Actor, value: str) -> None:
-    if await erased_among(session, actor.tenant_id, [value]):
+    if (await load_erased(session, actor.tenant_id)).find(value) is not None:
         raise Conflict(
             "Whoever this belongs to was erased. If they agree to be kept again, an admin has to "
             "remove the suppression first."

@@ -18,10 +18,14 @@ from scrapersky.contacts.suppression_schemas import (
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Reading, Transaction
 from scrapersky.http.errors import problem_responses
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.http.lists import Asked, Listed
 
 router = APIRouter(
-    prefix="/suppressions", tags=["suppressions"], responses=problem_responses(401, 403, 422)
+    route_class=ListRoute,
+    prefix="/suppressions",
+    tags=["suppressions"],
+    responses=problem_responses(401, 403, 422),
 )
 
 

@@ -15,8 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.contacts.values import kind_of, suppressed_value
 from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, NotAllowed, NotFound
+from scrapersky.harvest.erasure_filter import ErasedValues, load_erased
 from scrapersky.harvest.leads import refresh_leads, refresh_leads_of_businesses
 from scrapersky.harvest.leads_told import businesses_suppressed
+from scrapersky.harvest.spellings import ERASED
 from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import (
     Actor,
@@ -62,16 +64,23 @@ class Line:
     id: UUID | None = None
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether there is something to store, or to be found stored."""
+        return self.outcome is not Outcome.REFUSED and self.value is not None
+
+    @property
     def key(self) -> Key:
         return str(self.kind), digest_of(self.value or "")
 
 
 async def suppress(session: AsyncSession, actor: Actor, wanted: Sequence[Wanted]) -> list[Line]:
-    """Each on its own: one that cannot be does not keep the others from it."""
-    lines = [_read(each) for each in wanted]
+    """Each on its own: one that cannot be does not keep the others from it. Who was erased is
+    suppressed already, and is not written down again."""
+    erased = await load_erased(session, actor.tenant_id)
+    lines = [_without_erased(_read(each), erased) for each in wanted]
     made: dict[Key, UUID] = {}
     known: dict[Key, UUID] = {}
-    for part in _parts([each for each in lines if each.outcome is not Outcome.REFUSED]):
+    for part in _parts([each for each in lines if each.is_wanted]):
         new = await _insert(session, actor, part)
         made |= new
         known |= await _ids(session, actor, [each for each in part if each.key not in new])
@@ -89,7 +98,7 @@ def _ended(
     """Of a value that was given twice only the first is new."""
     fresh = set(made)
     for line in lines:
-        if line.outcome is Outcome.REFUSED:
+        if not line.is_wanted:
             yield line
             continue
         outcome = Outcome.ADDED if line.key in fresh else Outcome.ALREADY_THERE
@@ -104,6 +113,13 @@ def _read(wanted: Wanted) -> Line:
     except InvalidInput as error:
         return Line(wanted.value, Outcome.REFUSED, wanted.kind, error=str(error))
     return Line(wanted.value, Outcome.ALREADY_THERE, kind, value, wanted.reason)
+
+
+def _without_erased(line: Line, erased: ErasedValues) -> Line:
+    known = erased.find(line.value) if line.value is not None else None
+    if known is not None:
+        return Line(ERASED, Outcome.ALREADY_THERE, line.kind, id=known)
+    return replace(line, reason=erased.remove_from(line.reason)) if line.reason else line
 
 
 def _parts(lines: Sequence[Line]) -> Iterator[list[Line]]:

@@ -1,29 +1,29 @@
 """Pages that stay true while they are looked at: parts are rendered anew and sent when they differ.
 
-One stream a page. A view renders its parts from a short-lived session; between two looks nothing
-is held. A client that comes back after a break gets all parts at once, so nothing is missed.
+One stream serves all open pages of a browser: with HTTP/1.1 a browser opens six connections to a
+server, and pages that kept one each would block the seventh. A view renders its parts from a
+short-lived session; between two looks nothing is held. A client that comes back after a break gets
+all parts at once, so nothing is missed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
+from fastapi import Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.rendering import Show
-from scrapersky.errors import NotSignedIn
-from scrapersky.http.auth import identify
+from scrapersky.http.auth import identify_again
 from scrapersky.http.event_stream import HEARTBEAT, LONGEST_SECONDS, EventStream, Say
 from scrapersky.logging import get_logger
 from scrapersky.models import Actor, keep_to_tenant
 
 LOOK_EVERY_SECONDS = 1.0
-KNOWN_FOR_SECONDS = 10.0
-"""So often it is asked again whether this one may look."""
 
 log = get_logger(__name__)
 
@@ -55,20 +55,64 @@ class LiveView:
     """Whether it shows all tenants together to those who keep the installation running."""
 
 
+@dataclass(frozen=True)
+class Subscription:
+    """A page that shares the stream of its browser."""
+
+    address: str
+    """As the page names it: `/live/job?subject=…`."""
+    view: LiveView
+    subject: str
+
+
+FindNews = Callable[[Show, Parts], Awaitable[Parts]]
+"""Given what was sent before, what differs now."""
+
+
 def live_stream(show: Show, view: LiveView, subject: str) -> EventStream:
     """The parts, and again those that changed, for as long as the page is open."""
-    context = show.context
+
+    async def find_news(shown: Show, sent: Parts) -> Parts:
+        return await _news(shown, view, subject, sent)
+
+    return _stream(show, find_news)
+
+
+def shared_stream(show: Show, subscriptions: Sequence[Subscription]) -> EventStream:
+    """The parts of several pages, each named by its page's address: `/live/alerts#firing`."""
+
+    # A view remembers in its request's state what it saw before: each has a state of its own.
+    scope = show.request.scope
+    requests = [Request({**scope, "state": {**scope["state"]}}) for _ in subscriptions]
+
+    async def find_news(shown: Show, sent: Parts) -> Parts:
+        news = dict[str, str]()
+        for each, request in zip(subscriptions, requests, strict=True):
+            start = f"{each.address}#"
+            mine = {k.removeprefix(start): v for k, v in sent.items() if k.startswith(start)}
+            own = replace(shown, request=request)
+            found = await _news(own, each.view, each.subject, mine)
+            news |= {f"{start}{name}": html for name, html in found.items()}
+        return news
+
+    return _stream(show, find_news)
+
+
+def _stream(show: Show, find_news: FindNews) -> EventStream:
+    context, shown = show.context, show
+
+    async def still_allowed() -> bool:
+        nonlocal shown
+        actor = await identify_again(show.request, context)
+        if actor is not None:
+            shown = replace(show, actor=actor)  # they may have another role by now
+        return actor is not None
 
     async def tell(say: Say) -> None:
         ends, sent = monotonic() + LONGEST_SECONDS, dict[str, str]()
-        quiet_since = known_since = monotonic()
-        shown: Show | None = show
+        quiet_since = monotonic()
         while monotonic() < ends:
-            if monotonic() - known_since > KNOWN_FOR_SECONDS:
-                shown, known_since = await _for_whoever_it_is_now(show), monotonic()
-            if shown is None:
-                return
-            news = await _news(shown, view, subject, sent)
+            news = await find_news(shown, sent)
             if news:
                 await say(f"event: parts\ndata: {json.dumps(news)}\n\n".encode())
                 sent.update(news)
@@ -78,18 +122,9 @@ def live_stream(show: Show, view: LiveView, subject: str) -> EventStream:
                 quiet_since = monotonic()
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
-    return EventStream(tell, settings=context.settings, stopping=context.stopping)
-
-
-async def _for_whoever_it_is_now(show: Show) -> Show | None:
-    """Nothing for those who are let in no more; others may have another role by now."""
-    try:
-        return replace(show, actor=await identify(show.request, show.context))
-    except NotSignedIn:
-        return None
-    except Exception as error:
-        log.warning("nobody could be looked up", error=str(error))
-        return show
+    return EventStream(
+        tell, settings=context.settings, stopping=context.stopping, still_allowed=still_allowed
+    )
 
 
 async def _news(show: Show, view: LiveView, subject: str, sent: Parts) -> Parts:

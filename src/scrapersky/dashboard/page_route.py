@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
-from scrapersky.dashboard.rendering import Show
-from scrapersky.errors import NotSignedIn, ScraperSkyError
-from scrapersky.http.errors import STATUS, framework_problem
+from scrapersky.dashboard.rendering import Show, ignored_values
+from scrapersky.db.away import is_read_only
+from scrapersky.errors import DatabaseReadOnly, InvalidInput, NotSignedIn, ScraperSkyError
+from scrapersky.http.errors import READ_ONLY_RETRY_SECONDS, STATUS, framework_problem
 from scrapersky.http.sessions import is_a_sign_of_life
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+Values = list[tuple[str, str]]
+"""Names and values of a query."""
+MAX_INVALID = 20
 
 
 class PageRoute(APIRoute):
@@ -29,7 +34,7 @@ class PageRoute(APIRoute):
 
         async def answer_people(request: Request) -> Response:
             try:
-                return await answer(request)
+                return await _answer_without_invalid(request, answer)
             except NotSignedIn:
                 if not is_a_sign_of_life(request):
                     raise
@@ -39,8 +44,60 @@ class PageRoute(APIRoute):
                 if status >= 500:
                     raise
                 return error_page(request, status, sentence)
+            except DBAPIError as error:
+                if not is_read_only(error):
+                    raise
+                page = error_page(request, 503, str(DatabaseReadOnly()))
+                page.headers["Retry-After"] = str(READ_ONLY_RETRY_SECONDS)
+                return page
 
         return answer_people
+
+
+async def _answer_without_invalid(request: Request, answer: Handler) -> Response:
+    """Answer with the page even if its query has values that are not valid.
+
+    These are left out, one round after the other, and the page tells which: an old bookmark or a
+    typing error costs nobody the other filters and the rows. The status stays 422.
+    """
+    for _ in range(MAX_INVALID):
+        try:
+            response = await answer(request)
+        except (RequestValidationError, InvalidInput) as error:
+            invalid = _find_invalid(request, error)
+            if not invalid:
+                raise
+            request = _without(request, invalid, _described(error)[1])
+            continue
+        if ignored_values(request) and response.status_code == HTTPStatus.OK:
+            response.status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+        return response
+    return await answer(request)
+
+
+def _find_invalid(request: Request, error: RequestValidationError | InvalidInput) -> Values:
+    """The values of the query that the error is about; none if it is about something else."""
+    given = request.query_params.multi_items()
+    if request.method != "GET":
+        return []
+    if isinstance(error, InvalidInput):  # only a cursor is read so late
+        return [each for each in given if each[0] == "cursor"]
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"]]
+    if where[0] != "query":
+        return []
+    if first["type"] == "unknown":
+        unknown = first["ctx"]["unknown"]
+        return [each for each in given if each[0][: len(unknown)] == unknown]
+    named = [each for each in given if each[0] == where[1]]
+    return [each for each in named if each[1] == first["input"]] or named
+
+
+def _without(request: Request, invalid: Values, sentence: str) -> Request:
+    kept = [each for each in request.query_params.multi_items() if each not in invalid]
+    reduced = Request({**request.scope, "query_string": urlencode(kept).encode()}, request.receive)
+    reduced.state.ignored = [*ignored_values(request), sentence]
+    return reduced
 
 
 def _to_sign_in(request: Request) -> Response:
@@ -53,7 +110,7 @@ def _described(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         found = error.errors()[0]
         where = ".".join(str(part) for part in found["loc"][1:])
-        return 422, f"This address asks for something that cannot be: {where}: {found['msg']}."
+        return 422, f"{where}: {found['msg']}." if where else f"{found['msg']}."
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)

@@ -27,7 +27,6 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     # What a page shows is for the one who asked, and old a moment later.
@@ -93,7 +92,14 @@ class Show:
             "path": path,
             "csrf": getattr(self.request.state, "csrf", ""),
             "user_name": getattr(self.request.state, "user_name", ""),
+            "ignored": ignored_values(self.request),
         }
+
+
+def ignored_values(request: Request) -> list[str]:
+    """A sentence for each value of the query that is not valid and was left out."""
+    found: list[str] = getattr(request.state, "ignored", [])
+    return found
 
 
 def get_show(request: Request, context: Context, actor: Identity) -> Show:

@@ -18,7 +18,6 @@ class KeptFiles(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)
         answer.headers["Cache-Control"] = FOR_EVER
-        answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer
 
 

@@ -100,10 +100,10 @@ def tone(word: str | None) -> str:
     return next((name for name, words in TONES.items() if lower in words), "plain")
 
 
-def badge(word: str | None) -> Markup:
+def badge(word: str | None, colour: str | None = None) -> Markup:
     if not word:
         return NOTHING
-    return Markup('<span class="badge {}">{}</span>').format(tone(word), in_words(word))
+    return Markup('<span class="badge {}">{}</span>').format(colour or tone(word), in_words(word))
 
 
 def shortened(text: str | None, most: int = 120) -> Markup:

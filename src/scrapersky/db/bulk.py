@@ -18,6 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import Base
 from scrapersky.db.direct import DIALECT
 
+EXPORT_TIMEOUT_SECONDS = 24 * 3600.0
+"""A COPY out is one command for as long as its reader reads."""
+
 
 @dataclass(frozen=True)
 class Written:
@@ -150,7 +153,12 @@ class CopyOut:
         driver = await _driver(session)
         try:
             told = await driver.copy_from_query(
-                self._sql, *arguments, output=write, format="csv", **self._how
+                self._sql,
+                *arguments,
+                output=write,
+                format="csv",
+                timeout=EXPORT_TIMEOUT_SECONDS,
+                **self._how,
             )
         except (PostgresError, InterfaceError, OSError) as error:
             lost = driver.is_closed()

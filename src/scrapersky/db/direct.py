@@ -17,6 +17,8 @@ from sqlalchemy.engine.interfaces import PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+DEADLINE_SECONDS = 30.0
+"""For a connection and the statement together: both take milliseconds when all is well."""
 DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
 Values = Sequence[Any]
 
@@ -63,7 +65,7 @@ class Direct:
         """Who waits, waits here and not at the pool, which knows nothing of what we keep idle."""
 
     async def fetch(self, statement: Fixed, parameters: Mapping[str, Any]) -> list[Values]:
-        async with self._turns:
+        async with self._turns, asyncio.timeout(DEADLINE_SECONDS):
             return await self._fetch(statement, parameters)
 
     async def _fetch(self, statement: Fixed, parameters: Mapping[str, Any]) -> list[Values]:

@@ -9,10 +9,11 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 
+from scrapersky.db.away import is_writable
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseBehind, DatabaseRefused
+from scrapersky.errors import DatabaseBehind, DatabaseReadOnly, DatabaseRefused
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 UPGRADE_LOCK = 0x5C4A9E45
@@ -39,6 +40,20 @@ async def current_revision(database: Database) -> str | None:
 
 async def upgrade(database: Database) -> bool:
     """Apply what is missing; True when there was something."""
+    # Building an index takes as long as it takes, and whoever waits for the lock waits for that.
+    patient = Database(
+        database.url.render_as_string(hide_password=False),
+        pool_size=1,
+        pooled=database.pooled,
+        command_timeout=None,
+    )
+    try:
+        return await _upgrade(patient)
+    finally:
+        await patient.close()
+
+
+async def _upgrade(database: Database) -> bool:
     async with database.engine.begin() as connection:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
         await connection.run_sync(_refuse_old_server)
@@ -59,6 +74,13 @@ async def require_current(database: Database) -> None:
             f"The database is at revision {found or 'none'}, this program needs {head_revision()}: "
             "run `scrapersky db upgrade`, then start again."
         )
+
+
+async def require_writable(database: Database) -> None:
+    """Refuse a standby, and a server that was set to read-only."""
+    async with database.reading() as session:
+        if not await session.scalar(select(is_writable())):
+            raise DatabaseReadOnly
 
 
 def _revision_of(connection: Connection) -> str | None:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from scrapersky.db.away import is_away
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.erasure_key import ErasureKeySource, check_erasure_key
 from scrapersky.db.migrate import require_current, upgrade
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseRefused
@@ -34,6 +35,7 @@ async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncI
             await require_current(database)
         else:
             await upgrade(database)
+        await check_erasure_key(database)
         yield database
 
 
@@ -45,6 +47,8 @@ async def open_unchecked(settings: Settings, *, say: Say | None = None) -> Async
             url,
             pool_size=settings.database_pool_size,
             pooled=bool(settings.listen_database_url),
+            system_user_id=settings.scheduler_system_user_id,
+            erasure_key=ErasureKeySource.from_settings(settings),
         )
         try:
             await _knock(database)

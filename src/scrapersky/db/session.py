@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import asyncpg
 from sqlalchemy import event, make_url
-from sqlalchemy.engine import URL, Dialect
+from sqlalchemy.engine import URL, ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
@@ -18,9 +21,15 @@ from sqlalchemy.ext.asyncio import (
     create_async_engine,
 )
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
+from sqlalchemy.util.concurrency import await_
 
+from scrapersky.db.away import outages_as_unavailable
 from scrapersky.db.direct import Direct
 from scrapersky.errors import SettingsError
+from scrapersky.settings import DEFAULT_SYSTEM_USER_ID
+
+ERASURE_KEY = "scrapersky.erasure_key"
+"""Under this name a session's `info` holds where the key of erased values' digests is found."""
 
 BeforeCommit = Callable[[AsyncSession], Awaitable[None]]
 AfterCommit = Callable[[AsyncSession], None]
@@ -35,12 +44,31 @@ SESSION_SETTINGS = {
 """No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
 our statements are short, so compiling them just in time costs more than it gains; and a batch of
 a hundred rows is found by their keys, which with the default cost a small table's plan is not."""
+SYSTEM_USER = "scrapersky.system_user"
+"""Key in `session.info`."""
 APART: tuple[dict[str, str], ...] = ({}, {"synchronous_commit": "off"})
 DIRECT_CONNECTIONS = 2
 """For claims, settling and wake-ups of a process; they are opened when first needed."""
 PING_AFTER_SECONDS = 20.0
 """A connection that rested longer than this is tried before it is used. One that the server closed
 is known without asking; asking every time costs three round trips per transaction."""
+
+
+CONNECT_TIMEOUT_SECONDS = 15
+POOL_TIMEOUT_SECONDS = 30
+CLOSE_TIMEOUT_SECONDS = 5.0
+PING_TIMEOUT_SECONDS = 5.0
+COMMAND_TIMEOUT_SECONDS = 900.0
+"""The longest a single statement may take, where its user sets no shorter deadline; nothing that
+runs on a schedule comes near. Exports and migrations set their own."""
+DIRECT_TIMEOUT_SECONDS = 30.0
+KEEPALIVE_OPTIONS = {
+    "TCP_KEEPIDLE": 15,
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 30_000,
+}
+"""A peer that is gone is noticed within half a minute, whether or not data is on its way to it."""
 
 
 def async_url(text: str) -> URL:
@@ -77,16 +105,36 @@ def plain_url(url: URL) -> str:
 class Database:
     """The engine with its pool. Sessions come from here, and commits happen here."""
 
-    def __init__(self, url: str, *, pool_size: int = 10, pooled: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        pooled: bool = False,
+        system_user_id: UUID = DEFAULT_SYSTEM_USER_ID,
+        erasure_key: object | None = None,
+        command_timeout: float | None = COMMAND_TIMEOUT_SECONDS,
+    ) -> None:
         self.url = async_url(url)
         self.pooled = pooled
         """The URL leads through a pooler that gives a server connection for one transaction."""
-        self.engine: AsyncEngine = _engine(self.url, pool_size=pool_size, pooled=pooled)
+        self.engine: AsyncEngine = _engine(
+            self.url, pool_size=pool_size, pooled=pooled, command_timeout=command_timeout
+        )
         _watch_pool(self.engine)
-        self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        # Every session knows both: what stages store takes no settings.
+        info = {SYSTEM_USER: system_user_id, ERASURE_KEY: erasure_key}
+        self._sessions = async_sessionmaker(self.engine, expire_on_commit=False, info=info)
         # Kept apart: these connections stay open between statements, as the listener's does.
         self._apart = [
-            _engine(self.url, pool_size=DIRECT_CONNECTIONS, pooled=pooled, **more) for more in APART
+            _engine(
+                self.url,
+                pool_size=DIRECT_CONNECTIONS,
+                pooled=pooled,
+                command_timeout=DIRECT_TIMEOUT_SECONDS,
+                **more,
+            )
+            for more in APART
         ]
         self.direct, self.hasty = (
             Direct(engine, connections=DIRECT_CONNECTIONS, alone=more if pooled else None)
@@ -109,6 +157,14 @@ class Database:
                 told(session)
 
     @asynccontextmanager
+    async def bounded_transaction(self, seconds: float) -> AsyncIterator[AsyncSession]:
+        """A transaction that ends by a deadline, so that a half-open connection holds nobody up;
+        an outage is raised as `DatabaseUnavailable`."""
+        with outages_as_unavailable():
+            async with asyncio.timeout(seconds), self.transaction() as session:
+                yield session
+
+    @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:
         """A session whose changes go nowhere."""
         async with self._sessions() as session:
@@ -129,32 +185,64 @@ class Database:
         event.listen(self.engine.sync_engine, "checkout", listener)
 
     async def close(self) -> None:
-        for direct, engine in zip((self.direct, self.hasty), self._apart, strict=True):
-            await direct.close()
-            await engine.dispose()
-        await self.engine.dispose()
+        """Close all connections; those whose server does not answer are left behind."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                for direct, engine in zip((self.direct, self.hasty), self._apart, strict=True):
+                    await direct.close()
+                    await engine.dispose()
+                await self.engine.dispose()
 
 
 class CountingPool(AsyncAdaptedQueuePool):
     """Counts those who have to wait: the sign that a process does more at once than it may."""
 
     waits = 0
+    _sqla_logger_namespace = "sqlalchemy.pool"
+    """SQLAlchemy names a pool's logger after its class. Under our own name, every connection that
+    is closed would be logged at info."""
 
     def _do_get(self) -> ConnectionPoolEntry:
         self.waits += self.checkedout() >= self.size()
         return super()._do_get()
 
 
-def _engine(url: URL, *, pool_size: int, pooled: bool, **more: str) -> AsyncEngine:
+def _engine(
+    url: URL, *, pool_size: int, pooled: bool, command_timeout: float | None, **more: str
+) -> AsyncEngine:
     settings = {"server_settings": SESSION_SETTINGS | more}
-    return create_async_engine(
+    limits = {"timeout": CONNECT_TIMEOUT_SECONDS, "command_timeout": command_timeout}
+    engine = create_async_engine(
         url,
         poolclass=CountingPool,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=30,
-        connect_args={"timeout": 15, **(_through_a_pooler() if pooled else settings)},
+        pool_timeout=POOL_TIMEOUT_SECONDS,
+        connect_args={**limits, **(_through_a_pooler() if pooled else settings)},
     )
+    event.listen(engine.sync_engine, "connect", _enable_keepalive)
+    event.listen(engine.sync_engine, "handle_error", _drop_after_timeout)
+    return engine
+
+
+def _enable_keepalive(connection: Any, _record: ConnectionPoolEntry) -> None:
+    """Have the kernel notice a peer that is gone without a word. Neither asyncpg nor PostgreSQL's
+    defaults do: an idle half-open connection would be believed in for two hours."""
+    transport = connection.driver_connection._transport
+    link = transport.get_extra_info("socket")
+    if link is None or link.family == socket.AF_UNIX:
+        return
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE_OPTIONS.items():
+        if hasattr(socket, name):  # not every system has all of them
+            link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _drop_after_timeout(context: ExceptionContext) -> None:
+    """Do not return a connection to the pool whose command timed out: the driver does not take
+    that for a lost connection, and a rollback on it would wait for as long again."""
+    if isinstance(context.original_exception, TimeoutError):
+        context.is_disconnect = True
 
 
 def _through_a_pooler() -> dict[str, Any]:
@@ -179,18 +267,20 @@ def _watch_pool(engine: AsyncEngine) -> None:
         if connection.driver_connection.is_closed():
             raise DisconnectionError("The server has closed this connection.")
         rested = monotonic() - record.info.get("rests_since", monotonic())
-        if rested > PING_AFTER_SECONDS and not _answers(sync.dialect, connection):
+        if rested > PING_AFTER_SECONDS and not _answers(connection):
             raise DisconnectionError("This connection does not answer any more.")
 
     event.listen(sync, "checkin", rest)
     event.listen(sync, "checkout", check)
 
 
-def _answers(dialect: Dialect, connection: Any) -> bool:
+def _answers(connection: Any) -> bool:
+    ping = connection.driver_connection.fetchrow(";", timeout=PING_TIMEOUT_SECONDS)
     try:
-        return dialect.do_ping(connection)
-    except dialect.loaded_dbapi.Error:
+        await_(ping)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # a timeout is an OSError
         return False
+    return True
 
 
 @asynccontextmanager

@@ -22,9 +22,13 @@ from scrapersky.http.intake.answers import (
 from scrapersky.http.intake.bodies import CsvFile, describe_file, given_in
 from scrapersky.http.intake.rows import listed
 from scrapersky.http.intake.taking import Asker
+from scrapersky.http.list_bodies import ListRoute
 
 router = APIRouter(
-    prefix="/domains", tags=["domains"], responses=problem_responses(400, 401, 403, 415, 422)
+    route_class=ListRoute,
+    prefix="/domains",
+    tags=["domains"],
+    responses=problem_responses(400, 401, 403, 415, 422),
 )
 
 

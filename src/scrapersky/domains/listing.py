@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from scrapersky.http.lists import (
     Contains,
     Curation,
@@ -13,8 +18,14 @@ from scrapersky.http.lists import (
     Queues,
     When,
 )
-from scrapersky.models import Domain, DomainCuration, SiteState
-from scrapersky.models.domains import METADATA_WORDS, NOT_ASKED, SUBMISSION_WORDS
+from scrapersky.models import BulkActionRows, Domain, DomainCuration, SiteState
+from scrapersky.models.domains import (
+    HOW_TO_FORCE_A_SCAN,
+    METADATA_WORDS,
+    NOT_ASKED,
+    SUBMISSION_WORDS,
+    was_scanned_recently,
+)
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 
 ANALYSIS = ("pending", *SUBMISSION_WORDS.all)
@@ -69,6 +80,18 @@ DOMAINS = Listing(
     },
 )
 
+
+async def tell_of_recent_scans(session: AsyncSession, action_id: UUID) -> str | None:
+    """Say of how many selected domains no new scan is made, and how to force one."""
+    rows = select(func.unnest(BulkActionRows.row_ids)).where(BulkActionRows.action_id == action_id)
+    counted = select(func.count()).where(Domain.id.in_(rows), was_scanned_recently())
+    count = await session.scalar(counted) or 0
+    if not count:
+        return None
+    which = "1 domain was" if count == 1 else f"{count:,} domains were"
+    return f"No new scan: {which} scanned within the rescan interval. {HOW_TO_FORCE_A_SCAN}"
+
+
 CURATION = Curation(
     DOMAINS,
     Domain.sitemap_curation_status,
@@ -78,4 +101,5 @@ CURATION = Curation(
         status="sitemap_analysis_status",
         words=SUBMISSION_WORDS,
     ),
+    remark=tell_of_recent_scans,
 )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.domains.metadata_storing import store_site
 from scrapersky.errors import InvalidInput, Rejected, RetryLater
-from scrapersky.harvest.reading import PageRead, beside_the_loop
+from scrapersky.harvest.reading import PageRead, read_home_page
 from scrapersky.models import Domain, SiteState
 from scrapersky.models.domains import METADATA_WORDS
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
-from scrapersky.scraper.contact_finder import read_contacts
 from scrapersky.scraper.failures import HostClosed
 from scrapersky.scraper.page_classes import classify, is_worth_reading
 from scrapersky.scraper.page_facts import PageLink
@@ -58,6 +58,11 @@ async def work(name: str, tools: Tools) -> AsyncIterator[SiteRead | Done]:
             fetch=tools.fetch,
             max_retries=0,  # the queue tries again
             user_agent=settings.fetch_user_agent,
+            read=partial(
+                read_home_page,
+                decode_obfuscated=settings.decode_obfuscated,
+                parser=tools.parser,
+            ),
         )
     except HostClosed as error:
         if not error.asked:
@@ -65,7 +70,7 @@ async def work(name: str, tools: Tools) -> AsyncIterator[SiteRead | Done]:
         raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
     yield SiteRead(
         visit.metadata,
-        home=await beside_the_loop(_home, visit, settings.decode_obfuscated),
+        home=_home(visit),
         links=_links(visit),
         pages_per_site=settings.pages_per_site if settings.auto_queue_pages else 0,
     )
@@ -84,14 +89,10 @@ def _site(name: str, settings: Settings) -> Site:
         raise Rejected(str(error)) from error
 
 
-def _home(visit: SiteVisit, decode_obfuscated: bool) -> PageRead | None:
-    """The page of another site that this one leads to is not its home page."""
-    page, facts, document = visit.page, visit.facts, visit.document
-    if not visit.is_own_page or visit.metadata.state is SiteState.REDIRECTED:
+def _home(visit: SiteVisit) -> PageRead | None:
+    page, facts, contacts = visit.page, visit.facts, visit.contacts
+    if page is None or facts is None or contacts is None:
         return None
-    if page is None or facts is None or document is None:
-        return None
-    contacts = read_contacts(document.html, url=page.final_url, decode_obfuscated=decode_obfuscated)
     return PageRead(page.url, page.final_url, page.status, facts, contacts, page.truncated)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy import func, select
@@ -12,12 +12,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.entities.sites import note_site
+from scrapersky.harvest.erasure_filter import remove_erased
 from scrapersky.harvest.kinds import kinds_of
 from scrapersky.harvest.leads import hold_lead, refresh_leads
 from scrapersky.harvest.picking import queue_right_pages
 from scrapersky.harvest.reading import PageRead
 from scrapersky.harvest.storing import store_page
-from scrapersky.models import PAGE_WORDS, ContactKind, Domain, Page, SiteState
+from scrapersky.models import (
+    PAGE_WORDS,
+    ContactKind,
+    Domain,
+    Page,
+    PageCuration,
+    SiteState,
+    get_system_user_id,
+)
 from scrapersky.models.domains import NEVER_DUE, SUBMISSION_WORDS
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 from scrapersky.pipeline.wake import wake_after_commit
@@ -39,6 +48,11 @@ async def store_site(
     links: Sequence[PageLink],
     pages_per_site: int,
 ) -> None:
+    if home is not None:
+        home = replace(home, facts=replace(home.facts, links=()))  # those worth it are in `links`
+    read: dict[str, Any] = {"metadata": metadata, "home": home, "links": tuple(links)}
+    clean = await remove_erased(session, domain.tenant_id, read)
+    metadata, home, links = clean["metadata"], clean["home"], clean["links"]
     _note(domain, metadata, home)
     _note_contacts(domain, home)
     await session.flush()
@@ -141,6 +155,8 @@ async def _store_home(session: AsyncSession, domain: Domain, home: PageRead) -> 
         return
     await store_page(session, page, home)
     page.page_processing_status, page.page_processing_error = PAGE_WORDS.done, None
+    if page.page_curation_status != PageCuration.SKIPPED:
+        page.page_curation_status = PageCuration.COMPLETE
 
 
 async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, str | None]) -> None:
@@ -152,7 +168,7 @@ async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, s
         {
             "id": uuid7(),
             "tenant_id": domain.tenant_id,
-            "created_by": domain.created_by,
+            "created_by": get_system_user_id(session),
             "domain_id": domain.id,
             "url": url,
             "url_digest": url_digest(url),

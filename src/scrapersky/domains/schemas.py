@@ -29,7 +29,9 @@ class DomainOut(BaseModel):
     scan_failures: int
     last_scan_error: str | None
     total_sitemaps: int
-    sitemap_urls: int
+    sitemap_urls: int = Field(
+        description="Different URLs in all its sitemaps: one that two of them list counts once."
+    )
     last_sitemap_job_id: UUID | None
     metadata_read_at: datetime | None
     site_state: str | None = Field(

@@ -17,14 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.entities.candidates import Candidate, candidates, judge
 from scrapersky.entities.describing import Facts, describe, described, facts_of_place
-from scrapersky.entities.erased import without_erased
 from scrapersky.entities.facts import write_facts
 from scrapersky.entities.handing_on import begin_extraction, refresh_lead
 from scrapersky.entities.joining import are_apart, join, prefer
 from scrapersky.entities.locking import resolve_alone
 from scrapersky.entities.moving import follow, predecessor
 from scrapersky.entities.questions import ask
-from scrapersky.models import Place
+from scrapersky.harvest.erasure_filter import remove_erased
+from scrapersky.models import Place, get_system_user_id
 from scrapersky.models.businesses import BusinessSighting, LocalBusiness, MatchedBy
 from scrapersky.scraper.matching import Judgement, Verdict
 
@@ -49,8 +49,8 @@ async def note_place(
     that was done from this very website before."""
     await session.flush()
     await session.refresh(place)
+    facts = await remove_erased(session, place.tenant_id, facts_of_place(place))
     await resolve_alone(session, place.tenant_id)
-    facts = await without_erased(session, place.tenant_id, facts_of_place(place))
     sighting = await _known(session, place)
     if sighting is None:
         sighting = await _first_seen(session, place, facts)
@@ -163,7 +163,7 @@ async def _new(session: AsyncSession, place: Place) -> LocalBusiness:
     business = LocalBusiness(
         id=uuid7(),
         tenant_id=place.tenant_id,
-        created_by=place.created_by,
+        created_by=get_system_user_id(session),
         place_id=place.id,
     )
     session.add(business)

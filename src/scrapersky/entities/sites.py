@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.entities.candidates import Candidate, judge
 from scrapersky.entities.describing import Facts, describe, facts_of_site
-from scrapersky.entities.erased import without_erased
 from scrapersky.entities.locking import resolve_alone
 from scrapersky.entities.sightings import refresh_business, sightings_of
+from scrapersky.harvest.erasure_filter import remove_erased
 from scrapersky.models import Domain
 from scrapersky.models.businesses import BusinessSighting, LocalBusiness, MatchedBy
 from scrapersky.models.places import Provider
@@ -28,7 +28,7 @@ from scrapersky.scraper.matching import Verdict
 async def note_site(session: AsyncSession, domain: Domain) -> LocalBusiness | None:
     """The business that the site says it is, where that is one that led to it. To be called before
     the domain's lead is held."""
-    facts = await without_erased(session, domain.tenant_id, facts_of_site(domain))
+    facts = await remove_erased(session, domain.tenant_id, facts_of_site(domain))
     if "business_name" not in facts or not await _led_here(session, domain):
         return None
     await resolve_alone(session, domain.tenant_id)

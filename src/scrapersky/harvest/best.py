@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapersky.models import Contact, ContactCuration, ContactKind
+from scrapersky.scraper.contact_finder.emails import is_undeliverable
 
 FOR_SOMETHING_ELSE = frozenset(
     {
@@ -28,18 +29,21 @@ class Choice:
     profiles: list[str] = field(default_factory=list)
 
 
-def choose(contacts: Sequence[Contact], organisation: Mapping[str, Any]) -> Choice:
+def choose(
+    contacts: Sequence[Contact], organisation: Mapping[str, Any], *, site: str = ""
+) -> Choice:
     emails = sorted(_of(contacts, ContactKind.EMAIL), key=_email_rank)
+    usable = [each for each in emails if not _is_undeliverable(each, site)]
     stated = organisation.get("telephone_e164")
     phones = sorted(
         _of(contacts, ContactKind.PHONE), key=lambda each: (each.value != stated, *_rank(each))
     )
     profiles = sorted(_of(contacts, ContactKind.SOCIAL), key=_rank)
     return Choice(
-        email=emails[0].value if emails else None,
-        email_why=_why(emails) if emails else None,
+        email=usable[0].value if usable else None,
+        email_why=_why(usable) if usable else None,
         phone=phones[0].value if phones else None,
-        other_emails=[each.value for each in emails[1:]],
+        other_emails=[each.value for each in emails if each not in usable[:1]],
         other_phones=[each.value for each in phones[1:]],
         profiles=[each.value for each in profiles],
     )
@@ -68,6 +72,12 @@ def _email_rank(contact: Contact) -> tuple[Any, ...]:
 
 def _is_chosen(contact: Contact) -> bool:
     return contact.contact_curation_status == ContactCuration.SELECTED
+
+
+def _is_undeliverable(contact: Contact, site: str) -> bool:
+    """Not even where somebody selected it: no mail arrives there."""
+    on_test_site = bool(contact.same_site) or site.endswith(".example")
+    return is_undeliverable(contact.value, on_test_site=on_test_site)
 
 
 def _is_for_something_else(contact: Contact) -> bool:

@@ -25,6 +25,7 @@ from scrapersky.models import (
     Lead,
     LocalBusiness,
     Page,
+    get_system_user_id,
 )
 
 AT_ONCE = 500
@@ -36,7 +37,10 @@ async def hold_lead(session: AsyncSession, row: Page | Domain) -> None:
     """Until the transaction ends nobody else stores anything for this domain."""
     domain_id = row.domain_id if isinstance(row, Page) else row.id
     adding = insert(Lead).values(
-        id=uuid7(), tenant_id=row.tenant_id, created_by=row.created_by, domain_id=domain_id
+        id=uuid7(),
+        tenant_id=row.tenant_id,
+        created_by=get_system_user_id(session),
+        domain_id=domain_id,
     )
     await session.execute(adding.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
     await session.execute(select(Lead.id).where(Lead.domain_id == domain_id).with_for_update())
@@ -108,7 +112,7 @@ async def _leads(session: AsyncSession, domains: Sequence[Domain]) -> Mapping[UU
             {
                 "id": uuid7(),
                 "tenant_id": each.tenant_id,
-                "created_by": each.created_by,
+                "created_by": get_system_user_id(session),
                 "domain_id": each.id,
             }
             for each in sorted(domains, key=lambda each: each.id)

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.harvest.leads_told import told_of
 from scrapersky.harvest.leads_writing import write_lead_without_site
-from scrapersky.models import Lead, LeadCuration, LocalBusiness
+from scrapersky.models import Lead, LeadCuration, LocalBusiness, get_system_user_id
 
 
 async def refresh_leads_without_site(
@@ -41,7 +41,7 @@ async def _add_missing(session: AsyncSession, businesses: Sequence[LocalBusiness
             {
                 "id": uuid7(),
                 "tenant_id": each.tenant_id,
-                "created_by": each.created_by,
+                "created_by": get_system_user_id(session),
                 "local_business_id": each.id,
             }
             for each in sorted(businesses, key=lambda each: each.id)

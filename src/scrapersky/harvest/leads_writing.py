@@ -10,6 +10,7 @@ from scrapersky.harvest.best import Choice, choose
 from scrapersky.harvest.emptiness import PagesOfSite, why_empty, why_without_site
 from scrapersky.harvest.leads_told import Told
 from scrapersky.models import Contact, Domain, Lead, WebsiteKind
+from scrapersky.scraper.contact_finder.emails import is_undeliverable
 
 BY_THE_SITE = "site"
 
@@ -41,7 +42,8 @@ def write_lead(lead: Lead, domain: Domain, known: Known) -> None:
     lead.category = organisation.get("type")
     lead.address = organisation.get("address_text")
     lead.website = domain.base_url or domain.domain
-    _write_contacts(lead, choose(known.contacts, organisation), known.count)
+    choice = choose(known.contacts, organisation, site=domain.domain)
+    _write_contacts(lead, choice, known.count)
     _write_told(lead, known.told)
     lead.why_empty, lead.why_empty_detail = (
         (None, None) if known.contacts else why_empty(domain, known.pages)
@@ -82,6 +84,7 @@ def _write_told(lead: Lead, told: Told | None) -> None:
     lead.profiles = list(dict.fromkeys((*lead.profiles, *(business.profiles or ()))))
     if not lead.phone and told.phone:
         lead.phone, lead.phone_from = told.phone, told.source("phone")
-    if not lead.best_email and told.emails:
-        lead.best_email, *lead.other_emails = told.emails
+    emails = [each for each in told.emails if not is_undeliverable(each, on_test_site=True)]
+    if not lead.best_email and emails:
+        lead.best_email, *lead.other_emails = emails
         lead.best_email_why = f"No page has one; {told.source('emails')} told of it."

@@ -39,6 +39,9 @@ class Step(BaseModel):
 class DomainStep(Step):
     domain: str = Field(examples=["bakery.de"])
     local_business_id: UUID | None = Field(description="The business that led to it first.")
+    created_by: UUID = Field(
+        description="Who submitted it; the system user where a business led to it."
+    )
 
 
 class SightingStep(BaseModel):
@@ -71,6 +74,7 @@ class PlaceStep(Step):
 class SearchStep(Step):
     subject: str = Field(description="What was looked for, in one line.")
     query: dict[str, Any] = Field(description="As it was asked.")
+    created_by: UUID = Field(description="Who searched.")
     created_at: datetime
     places: list[UUID] = Field(description="Of the places above, those that it found.")
 
@@ -102,14 +106,20 @@ async def origin_of(
 
 async def _domain(session: AsyncSession, domain_id: UUID) -> DomainStep | None:
     found = await session.execute(
-        select(Domain.id, Domain.domain, Domain.local_business_id).where(Domain.id == domain_id)
+        select(Domain.id, Domain.domain, Domain.local_business_id, Domain.created_by).where(
+            Domain.id == domain_id
+        )
     )
     row = found.one_or_none()
     if row is None:
         return None
     link = f"{API}/domains/{row.id}"
     return DomainStep(
-        id=row.id, link=link, domain=row.domain, local_business_id=row.local_business_id
+        id=row.id,
+        link=link,
+        domain=row.domain,
+        local_business_id=row.local_business_id,
+        created_by=row.created_by,
     )
 
 
@@ -155,14 +165,16 @@ async def _searches(session: AsyncSession, place_ids: Collection[UUID]) -> list[
     if not place_ids:
         return []
     found = await session.execute(
-        select(SearchPlace.place_id, Job.id, Job.subject, Job.params, Job.created_at)
+        select(
+            SearchPlace.place_id, Job.id, Job.subject, Job.params, Job.created_by, Job.created_at
+        )
         .join(Job, Job.id == SearchPlace.search_id)
         .where(SearchPlace.place_id.in_(place_ids))
         .order_by(Job.created_at, Job.id)
         .limit(MOST_SEARCHES)
     )
     searches: dict[UUID, SearchStep] = {}
-    for place_id, search_id, subject, params, created_at in found:
+    for place_id, search_id, subject, params, created_by, created_at in found:
         step = searches.setdefault(
             search_id,
             SearchStep(
@@ -170,6 +182,7 @@ async def _searches(session: AsyncSession, place_ids: Collection[UUID]) -> list[
                 link=f"{API}/places/search/{search_id}",
                 subject=subject,
                 query=params,
+                created_by=created_by,
                 created_at=created_at,
                 places=[],
             ),

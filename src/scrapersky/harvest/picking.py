@@ -12,6 +12,7 @@ from scrapersky.db.direct import number_written_out
 from scrapersky.models import PAGE_WORDS, Domain, Page
 from scrapersky.models.pages import LAST_WORTH_A_LOOK
 from scrapersky.models.stage_names import PAGE_STAGE
+from scrapersky.pipeline.queue import follow_status
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.page_classes import Classified, PageClass, classify, pick_pages
 from scrapersky.scraper.page_classes.judgement import PRIORITIES
@@ -20,6 +21,10 @@ MAX_CHOICE = 2_000
 """Of so many pages of a site that are worth reading the right ones are chosen."""
 UNDECIDED = "New"
 LAST_WORTH_READING = PRIORITIES[PageClass.legal, "privacy"]
+_FOLLOW_QUEUED = {
+    "page_curation_status": follow_status(Page.page_curation_status, PAGE_WORDS, PAGE_WORDS.queued)
+}
+"""A page that a policy filters was not processed, and keeps its curation status."""
 OVER_THE_LIMIT = (
     "Enough pages of this site are read already; select this one to have it read all the same."
 )
@@ -114,6 +119,7 @@ async def _set(session: AsyncSession, ids: Sequence[UUID], status: str, reason: 
             page_processing_error=reason,
             page_processing_due_at=func.now(),
             page_processing_attempts=0,
+            **(_FOLLOW_QUEUED if status == PAGE_WORDS.queued else {}),
         )
         .execution_options(synchronize_session=False)
     )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from scrapersky.scraper.contact_finder import ContactsFound, read_contacts
 from scrapersky.scraper.page_facts import PageFacts, facts_of, open_document
+from scrapersky.scraper.parser_pool import ParserPool
 from scrapersky.scraper.responses import Response
+from scrapersky.scraper.site_metadata import SiteState, SiteVisit, look_at
 from scrapersky.scraper.urls import is_same_site
 
-P = ParamSpec("P")
-T = TypeVar("T")
 HTML = ("text/html", "application/xhtml+xml")
 LOOKED_AT_BYTES = 1_024
 """Where a page without a content type has to begin to look like one."""
@@ -43,26 +38,15 @@ class NotAPage:
     reason: str
 
 
-_READER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
-"""One thread: more of them would not read faster, but leave the event loop a smaller share."""
-
-
-async def beside_the_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Have something that takes a while done without holding up everything else."""
-    call = partial(function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_READER, call)
-
-
 async def read_answer(
-    answer: Response, *, domain: str, decode_obfuscated: bool
+    answer: Response, *, domain: str, decode_obfuscated: bool, parser: ParserPool
 ) -> PageRead | NotAPage:
-    """Beside the event loop: a large page takes longer than it may be held."""
     if reason := why_unreadable(answer, domain):
         return NotAPage(answer.url, answer.status, reason)
-    return await beside_the_loop(_read, answer, decode_obfuscated)
+    return await parser.run(parse_page, answer, decode_obfuscated)
 
 
-def _read(answer: Response, decode_obfuscated: bool) -> PageRead:
+def parse_page(answer: Response, decode_obfuscated: bool) -> PageRead:
     document = open_document(answer)
     return PageRead(
         url=answer.url,
@@ -74,6 +58,26 @@ def _read(answer: Response, decode_obfuscated: bool) -> PageRead:
         ),
         truncated=answer.truncated,
     )
+
+
+async def read_home_page(
+    answer: Response, asked: str, *, decode_obfuscated: bool, parser: ParserPool
+) -> SiteVisit:
+    visit = await parser.run(parse_home_page, answer, asked, decode_obfuscated)
+    return replace(visit, page=answer)
+
+
+def parse_home_page(answer: Response, asked: str, decode_obfuscated: bool) -> SiteVisit:
+    """Without the answer, which the caller has, and the tree, which cannot leave its process."""
+    visit = look_at(answer, asked=asked)
+    contacts = None
+    # The page of another site that this one leads to is not its home page.
+    is_home_page = visit.is_own_page and visit.metadata.state is not SiteState.REDIRECTED
+    if is_home_page and visit.document is not None:
+        contacts = read_contacts(
+            visit.document.html, url=answer.final_url, decode_obfuscated=decode_obfuscated
+        )
+    return replace(visit, page=None, document=None, contacts=contacts)
 
 
 def why_unreadable(answer: Response, domain: str) -> str | None:

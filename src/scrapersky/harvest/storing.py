@@ -6,6 +6,8 @@ Everything of one domain is stored one after the other: its lead is locked first
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import func, select, tuple_, update
@@ -13,12 +15,12 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.harvest.erasure_filter import remove_erased
 from scrapersky.harvest.leads import hold_lead, refresh_leads
 from scrapersky.harvest.picking import classified
 from scrapersky.harvest.reading import NotAPage, PageRead
-from scrapersky.harvest.suppressing import erased_among
 from scrapersky.harvest.telling import tell_of_contacts
-from scrapersky.models import Contact, ContactEvidence, ContactScrape, Page
+from scrapersky.models import Contact, ContactEvidence, ContactScrape, Page, get_system_user_id
 from scrapersky.scraper.contact_finder import FoundContact, Kind
 from scrapersky.scraper.email_types import email_type
 from scrapersky.scraper.page_facts import PageFacts
@@ -29,15 +31,21 @@ MAX_SCHEMA_TYPES = 20
 
 
 async def store_page(session: AsyncSession, page: Page, read: PageRead | NotAPage) -> None:
-    """All that reading a page came to."""
+    """All that reading a page came to, without anybody who was erased."""
+    if isinstance(read, PageRead):
+        read = replace(read, facts=replace(read.facts, links=()))  # they are stored by nobody
+    said: dict[str, Any] = {"read": read, "final_url": getattr(read, "final_url", None)}
+    clean = await remove_erased(session, page.tenant_id, said)
+    read, final_url = clean["read"], clean.get("final_url")
     await hold_lead(session, page)
     page.read_at, page.http_status = func.now(), read.status or None
     if isinstance(read, NotAPage):
         page.contact_scrape_status, page.contacts_found = ContactScrape.NOT_A_FIT, 0
         page.page_processing_error = read.reason  # the lead is made by it, before the row ends
     else:
+        page.final_url = final_url
         _note_facts(page, read)
-        found = await store_contacts(session, page, read.contacts.contacts)
+        found = await _store_contacts(session, page, read.contacts.contacts)
         page.contacts_found = found
         page.contact_scrape_status = ContactScrape.FOUND if found else ContactScrape.NONE
     await session.flush()
@@ -46,7 +54,6 @@ async def store_page(session: AsyncSession, page: Page, read: PageRead | NotAPag
 
 def _note_facts(page: Page, read: PageRead) -> None:
     facts = read.facts
-    page.final_url = read.final_url
     page.title, page.h1, page.description = facts.title, facts.h1, facts.description
     page.canonical, page.language = facts.canonical, facts.language
     page.robots_meta = ", ".join(facts.robots.directives) or None
@@ -63,16 +70,15 @@ def _classify_again(page: Page, facts: PageFacts) -> None:
     page.page_confidence, page.priority_level = kind.confidence, kind.priority
 
 
-async def store_contacts(session: AsyncSession, page: Page, found: Sequence[FoundContact]) -> int:
+async def _store_contacts(session: AsyncSession, page: Page, found: Sequence[FoundContact]) -> int:
     """How many the page has, new ones and others."""
-    erased = await erased_among(session, page.tenant_id, {each.value for each in found})
     surest = sorted(found, key=lambda each: (-each.confidence, each.kind, each.value))
-    kept = [each for each in surest if each.value not in erased][:MAX_CONTACTS_OF_A_PAGE]
+    kept = surest[:MAX_CONTACTS_OF_A_PAGE]
     if not kept:
         return 0
     new = await session.scalars(
         insert(Contact)
-        .values([_row(page, each) for each in kept])
+        .values([_row(page, each, get_system_user_id(session)) for each in kept])
         .on_conflict_do_nothing(index_elements=[Contact.domain_id, Contact.kind, Contact.value])
         .returning(Contact.id)
     )
@@ -86,11 +92,11 @@ async def store_contacts(session: AsyncSession, page: Page, found: Sequence[Foun
     return len(kept)
 
 
-def _row(page: Page, found: FoundContact) -> dict[str, object]:
+def _row(page: Page, found: FoundContact, created_by: UUID) -> dict[str, object]:
     return {
         "id": uuid7(),
         "tenant_id": page.tenant_id,
-        "created_by": page.created_by,
+        "created_by": created_by,
         "domain_id": page.domain_id,
         "page_id": page.id,
         "kind": found.kind.value,

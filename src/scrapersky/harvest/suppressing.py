@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import ColumnElement, case, exists, func, or_, select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.models import Contact, ContactKind, Domain, Suppression, SuppressionKind
 
@@ -37,7 +34,8 @@ def ways_to_be_suppressed(contact: Any, site: Any) -> list[ColumnElement[bool]]:
 
 
 def is_named(tenant_id: Any, kind: Any, value: Any) -> ColumnElement[bool]:
-    """By its digest, which has an index."""
+    """By its digest, which has an index. Erased values are not recognised here: the database does
+    not have their key, and they are taken out before anything is stored (`erasure_filter.py`)."""
     named = exists().where(
         Suppression.tenant_id == tenant_id,
         Suppression.kind == kind,
@@ -59,16 +57,3 @@ def _is_under_one(contact: Any, host: ColumnElement[Any]) -> ColumnElement[bool]
 
 def _last_labels(host: Any) -> ColumnElement[str]:
     return func.concat(func.split_part(host, ".", -2), ".", func.split_part(host, ".", -1))
-
-
-async def erased_among(session: AsyncSession, tenant_id: UUID, values: Iterable[str]) -> set[str]:
-    """Those of a person who was erased: what is not to be collected again."""
-    digests = {digest_of(each): each for each in values}
-    found = await session.scalars(
-        select(Suppression.digest).where(
-            Suppression.tenant_id == tenant_id,
-            Suppression.value.is_(None),
-            Suppression.digest.in_(list(digests)),
-        )
-    )
-    return {digests[bytes(each)] for each in found}

@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from scrapersky.db.session import Database
-from scrapersky.http.sign_in_limits import SignInLimits
 from scrapersky.http.tokens import Tokens
 from scrapersky.models import Actor
 from scrapersky.pipeline.scheduler import Scheduler
@@ -30,8 +29,6 @@ class AppContext:
     """Whom the schedulers act for, and everybody in open mode."""
     tokens: Tokens | None
     """None when only API keys are accepted."""
-    sign_ins: SignInLimits = field(default_factory=SignInLimits)
-    """How often somebody may try to sign in."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server was told to stop: whoever holds a connection open lets go of it."""
 

@@ -13,12 +13,14 @@ from scrapersky.errors import NotAllowed, NotSignedIn
 from scrapersky.http.application import AppContext, Context
 from scrapersky.http.credentials import actor_with_key, actor_with_token
 from scrapersky.http.presented import key_or_token_in, session_in
+from scrapersky.http.proxies import FORWARDED_FOR
 from scrapersky.http.sessions import is_a_sign_of_life, refuse_forged, signed_in_with
 from scrapersky.models import Actor, Role, Via
 from scrapersky.models.accounts import KEY_PREFIX
 
 OPEN = "open"
 EVERYBODY = "everybody on this machine"
+BEFORE_BODY = "identified_before_body"
 JSON_TYPE = "application/json"
 FILE_TYPES = ("text/csv", "text/tab-separated-values", "application/octet-stream")
 """What a list that is handed in as a file says it is. A web page cannot send these, nor JSON, to
@@ -26,12 +28,29 @@ another server without that server's consent, which a browser asks for first and
 what it can send unasked is plain text, forms, and a body of no declared type."""
 
 
+async def identify_before_body(request: Request, context: AppContext) -> None:
+    actor = await identify(request, context)
+    request.scope["state"][BEFORE_BODY] = actor
+
+
 async def identify(request: Request, context: Context) -> Actor:
-    """Once per request, however many of its parts need to know; kept as `state.identity`."""
+    """Once per request, however many of its parts need to know; kept as `state.identity`. The route
+    takes over what was found before its body was read; whoever asks later is told anew."""
+    known: Actor | None = request.scope.get("state", {}).pop(BEFORE_BODY, None)
+    if known is not None:
+        return known
     found = await _found_out(request, context)
     actor = replace(found, request_id=request.state.request_id)
     request.state.identity = actor
     return actor
+
+
+async def identify_again(request: Request, context: AppContext) -> Actor | None:
+    """Who asks, as of now, for an answer that lasts; None when they may no longer look."""
+    try:
+        return await identify(request, context)
+    except (NotSignedIn, NotAllowed):
+        return None
 
 
 async def _found_out(request: Request, context: AppContext) -> Actor:
@@ -121,16 +140,35 @@ def refuse_stranger(request: Request) -> None:
             "Without sign-in this server answers on loopback only; "
             "set AUTH_MODE=required to serve other hosts."
         )
+    if not all(map(is_loopback, _forwarded_for(request))):
+        # Proxies like to send their own name for us as the Host, whoever asks them.
+        raise NotAllowed(
+            "Without sign-in this server answers this machine only, and a proxy says that the "
+            "request is another's; set AUTH_MODE=required to serve others."
+        )
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != host.netloc.lower():
         raise NotAllowed("Without sign-in, requests from other web pages are refused.")
 
 
+def _forwarded_for(request: Request) -> list[str]:
+    """Everybody a proxy names, trusted or not."""
+    return [
+        part.strip()
+        for value in request.headers.getlist(FORWARDED_FOR)
+        for part in value.split(",")
+        if part.strip()
+    ]
+
+
 def body_is_undeclared(request: Request) -> bool:
     """A body that does not say it is JSON or a file can be sent by any web page without asking."""
+    return has_body(request) and declared_type(request) not in (JSON_TYPE, *FILE_TYPES)
+
+
+def has_body(request: Request) -> bool:
     length = request.headers.get("content-length", "0")
-    has_body = length != "0" or "transfer-encoding" in request.headers
-    return has_body and declared_type(request) not in (JSON_TYPE, *FILE_TYPES)
+    return length != "0" or "transfer-encoding" in request.headers
 
 
 def declared_type(request: Request) -> str:

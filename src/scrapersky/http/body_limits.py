@@ -1,19 +1,35 @@
-"""No request is read further than MAX_REQUEST_BYTES, nor waited for when it stops half-way."""
+"""Who sends a body is known before it is read, and no body is larger or slower than it may be.
+
+The framework reads a body before it asks who sends it, so that is done here: without credentials
+that are good, a request is answered 401 while its body is still on the way.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from scrapersky.errors import NotAllowed, NotSignedIn
+from scrapersky.http.auth import Public, has_body, identify_before_body
 from scrapersky.http.errors import problem
+from scrapersky.http.list_bodies import ListRoute
+from scrapersky.http.sessions import SAFE_METHODS
 from scrapersky.settings import Settings
 
+MAX_ANONYMOUS_BYTES = 64 * 1024
+MAX_JSON_BYTES = 1024 * 1024
 PATIENCE_SECONDS = 30.0
 """Between two parts of a body; whoever sends less than declared would be waited for for ever."""
+GRACE_SECONDS = 30.0
+MIN_BYTES_PER_SECOND = 1000
+"""A body as a whole has the grace, and a second more for so many bytes. Otherwise one byte each
+half minute would hold a connection for as long as somebody likes."""
 FAREWELL_SECONDS = 2.0
 """A client hears of its refusal only when it has sent what it was about to, so some more of it is
 read and thrown away, for so long and of such a size at most."""
@@ -24,28 +40,104 @@ class BodyRefused(Exception):
     """Raised where the body is read; whatever the route makes of it, the refusal is the answer."""
 
 
+@dataclass(frozen=True)
+class BodyLimit:
+    """How large a body may be, and what a larger one is told."""
+
+    max_bytes: int
+    advice: str
+
+
+@dataclass(frozen=True)
+class BodyRoutes:
+    """Methods and paths of the routes that are not like the others."""
+
+    public: frozenset[tuple[str, str]]
+    lists: frozenset[tuple[str, str]]
+
+    @classmethod
+    def find(cls, app: FastAPI) -> BodyRoutes:
+        public: set[tuple[str, str]] = set()
+        lists: set[tuple[str, str]] = set()
+        for route in iter_route_contexts(app.routes):
+            calls = {(method, route.path or "") for method in route.methods or ()}
+            guards = getattr(route, "dependencies", ())
+            if any(isinstance(each.dependency, Public) for each in guards):
+                public |= calls
+            if isinstance(route.original_route, ListRoute):
+                lists |= calls
+        return cls(frozenset(public), frozenset(lists))
+
+
 class BodyLimits:
     """Around every route: counts what is read, whatever length was declared."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, *, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self._app = app
-        self._limit = settings.max_request_bytes
-        self._patience_seconds = patience_seconds
+        most = settings.max_request_bytes
+        self._anonymous = BodyLimit(
+            min(MAX_ANONYMOUS_BYTES, most), "the limit for requests without sign-in"
+        )
+        self._json = BodyLimit(
+            min(MAX_JSON_BYTES, most), "the limit for everything but lists; send it in parts"
+        )
+        self._lists = BodyLimit(most, "the limit of MAX_REQUEST_BYTES; send it in parts")
+        self._patience = Patience(patience_seconds, grace_seconds)
+        self._routes: BodyRoutes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = _Body(Request(scope), receive, send, self._limit, self._patience_seconds)
-        if body.declared() > self._limit:
+        request = Request(scope)
+        body = _Body(request, receive, send, self._json, self._patience)
+        if has_body(request):
+            try:
+                body.limit = await self._find_limit(request)
+            except NotSignedIn as refusal:
+                await body.refuse(problem(request, 401, str(refusal)))
+                return
+            except NotAllowed as refusal:
+                await body.refuse(problem(request, 403, str(refusal)))
+                return
+        if body.declared() > body.limit.max_bytes:
             await body.refuse(body.too_large())
             return
         with suppress(BodyRefused):
             await self._app(scope, body.receive, body.send)
         if body.refusal is not None:
             await body.refuse(body.refusal)
+
+    async def _find_limit(self, request: Request) -> BodyLimit:
+        """By who sends it and where to; `NotSignedIn` where nobody unknown may send any."""
+        if request.method in SAFE_METHODS:
+            return self._anonymous
+        if self._routes is None:
+            self._routes = BodyRoutes.find(request.app)
+        call = (request.method, request.url.path)
+        if call in self._routes.public:
+            return self._anonymous
+        await identify_before_body(request, request.app.state.context)
+        return self._lists if call in self._routes.lists else self._json
+
+
+@dataclass(frozen=True)
+class Patience:
+    """For how long a body is waited for."""
+
+    between_parts_seconds: float
+    grace_seconds: float
+
+    def seconds_left(self, size: int, waited_seconds: float) -> float:
+        whole = self.grace_seconds + size / MIN_BYTES_PER_SECOND - waited_seconds
+        return max(0.0, min(self.between_parts_seconds, whole))
 
 
 @dataclass
@@ -55,9 +147,11 @@ class _Body:
     request: Request
     receive_part: Receive
     send_on: Send
-    limit: int
-    patience_seconds: float
+    limit: BodyLimit
+    patience: Patience
     size: int = 0
+    waited_seconds: float = 0
+    """Only while we waited for the client, not while the route was busy."""
     whole: bool = False
     answering: bool = False
     refusal: Response | None = None
@@ -69,14 +163,16 @@ class _Body:
     async def receive(self) -> Message:
         if self.whole:
             return await self.receive_part()
+        began = monotonic()
         try:
-            async with asyncio.timeout(self.patience_seconds):
+            async with asyncio.timeout(self.patience.seconds_left(self.size, self.waited_seconds)):
                 message = await self.receive_part()
         except TimeoutError:
             self._give_up(self._too_slow())
+        self.waited_seconds += monotonic() - began
         self.size += len(message.get("body", b""))
         self.whole = not message.get("more_body", False)
-        if self.size > self.limit:
+        if self.size > self.limit.max_bytes:
             self._give_up(self.too_large())
         return message
 
@@ -94,14 +190,15 @@ class _Body:
         return problem(
             self.request,
             413,
-            f"The body is larger than the {self.limit:,} bytes that are read; send it in parts.",
+            f"The body is larger than {self.limit.max_bytes:,} bytes, {self.limit.advice}.",
         )
 
     def _too_slow(self) -> Response:
         return problem(
             self.request,
             408,
-            f"The body stopped for {self.patience_seconds:g} seconds before its end.",
+            f"The body stopped for {self.patience.between_parts_seconds:g} s, or came more slowly "
+            f"than {MIN_BYTES_PER_SECOND:,} bytes a second. Send it again, or in smaller parts.",
         )
 
     async def refuse(self, refusal: Response) -> None:

@@ -8,13 +8,22 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.errors import NotAllowed
 from scrapersky.http.application import AppContext, Context, get_context
 from scrapersky.http.auth import Identity
 from scrapersky.http.idempotency import transaction_of
 from scrapersky.models import Actor, keep_to_tenant, record
 from scrapersky.models.audit import has_recorded
 
-__all__ = ["AppContext", "Context", "Overview", "Reading", "Transaction", "get_context"]
+__all__ = [
+    "AppContext",
+    "Context",
+    "OperatorTransaction",
+    "Overview",
+    "Reading",
+    "Transaction",
+    "get_context",
+]
 
 
 async def get_transaction(
@@ -22,6 +31,19 @@ async def get_transaction(
 ) -> AsyncIterator[AsyncSession]:
     async with transaction_of(request, context.database, actor.tenant_id) as session:
         keep_to_tenant(session, actor.tenant_id)
+        yield session
+        if not has_recorded(session):
+            _record_request(session, actor, request)
+
+
+async def get_operator_transaction(
+    request: Request, context: Context, actor: Identity
+) -> AsyncIterator[AsyncSession]:
+    """A transaction that reaches the rows of all tenants. For operators only, checked here as well
+    as by the route's role: a route that forgets the role must not open other tenants' rows."""
+    if not actor.is_operator:
+        raise NotAllowed("This concerns all tenants; it is for the default tenant's people.")
+    async with transaction_of(request, context.database, actor.tenant_id) as session:
         yield session
         if not has_recorded(session):
             _record_request(session, actor, request)
@@ -51,5 +73,6 @@ async def get_overview(context: Context, actor: Identity) -> AsyncIterator[Async
 # With the default scope the commit would come after the answer has left, and a commit that fails
 # would have been answered as a success.
 Transaction = Annotated[AsyncSession, Depends(get_transaction, scope="function")]
+OperatorTransaction = Annotated[AsyncSession, Depends(get_operator_transaction, scope="function")]
 Reading = Annotated[AsyncSession, Depends(get_reading, scope="function")]
 Overview = Annotated[AsyncSession, Depends(get_overview, scope="function")]

@@ -8,7 +8,9 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError
 
+from scrapersky.db.away import is_read_only, is_writable
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.errors import NotAllowed, NotSignedIn
@@ -77,8 +79,10 @@ async def _find_key(database: Database, digest: bytes) -> _Found | None:
 
 
 def _use_is_news() -> ColumnElement[bool]:
+    """Not where nothing can be stored: whoever only reads is answered then, too."""
     before = func.now() - USE_NOTED_EVERY
-    return or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < before)
+    is_old = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < before)
+    return and_(is_old, is_writable())
 
 
 async def _note_use(database: Database, key_id: UUID) -> None:
@@ -97,8 +101,13 @@ async def actor_with_token(
     """Reads only, but for the first sight of somebody, or of another role."""
     tenant_id, user = await _find_user(database, claims)
     if user is None or _is_outdated(user, claims):
-        await _keep_user(database, claims, tenant_id, request_id)
-        _, user = await _find_user(database, claims)
+        try:
+            await _keep_user(database, claims, tenant_id, request_id)
+        except DBAPIError as error:
+            if user is None or not is_read_only(error):
+                raise
+        else:
+            _, user = await _find_user(database, claims)
     if user is None or user.deactivated_at is not None:
         raise NotSignedIn("The user of this token is deactivated.")
     role = claims.role if _follows_token(user) else claims.role.at_most(Role(user.role))

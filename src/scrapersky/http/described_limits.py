@@ -15,6 +15,12 @@ NOT_REPEATED = ("/api/v3/session",)
 """Signing in: nobody is known yet whose key it could be, and each time is a new one."""
 EVERYWHERE = (408, 413, 429)
 WITH_A_KEY = (409,)
+DESCRIPTIONS = {
+    408: "Request Timeout: the headers or the body came too slowly.",
+    413: "Content Too Large: more than 64 kB without sign-in, 1 MB of JSON, or a list of more than "
+    "MAX_REQUEST_BYTES.",
+    429: "Too Many Requests: `Retry-After` says when to go on.",
+}
 KEY_PARAMETER: dict[str, Any] = {
     "name": HEADER,
     "in": "header",
@@ -57,4 +63,5 @@ def _add_to(operations: dict[str, Any], *, keyed: bool) -> None:
 def _may_answer(operation: dict[str, Any], *statuses: int) -> None:
     for status, answer in problem_responses(*statuses).items():
         shown = {key: value for key, value in answer.items() if key != "model"}
+        shown["description"] = DESCRIPTIONS.get(int(status), shown["description"])
         operation["responses"].setdefault(str(status), shown)

@@ -13,10 +13,12 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from scrapersky.db.away import is_away, sqlstate_of
+from scrapersky.db.away import is_away, is_read_only, sqlstate_of
 from scrapersky.errors import (
     Conflict,
+    DatabaseReadOnly,
     DatabaseRefused,
+    DatabaseUnavailable,
     InvalidInput,
     NotAllowed,
     NotFound,
@@ -28,6 +30,8 @@ from scrapersky.logging import get_logger
 PROBLEM_JSON = "application/problem+json"
 NOT_A_TEXT = "22021"
 """What PostgreSQL says of a text with a NUL in it."""
+READ_ONLY_RETRY_SECONDS = 30
+"""A failover takes a while, and nobody is better off for asking more often."""
 STATUS = {
     InvalidInput: 422,
     NotFound: 404,
@@ -35,6 +39,7 @@ STATUS = {
     NotSignedIn: 401,
     NotAllowed: 403,
     DatabaseRefused: 503,
+    DatabaseUnavailable: 503,
 }
 
 log = get_logger(__name__)
@@ -97,7 +102,10 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
     if status == 500:
         return await _unexpected(request, error)
-    return problem(request, status, str(error))
+    answer = problem(request, status, str(error))
+    if isinstance(error, DatabaseReadOnly):
+        answer.headers["Retry-After"] = str(READ_ONLY_RETRY_SECONDS)
+    return answer
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -127,6 +135,9 @@ async def framework_problem(request: Request, error: Exception) -> JSONResponse:
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
     """A database that is away is not the caller's fault, and will be back."""
+    if is_read_only(error):
+        log.warning("database read-only", path=request.url.path)
+        return await _ours(request, DatabaseReadOnly())
     if isinstance(error, DBAPIError) and not error.connection_invalidated:
         if sqlstate_of(error) == NOT_A_TEXT or isinstance(error, DataError):
             return problem(request, 422, "The request holds a character that cannot be stored.")

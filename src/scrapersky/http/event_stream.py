@@ -9,12 +9,16 @@ from typing import Any
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
+from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
 
 ABORT = "scrapersky.abort"
 """What the server offers for ending a connection whose other end takes nothing any more."""
 LONGEST_SECONDS = 3600.0
 """After this the client asks again, and shows again that it may."""
+RECHECK_SECONDS = 5.0
+"""So often it is asked whether the client may still look: a revoked key or an ended session loses
+its streams within this time."""
 RETRY_MILLISECONDS = 2000
 GREETING = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
 HEARTBEAT = b": still here\n\n"
@@ -24,6 +28,10 @@ Say = Callable[[bytes], Awaitable[None]]
 """Sends bytes to the client; `TimeoutError` when it takes nothing for too long."""
 Tell = Callable[[Say], Awaitable[None]]
 """Says everything there is to say, as it comes to be."""
+StillAllowed = Callable[[], Awaitable[bool]]
+"""Asks again whether the client may look; one that raises is asked again later."""
+
+log = get_logger(__name__)
 
 
 class EventStream(Response):
@@ -31,12 +39,20 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, tell: Tell, *, settings: Settings, stopping: asyncio.Event) -> None:
+    def __init__(
+        self,
+        tell: Tell,
+        *,
+        settings: Settings,
+        stopping: asyncio.Event,
+        still_allowed: StillAllowed,
+    ) -> None:
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         self._tell = tell
         self._patience_seconds = settings.events_patience_seconds
         self._stopping = stopping
+        self._still_allowed = still_allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -44,6 +60,7 @@ class EventStream(Response):
         leaving = [
             asyncio.create_task(_disconnected(receive)),
             asyncio.create_task(self._stopping.wait()),
+            asyncio.create_task(self._refused()),
         ]
         try:
             await asyncio.wait([telling, *leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -60,6 +77,17 @@ class EventStream(Response):
 
         await say(GREETING)
         await self._tell(say)
+
+    async def _refused(self) -> None:
+        """Wait until the client may no longer look."""
+        while True:
+            await asyncio.sleep(RECHECK_SECONDS)
+            try:
+                if not await self._still_allowed():
+                    return
+            except Exception as error:
+                # Most likely the database is away, and then there is no news to tell either.
+                log.warning("stream not checked", error=str(error) or repr(error))
 
     async def _send(self, send: Send, body: bytes, *, seconds: float, more: bool = True) -> None:
         async with asyncio.timeout(seconds):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from scrapersky import __version__
-from scrapersky.db.migrate import require_current
+from scrapersky.db.migrate import require_current, require_writable
 from scrapersky.errors import DatabaseRefused
 from scrapersky.http.auth import PUBLIC, Viewer
 from scrapersky.http.context import AppContext, Context, Overview
 from scrapersky.http.errors import problem_responses
-from scrapersky.pipeline.report import StageReport, standing
+from scrapersky.pipeline.own_limits import find_own_limit
+from scrapersky.pipeline.queue_figures import MAX_COUNTED
+from scrapersky.pipeline.report import StageReport, Standing, standing
 
 router = APIRouter(tags=["health"])
 
@@ -33,11 +34,15 @@ class StageHealth(BaseModel):
     stage: str
     healthy: bool
     paused: bool
-    due: int
+    due: int = Field(
+        description=f"Rows whose time has come, counted up to {MAX_COUNTED:,}. Of a longer queue "
+        "there may be more; `/api/v3/stages` and `/metrics` count them all."
+    )
     oldest_due_seconds: float | None
     oldest_ready_seconds: float | None = Field(
         description="The same of rows that could be worked now, and do not wait for their host."
     )
+    stuck: int = Field(description="Rows in processing past their lease, or of a dead worker.")
     consumers: int
     last_tick: datetime | None
     problems: list[str]
@@ -46,7 +51,15 @@ class StageHealth(BaseModel):
 class SchedulersHealth(BaseModel):
     status: str = Field(examples=["healthy"])
     scheduler_here: str = Field(description="running, stopped or disabled in this process")
+    own_limits: list[str] = Field(
+        default_factory=list,
+        description="What processes ran out of in the last five minutes: file descriptors, "
+        "database connections or disk space.",
+    )
     stages: list[StageHealth]
+    problems: list[str] = Field(
+        description="What is wrong beside the stages: failing chores, jobs that no stage handles."
+    )
 
 
 @router.get("/health", dependencies=[PUBLIC], summary="Is the process alive?")
@@ -57,18 +70,20 @@ async def alive() -> Alive:
 @router.get(
     "/health/ready",
     dependencies=[PUBLIC],
-    summary="Is the database there, at the right revision?",
+    summary="Is the database there, at the right revision, and writable?",
     responses={503: {"model": Ready, "description": "It is not; the problem says why."}},
 )
 async def ready(context: Context, response: Response) -> Ready:
     try:
         await require_current(context.database)
+        await require_writable(context.database)
     except DatabaseRefused as error:
         response.status_code = 503
         return Ready(status="not ready", problem=str(error))
-    except Exception:
+    except Exception as error:
         response.status_code = 503
-        return Ready(status="not ready", problem="The database does not answer.")
+        problem = str(find_own_limit(error) or "The database does not answer.")
+        return Ready(status="not ready", problem=problem)
     return Ready(status="ready")
 
 
@@ -83,22 +98,30 @@ async def ready(context: Context, response: Response) -> Ready:
 async def schedulers(
     actor: Viewer, context: Context, session: Overview, response: Response
 ) -> SchedulersHealth:
-    """503 when a queue's oldest due row is too old, rows wait without a consumer, a consumer has
-    stopped ticking, or a stage could not be registered."""
+    """503 when a queue's oldest due row is too old, rows wait without a consumer, rows are stuck in
+    processing, a consumer has stopped ticking, a stage could not be registered, the last run of a
+    stage or of a chore failed, jobs wait that no stage handles, or a process has run out of file
+    descriptors, database connections or disk space."""
     now = await standing(session, context.stages, context.settings)
-    health = schedulers_health(context, now.reports)
+    health = schedulers_health(context, now)
+    if limits := now.own_limits:
+        health.own_limits, health.status = limits, "unhealthy"
     if health.status != "healthy":
         response.status_code = 503
     return health
 
 
-def schedulers_health(context: AppContext, reports: Sequence[StageReport]) -> SchedulersHealth:
+def schedulers_health(context: AppContext, now: Standing) -> SchedulersHealth:
     """What probes are answered and people are shown."""
-    stages = [_health_of(each, _failure_here(context, each.name)) for each in reports]
+    stages = [_health_of(each, _failure_here(context, each.name)) for each in now.reports]
+    problems = [each.sentence for _, each in now.other_troubles]
     here = _scheduler_here(context)
-    healthy = here != "stopped" and all(each.healthy for each in stages)
+    healthy = here != "stopped" and not problems and all(each.healthy for each in stages)
     return SchedulersHealth(
-        status="healthy" if healthy else "unhealthy", scheduler_here=here, stages=stages
+        status="healthy" if healthy else "unhealthy",
+        scheduler_here=here,
+        stages=stages,
+        problems=problems,
     )
 
 
@@ -118,6 +141,7 @@ def _health_of(report: StageReport, failure: str | None) -> StageHealth:
         due=report.due,
         oldest_due_seconds=report.oldest_due_seconds,
         oldest_ready_seconds=report.oldest_ready_seconds,
+        stuck=report.stuck,
         consumers=report.consumers,
         last_tick=report.last_tick,
         problems=problems,

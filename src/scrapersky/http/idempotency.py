@@ -8,6 +8,7 @@ too, gives the lock back.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -36,6 +37,7 @@ REPLAYED = "Idempotency-Replayed"
 MAX_KEY_CHARACTERS = 255
 RETRY_AFTER_SECONDS = 1
 NOT_KEPT = b""
+HASHED_IN_THREAD_FROM_BYTES = 64 * 1024
 
 log = get_logger(__name__)
 
@@ -208,7 +210,7 @@ class Idempotency:
         body = await whole_body(receive)
         if body is None:
             return
-        attempt = Attempt(given[0], _fingerprint(scope, body), self._keep, request)
+        attempt = Attempt(given[0], await _fingerprint(scope, body), self._keep, request)
         await self._attempt(attempt, scope, with_body(body, receive), send)
 
     async def _attempt(self, attempt: Attempt, scope: Scope, receive: Receive, send: Send) -> None:
@@ -243,6 +245,12 @@ def _objection_to(given: list[str]) -> str | None:
     return None
 
 
-def _fingerprint(scope: Scope, body: bytes) -> bytes:
+async def _fingerprint(scope: Scope, body: bytes) -> bytes:
+    """A large body is hashed in a thread, where hashing leaves the interpreter to others."""
     target = f"{scope['method']} {scope['path']}?{scope['query_string'].decode('latin-1')}\n"
-    return hashlib.sha256(target.encode() + body).digest()
+    digest = hashlib.sha256(target.encode())
+    if len(body) < HASHED_IN_THREAD_FROM_BYTES:
+        digest.update(body)
+    else:
+        await asyncio.to_thread(digest.update, body)
+    return digest.digest()

@@ -17,6 +17,7 @@ from scrapersky.http.body_limits import BodyLimits
 from scrapersky.http.described_limits import describe_limits
 from scrapersky.http.errors import problem
 from scrapersky.http.idempotency import Idempotency
+from scrapersky.http.proxies import ProxyHeadersMiddleware
 from scrapersky.http.rate_limits import RateLimits
 from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
@@ -32,6 +33,7 @@ def install_middleware(app: FastAPI, settings: Settings) -> None:
     if settings.auth_mode == OPEN:
         app.add_middleware(StrangersKeptOut)
     app.add_middleware(Identified)
+    app.add_middleware(ProxyHeadersMiddleware, settings=settings)
     describe_limits(app)
 
 
@@ -53,7 +55,10 @@ class Identified:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                # Here, so that no answer goes without it: errors, files, streams and 304 included.
+                headers["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):

@@ -15,9 +15,14 @@ from uuid import UUID
 from fastapi import Request, Response
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 
+from scrapersky.db.away import is_writable
 from scrapersky.db.session import Database
 from scrapersky.errors import NotAllowed, NotSignedIn
-from scrapersky.http.presented import SESSION_COOKIE
+from scrapersky.http.presented import (
+    SECURE_SESSION_COOKIE,
+    SESSION_COOKIE,
+    has_secure_cookies,
+)
 from scrapersky.models import Actor, ApiKey, Role, User, UserSession, Via
 from scrapersky.models.accounts import hash_key
 from scrapersky.settings import Settings
@@ -119,7 +124,8 @@ def has_expired(settings: Settings) -> ColumnElement[bool]:
 
 
 def _sighting_is_news() -> ColumnElement[bool]:
-    return UserSession.last_seen_at < func.now() - SEEN_NOTED_EVERY
+    """Not where nothing can be stored: whoever only reads is answered then, too."""
+    return and_(UserSession.last_seen_at < func.now() - SEEN_NOTED_EVERY, is_writable())
 
 
 async def _note_sight(database: Database, session_id: UUID) -> None:
@@ -149,15 +155,19 @@ def refuse_forged(request: Request, csrf: str) -> None:
 
 def give_cookie(request: Request, response: Response, token: str) -> None:
     """Until the browser is closed; how long it is good for is the row's to say."""
+    secure = has_secure_cookies(request)
     response.set_cookie(
-        SESSION_COOKIE,
+        SECURE_SESSION_COOKIE if secure else SESSION_COOKIE,
         token,
         path="/",
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=secure,
     )
 
 
 def take_cookie(response: Response) -> None:
-    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")
+    """Both forms: the browser may hold one of each."""
+    for name in (SESSION_COOKIE, SECURE_SESSION_COOKIE):
+        secure = name == SECURE_SESSION_COOKIE
+        response.delete_cookie(name, path="/", httponly=True, samesite="lax", secure=secure)

@@ -130,7 +130,7 @@ async def _post(parcel: Parcel, tools: Tools) -> Posted:
         parcel.url,
         body,
         headers=_headers(parcel, body),
-        rules=AddressRules.from_settings(tools.settings),
+        rules=AddressRules.for_webhooks(tools.settings),
         timeout_seconds=tools.settings.webhook_timeout_seconds,
         ca_file=tools.settings.fetch_ca_file,
     )
@@ -151,7 +151,10 @@ def _verdict(parcel: Parcel, answer: Posted) -> ScraperSkyError:
     """What an answer other than "taken" means for the delivery."""
     if answer.status == GONE:
         return Rejected("The receiver says that it is gone (410), so the endpoint is switched off.")
-    sentence = refusal(parcel.url, answer) + excerpt(answer.body)
+    sentence = refusal(parcel.url, answer)
+    if answer.is_public:
+        # Of a private target only the status: its words are for those who can reach it anyhow.
+        sentence += excerpt(answer.body)
     if 300 <= answer.status < 500 and answer.status not in PASSING_REFUSALS:
         return Rejected(sentence)
     wait = answer.retry_after_seconds

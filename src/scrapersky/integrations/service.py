@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from sqlalchemy import delete as deletion
@@ -19,7 +20,7 @@ from scrapersky.models import Actor, WebhookDelivery, WebhookEndpoint, WebhookEv
 from scrapersky.models.accounts import KEY_PREFIX
 from scrapersky.pipeline.bulk_acts import RESET, Manner, patiently, start_over
 from scrapersky.pipeline.wake import wake_after_commit
-from scrapersky.scraper.addresses import AddressRules, is_loopback_name
+from scrapersky.scraper.addresses import DEFAULT_PORTS, AddressRules, is_loopback_name
 from scrapersky.scraper.failures import Blocked
 from scrapersky.scraper.fetch import gate_key
 from scrapersky.scraper.guard import check_url
@@ -62,16 +63,17 @@ async def create(
 
 def checked_url(url: str, settings: Settings) -> str:
     """As the guard will judge it when something is sent, as far as that can be seen from it."""
-    url, rules = url.strip(), AddressRules.from_settings(settings)
+    url, rules = url.strip(), AddressRules.for_webhooks(settings)
     try:
         check_url(url, rules)
-        host = gate_key(url)
+        gate_key(url)
     except (Blocked, ValueError) as error:
         raise InvalidInput(f"Nothing can be sent there. {error}") from error
-    name = host.rpartition(":")[0] or host
-    if is_loopback_name(name) and not rules.is_exempt(name):
+    parts = urlsplit(url)
+    name, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+    if is_loopback_name(name) and not rules.is_exempt(name, port):
         raise InvalidInput(
-            f"Nothing can be sent there. {name} is this machine; FETCH_ALLOW_NETWORKS can open it."
+            f"Nothing can be sent there. {name} is this machine; {rules.setting} can open it."
         )
     return url
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
 
-from scrapersky.http.auth import Viewer
+from scrapersky.http.auth import Viewer, identify_again
 from scrapersky.http.context import Context, Reading
 from scrapersky.http.errors import problem_responses
 from scrapersky.http.event_stream import EventStream
@@ -50,10 +50,15 @@ async def events(
     now = Snapshot.of(await job_service.get(session, actor, job_id))
     if now.is_last and now.id == last_event_id:
         return Response(status_code=204)
+
+    async def still_allowed() -> bool:
+        return await identify_again(request, context) is not None
+
     return events_of(
         watch_of(request, context),
         job_id,
         after=last_event_id,
         settings=context.settings,
         stopping=context.stopping,
+        still_allowed=still_allowed,
     )

@@ -9,7 +9,13 @@ from uuid import UUID
 from fastapi import Request
 
 from scrapersky.http.context import AppContext
-from scrapersky.http.event_stream import HEARTBEAT, LONGEST_SECONDS, EventStream, Say
+from scrapersky.http.event_stream import (
+    HEARTBEAT,
+    LONGEST_SECONDS,
+    EventStream,
+    Say,
+    StillAllowed,
+)
 from scrapersky.jobs.watching import Snapshot, Watch
 from scrapersky.settings import Settings
 
@@ -27,7 +33,13 @@ def watch_of(request: Request, context: AppContext) -> Watch:
 
 
 def events_of(
-    watch: Watch, job_id: UUID, *, after: str | None, settings: Settings, stopping: asyncio.Event
+    watch: Watch,
+    job_id: UUID,
+    *,
+    after: str | None,
+    settings: Settings,
+    stopping: asyncio.Event,
+    still_allowed: StillAllowed,
 ) -> EventStream:
     """The job as it is, then whenever it changed, then the end."""
     heartbeat_seconds = settings.events_heartbeat_seconds
@@ -47,7 +59,7 @@ def events_of(
                     await say(_last_event(snapshot))
                     return
 
-    return EventStream(tell, settings=settings, stopping=stopping)
+    return EventStream(tell, settings=settings, stopping=stopping, still_allowed=still_allowed)
 
 
 def _event(snapshot: Snapshot) -> bytes:

@@ -26,6 +26,7 @@ from scrapersky.models.contacts import (
     BulkActionRows,
     Contact,
     ContactCuration,
+    ContactDecision,
     ContactEvidence,
     ContactKind,
     EmailType,
@@ -41,12 +42,14 @@ from scrapersky.models.costs import (
     CostMeter,
     CostMonth,
     CostState,
+    InstallationBudget,
     ProviderDay,
     ProviderPause,
 )
 from scrapersky.models.domains import Domain, DomainCuration
 from scrapersky.models.jobs import JOB_WORDS, Job, JobType
-from scrapersky.models.pages import PAGE_WORDS, ContactScrape, Page, PageCuration
+from scrapersky.models.ownership import get_system_user_id
+from scrapersky.models.pages import ENGINE_WORDS, PAGE_WORDS, ContactScrape, Page, PageCuration
 from scrapersky.models.places import (
     DEEP_SCAN_WORDS,
     NOT_QUEUED,
@@ -62,6 +65,7 @@ from scrapersky.models.places import (
     TileState,
 )
 from scrapersky.models.requests import Batch, BatchJob, IdempotencyKey
+from scrapersky.models.sign_ins import SignInBucket, SignInDevice
 from scrapersky.models.sitemaps import FileCuration, SitemapFile, SitemapUrl
 from scrapersky.models.tenancy import keep_to_tenant
 from scrapersky.models.webhooks import (
@@ -76,6 +80,7 @@ __all__ = [
     "DEEP_SCAN_WORDS",
     "DEFAULT_TENANT_ID",
     "DELIVERY_WORDS",
+    "ENGINE_WORDS",
     "EXTRACTION_WORDS",
     "JOB_WORDS",
     "NOT_QUEUED",
@@ -93,6 +98,7 @@ __all__ = [
     "BusinessStatus",
     "Contact",
     "ContactCuration",
+    "ContactDecision",
     "ContactEvidence",
     "ContactKind",
     "ContactScrape",
@@ -106,6 +112,7 @@ __all__ = [
     "FileCuration",
     "GeocodedArea",
     "IdempotencyKey",
+    "InstallationBudget",
     "Job",
     "JobType",
     "Lead",
@@ -126,6 +133,8 @@ __all__ = [
     "SearchPlace",
     "SearchTile",
     "Sighted",
+    "SignInBucket",
+    "SignInDevice",
     "SiteState",
     "SitemapFile",
     "SitemapUrl",
@@ -141,6 +150,7 @@ __all__ = [
     "WebhookEvent",
     "WebsiteKind",
     "WhyEmpty",
+    "get_system_user_id",
     "keep_to_tenant",
     "record",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapersky.models.contacts import Contact, Lead
 from scrapersky.models.domains import Domain
-from scrapersky.models.jobs import Job
+from scrapersky.models.jobs import SITEMAPS_COUNT, Job
 
 API_VERSION = "v3"
 
@@ -65,6 +65,9 @@ def sitemap_data(domain: Domain, job: Job, changes: Mapping[str, int]) -> Data:
 def job_data(job: Job, *, status: str, error: str | None) -> Data:
     """Its counts are the numbers in its result."""
     result = job.result_data or {}
+    counts = {name: value for name, value in result.items() if type(value) is int}
+    if SITEMAPS_COUNT in counts:
+        counts["sitemaps"] = counts[SITEMAPS_COUNT]  # its name before the result had a list
     return {
         "id": job.id,
         "job_type": job.job_type,
@@ -73,7 +76,7 @@ def job_data(job: Job, *, status: str, error: str | None) -> Data:
         "domain_id": job.domain_id,
         "batch_id": job.batch_id,
         "error": error,
-        "counts": {name: value for name, value in result.items() if type(value) is int},
+        "counts": counts,
         "link": f"/jobs/{job.id}",
     }
 

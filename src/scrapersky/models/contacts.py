@@ -23,11 +23,12 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, Timestamps, uuid7
 from scrapersky.models.ownership import OfTenant, Owned
-from scrapersky.models.pages import PageCuration
+from scrapersky.models.pages import PageCuration, PageDecision
 from scrapersky.models.sitemaps import FileCuration, one_of
 
 LeadCuration = FileCuration
 ContactCuration = PageCuration
+ContactDecision = PageDecision
 
 
 class ContactKind(StrEnum):
@@ -199,6 +200,12 @@ class Suppression(Base, Owned):
         UniqueConstraint("tenant_id", "kind", "digest"),
         one_of("kind", *(each.value for each in SuppressionKind)),
         Index("ix_suppressions_created_at", "tenant_id", "created_at", "id"),
+        Index(
+            "ix_suppressions_erased",
+            "tenant_id",
+            "key_id",
+            postgresql_where=text("value IS NULL"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
@@ -206,7 +213,9 @@ class Suppression(Base, Owned):
     value: Mapped[str | None]
     """Nothing once the person was erased."""
     digest: Mapped[bytes]
-    """SHA-256 of the value."""
+    """SHA-256 of the value; once the person was erased HMAC-SHA-256(key, SHA-256(value))."""
+    key_id: Mapped[str | None]
+    """Fingerprint of the key that the digest was made with; nothing for a plain SHA-256."""
     reason: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -7,7 +7,17 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Date, ForeignKey, Index, Integer, Numeric, func
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Date,
+    ForeignKey,
+    Index,
+    Integer,
+    Numeric,
+    SmallInteger,
+    func,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, uuid7
@@ -57,6 +67,8 @@ class CostMonth(Base, OfTenant):
     """What a tenant spent in a month; the row that a cap is held by."""
 
     __tablename__ = "cost_months"
+    # The installation's cap is checked against the sum of a month's rows.
+    __table_args__ = (Index("ix_cost_months_month", "month"),)
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
     month: Mapped[date] = mapped_column(Date, primary_key=True)
@@ -99,11 +111,27 @@ class ProviderPause(Base):
 
 
 class Budget(Base, OfTenant):
-    """What a tenant may spend in a month, where somebody said so."""
+    """A tenant's monthly cap: what operators allow, and the tenant's own lower limit."""
 
     __tablename__ = "budgets"
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
-    monthly_cap_usd: Mapped[Decimal] = mapped_column(USD)
+    monthly_cap_usd: Mapped[Decimal | None] = mapped_column(USD)
+    """Set by operators; null means the installation's default."""
+    own_limit_usd: Mapped[Decimal | None] = mapped_column(USD)
+    """Set by the tenant's admins; it can only lower the cap, never raise it."""
+    changed_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    changed_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
+
+
+class InstallationBudget(Base):
+    """The monthly cap over all tenants together; at most one row, set by operators."""
+
+    __tablename__ = "installation_budget"
+    __table_args__ = (CheckConstraint("id = 1", name="single_row"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    monthly_cap_usd: Mapped[Decimal | None] = mapped_column(USD)
+    """Null means the setting PLACES_INSTALLATION_CAP_USD."""
     changed_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     changed_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())

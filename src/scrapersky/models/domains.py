@@ -10,12 +10,15 @@ from uuid import UUID
 from sqlalchemy import (
     ARRAY,
     CheckConstraint,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
     Interval,
     Text,
     UniqueConstraint,
+    and_,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -44,6 +47,10 @@ class DomainCuration(StrEnum):
     ARCHIVED = "Archived"
 
 
+HOW_TO_FORCE_A_SCAN = (
+    "To scan now: `scrapersky scan DOMAIN`, POST /api/v3/sitemap/scan, "
+    "or Scan its sitemaps on the domain's page."
+)
 NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
 
@@ -93,6 +100,7 @@ class Domain(Base, Timestamps, Owned):
     """In a row; each doubles the time to the next look."""
     total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")
     sitemap_urls: Mapped[int] = mapped_column(server_default="0")
+    """Different URLs in all its sitemaps; see `sitemaps/url_totals.py`."""
     last_scan_error: Mapped[str | None]
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]
@@ -138,3 +146,10 @@ class Domain(Base, Timestamps, Owned):
         sitemap_analysis_due_at: Mapped[datetime]
         sitemap_analysis_attempts: Mapped[int]
         sitemap_analysis_error: Mapped[str | None]
+
+
+def was_scanned_recently() -> ColumnElement[bool]:
+    """Whether submission makes no new scan: the last one is younger than the rescan interval, and
+    nobody moved the next one forward."""
+    is_due = func.coalesce(Domain.next_scan_at <= func.now(), False)
+    return and_(Domain.last_scan + Domain.scan_interval > func.now(), ~is_due)

@@ -22,6 +22,8 @@ JOB_WORDS = Words(
     failed="failed",
     cancelled=CANCELLED,
 )
+SITEMAPS_COUNT = "sitemaps_count"
+"""In the result of a sitemap job: how many sitemaps it came across; `sitemaps` lists the first."""
 ACTIVE = text("status IN ('pending', 'processing')")
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from sqlalchemy import ForeignKey
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
+
+from scrapersky.db.session import SYSTEM_USER
 
 
 class OfTenant:
@@ -16,3 +19,11 @@ class OfTenant:
 
 class Owned(OfTenant):
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    """The person whose request stored the row. Rows that stages and chores store carry the system
+    user (decision 0023)."""
+
+
+def get_system_user_id(session: AsyncSession) -> UUID:
+    """Return SCHEDULER_SYSTEM_USER_ID, the `created_by` of rows that nobody asked for by name."""
+    user_id: UUID = session.info[SYSTEM_USER]
+    return user_id

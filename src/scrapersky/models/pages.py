@@ -33,7 +33,8 @@ PAGE_WORDS = Words(
 
 
 class PageCuration(StrEnum):
-    """What people decided about a page, and how far that decision has come."""
+    """What people decided about a page (`PageDecision`), and how far its processing has come: the
+    engine alone sets the words in `ENGINE_WORDS`."""
 
     NEW = "New"
     SELECTED = "Selected"
@@ -42,6 +43,19 @@ class PageCuration(StrEnum):
     COMPLETE = "Complete"
     ERROR = "Error"
     SKIPPED = "Skipped"
+
+
+class PageDecision(StrEnum):
+    """The words of `PageCuration` that people choose from."""
+
+    NEW = "New"
+    SELECTED = "Selected"
+    SKIPPED = "Skipped"
+
+
+ENGINE_WORDS = frozenset(
+    (PageCuration.QUEUED, PageCuration.PROCESSING, PageCuration.COMPLETE, PageCuration.ERROR)
+)
 
 
 class ContactScrape(StrEnum):

@@ -85,6 +85,7 @@ class SitemapFile(Base, Timestamps, Owned):
     status: Mapped[str]
     reason: Mapped[str | None]
     url_count: Mapped[int] = mapped_column(Integer, server_default="0")
+    """Different URLs in this file; of an index, its children."""
     size_bytes: Mapped[int] = mapped_column(server_default="0")
     is_gzipped: Mapped[bool] = mapped_column(server_default="false")
     has_lastmod: Mapped[bool] = mapped_column(server_default="false")

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky import __version__
 from scrapersky.db.session import Database
+from scrapersky.errors import OwnLimitReached
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.outcome import sentence
@@ -113,7 +114,7 @@ def _back_off() -> ColumnElement[timedelta]:
 async def _post(database: Database, settings: Settings, message: Message) -> bool:
     try:
         await _send(settings, message)
-    except FetchFailed as error:
+    except (FetchFailed, OwnLimitReached) as error:
         await _note_failure(database, message, sentence(error))
         return False
     await _end(database, message, error=None)
@@ -132,7 +133,7 @@ async def _send(settings: Settings, message: Message) -> None:
         settings.alert_webhook_url,
         body,
         headers=headers,
-        rules=AddressRules.from_settings(settings),
+        rules=AddressRules.for_webhooks(settings),
         timeout_seconds=min(LONGEST_SECONDS, settings.fetch_timeout_seconds),
         ca_file=settings.fetch_ca_file,
     )

@@ -1,8 +1,9 @@
 """Every alert: what it means, the setting that is its limit, and how it is judged.
 
 A rule looks at the facts and says what it finds, at most one finding for a subject. It keeps no
-memory; when an alert begins and when it is over is `alerts.py`'s business. What can be wrong with a
-single stage is judged in `pipeline/troubles.py`, where `/health/schedulers` has it from too.
+memory; when an alert begins and when it is over is `alerts.py`'s business. What can be wrong with
+stages, chores and queues is judged in `pipeline/troubles.py`, where `/health/schedulers` has it
+from too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import datetime
 
 from scrapersky.pipeline.report import StageReport
 from scrapersky.pipeline.tables import EventKind, Worker
-from scrapersky.pipeline.troubles import TroubleKind
+from scrapersky.pipeline.troubles import Trouble, TroubleKind
 from scrapersky.settings import Settings
 
 
@@ -24,6 +25,10 @@ class Facts:
     settings: Settings
     now: datetime
     reports: Sequence[StageReport]
+    troubles: Sequence[tuple[str, Trouble]]
+    """What is wrong with stages, chores and queues, each with its subject."""
+    failing_chores: int
+    unhandled_rows: int
     workers: Sequence[Worker]
     """Those alive."""
     scans_ended: int
@@ -55,13 +60,12 @@ class Rule:
 
 
 def _trouble(kind: TroubleKind) -> Judgement:
-    """What the report of each stage says already."""
+    """What was judged already."""
 
     def judge(facts: Facts) -> Iterator[tuple[str, str]]:
-        for report in facts.reports:
-            for each in report.troubles:
-                if each.kind is kind:
-                    yield report.name, each.sentence
+        for subject, each in facts.troubles:
+            if each.kind is kind:
+                yield subject, each.sentence
 
     return judge
 
@@ -135,10 +139,22 @@ RULES: tuple[Rule, ...] = (
         judge=_trouble(TroubleKind.NOT_REGISTERED),
     ),
     Rule(
+        name=TroubleKind.RUN_FAILING,
+        means="The last run of a stage failed: rows could not be claimed or stored.",
+        limit=None,
+        judge=_trouble(TroubleKind.RUN_FAILING),
+    ),
+    Rule(
         name=TroubleKind.NO_CONSUMER,
         means="Rows are due and no process works the stage.",
         limit=None,
         judge=_trouble(TroubleKind.NO_CONSUMER),
+    ),
+    Rule(
+        name=TroubleKind.STUCK_ROWS,
+        means="Rows are left in processing past their lease or by a dead worker.",
+        limit=None,
+        judge=_trouble(TroubleKind.STUCK_ROWS),
     ),
     Rule(
         name=TroubleKind.NOT_TICKING,
@@ -157,6 +173,18 @@ RULES: tuple[Rule, ...] = (
         means="Somebody paused the stage and rows wait for it: was it forgotten?",
         limit="alert_paused_seconds",
         judge=_trouble(TroubleKind.PAUSED_LONG),
+    ),
+    Rule(
+        name=TroubleKind.CHORE_FAILING,
+        means="The last run of a chore (housekeeping job) failed.",
+        limit=None,
+        judge=_trouble(TroubleKind.CHORE_FAILING),
+    ),
+    Rule(
+        name=TroubleKind.UNHANDLED_ROWS,
+        means="Jobs wait whose job_type no stage handles.",
+        limit=None,
+        judge=_trouble(TroubleKind.UNHANDLED_ROWS),
     ),
     Rule(
         name="dead_letters_rising",

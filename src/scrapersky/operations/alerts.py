@@ -15,6 +15,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.models import JOB_WORDS, Job, JobType
+from scrapersky.models.jobs import SITEMAPS_COUNT
 from scrapersky.operations.alert_rules import Facts, Finding, judge
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.report import Standing, full_standing
@@ -46,6 +47,9 @@ async def facts_now(session: AsyncSession, standing: Standing) -> Facts:
         settings=standing.settings,
         now=standing.now,
         reports=standing.reports,
+        troubles=standing.troubles,
+        failing_chores=len(standing.chore_failures),
+        unhandled_rows=sum(each.rows for each in standing.unhandled),
         workers=standing.workers,
         scans_ended=ended,
         scans_that_found=found,
@@ -56,7 +60,7 @@ async def facts_now(session: AsyncSession, standing: Standing) -> Facts:
 async def _scans(session: AsyncSession) -> tuple[int, int]:
     """Scans that ended in the last hour, and those of them that found a sitemap."""
     assert Job.result_data is not None
-    sitemaps = Job.result_data["sitemaps"].astext.cast(Integer)
+    sitemaps = Job.result_data[SITEMAPS_COUNT].astext.cast(Integer)
     found = await session.execute(
         select(func.count(), func.count().filter(sitemaps > 0)).where(
             Job.finished_at > func.now() - WINDOW,

@@ -10,7 +10,7 @@ from scrapersky.http.context import Context, Overview
 from scrapersky.http.errors import problem_responses
 from scrapersky.operations.alerts import facts_now
 from scrapersky.operations.metrics import Everything, exposition
-from scrapersky.operations.spending import spent_this_month
+from scrapersky.operations.spending import get_installation_cap, spent_this_month
 from scrapersky.pipeline.report import full_standing
 
 router = APIRouter(tags=["health"])
@@ -33,5 +33,6 @@ async def metrics(actor: OperatorViewer, context: Context, session: Overview) ->
     facts = await facts_now(session, standing)
     engine = context.scheduler.engine if context.scheduler else None
     spent = await spent_this_month(session)
-    figures = exposition(Everything(facts, context.database, engine, spent))
+    cap = await get_installation_cap(session, context.settings)
+    figures = exposition(Everything(facts, context.database, engine, spent, cap))
     return Response(figures, media_type=CONTENT_TYPE_LATEST)

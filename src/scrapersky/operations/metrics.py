@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -35,6 +36,7 @@ WORDS = {
     EventKind.SNOOZED: "snoozed",
     EventKind.FAILED: "dead",
     EventKind.RESCUED: "rescued",
+    EventKind.INTERRUPTED: "interrupted",
     EventKind.HANDED_BACK: "handed_back",
     EventKind.FENCED: "fenced",
 }
@@ -56,6 +58,14 @@ OF_STAGES: Mapping[str, tuple[str, Figure]] = {
     "stage_overdue_rows": (
         "Rows being worked for longer than the stage's timeout, or without a lease.",
         lambda each: each.overdue,
+    ),
+    "stage_stuck_rows": (
+        "Rows in processing past their lease or of a dead worker, which nobody will end.",
+        lambda each: each.stuck,
+    ),
+    "stage_run_failing": (
+        "1 when the last run failed in some process.",
+        lambda each: each.failing,
     ),
     "stage_open_dead_letters": ("Rows given up that nobody dealt with.", lambda e: e.dead_letters),
     "stage_paused": ("1 when an operator has paused it.", lambda each: each.paused),
@@ -80,14 +90,22 @@ class Everything(Collector):
     engine: Engine | None
     """None where this process works no queue."""
     spent: Sequence[Spent] = ()
+    installation_cap_usd: Decimal | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield _one("build_info", "The version of the program.", 1, version=__version__)
         yield from _stages(self.facts.reports)
         yield _alerts(self.facts)
+        failing = "Chores (housekeeping jobs) whose last run failed."
+        yield _one("chores_failing", failing, self.facts.failing_chores)
+        unhandled = "Queued jobs whose job_type no stage handles."
+        yield _one("unhandled_jobs", unhandled, self.facts.unhandled_rows)
         yield _one("hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits)
         yield _one("workers", "Live processes that work queues.", len(self.facts.workers))
         yield from _providers(self.spent)
+        if self.installation_cap_usd is not None:
+            help_ = "What all tenants together may spend at place providers in a month."
+            yield _one("provider_installation_cap_usd", help_, float(self.installation_cap_usd))
         yield from self._database_figures()
         if (free := free_bytes(self.facts.settings.scrapersky_data_dir)) is not None:
             yield _one("disk_free_bytes", "Free where the data folder lies.", free)

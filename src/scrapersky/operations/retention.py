@@ -35,6 +35,7 @@ from scrapersky.models.jobs import CANCELLED, JOB_WORDS
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.tables import (
     Alert,
+    ChoreFailure,
     DeadLetter,
     DeadLetterState,
     Host,
@@ -99,6 +100,8 @@ KEPT: tuple[Kept, ...] = (
     Kept(StageEvent, StageEvent.at, "retention_stage_events_days", in_order=True),
     Kept(DeadLetter, DeadLetter.closed_at, "retention_dead_letters_days", only=(~_letter_is_open,)),
     Kept(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
+    # A failing chore fails again before that; what is older is of a chore that is no more.
+    Kept(ChoreFailure, ChoreFailure.failed_at, "retention_schedule_runs_days"),
     Kept(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
     Kept(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
     Kept(

@@ -31,6 +31,8 @@ from scrapersky.operations.schemas import (
 from scrapersky.pipeline.report import live_workers, report_stage, report_stages
 from scrapersky.pipeline.tables import Worker
 
+NO_TRACEBACK = {"traceback": None}
+
 router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
 
 
@@ -113,7 +115,8 @@ async def list_dead_letters(
     responses=problem_responses(404),
 )
 async def get_dead_letter(actor: Viewer, session: Reading, letter_id: UUID) -> DeadLetterDetail:
-    return DeadLetterDetail.model_validate(await service.get_letter(session, actor, letter_id))
+    found = DeadLetterDetail.model_validate(await service.get_letter(session, actor, letter_id))
+    return found if service.can_read_traceback(actor) else found.model_copy(update=NO_TRACEBACK)
 
 
 @router.post(

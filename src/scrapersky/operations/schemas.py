@@ -26,8 +26,13 @@ class StageOut(BaseModel):
 
     name: str = Field(examples=["process_pending_sitemaps"])
     does: str
+    workflow: str | None = Field(
+        description="Its number in the design documents; null where they give none.",
+        examples=["WF4"],
+    )
     paused: bool
     paused_seconds: float | None = Field(description="For how long, if it is.")
+    note: str | None = Field(description="Why it is paused, as given when it was.")
     held_back: str | None = Field(
         description="Why it claims less or nothing because of what waits behind it."
     )
@@ -43,12 +48,16 @@ class StageOut(BaseModel):
     next_due_at: datetime | None
     in_flight: int = Field(description="Rows being worked.")
     overdue: int = Field(description="Of those, rows past the stage's timeout.")
+    stuck: int = Field(
+        description="Of those, rows past their lease or of a dead worker, which nobody will end."
+    )
     dead_letters: int = Field(description="Open ones.")
     last_hour: dict[str, int] = Field(description="Ended attempts of the last hour, by kind.")
     p50_ms: float | None = Field(description="Half of the last hour's attempts took no longer.")
     p95_ms: float | None
     consumers: int = Field(description="Live workers that run this stage.")
     last_tick: datetime | None
+    failing: bool = Field(description="The last run failed, in some process.")
     problems: list[str]
 
 
@@ -95,4 +104,6 @@ class DeadLetterOut(BaseModel):
 
 
 class DeadLetterDetail(DeadLetterOut):
-    traceback: str | None
+    traceback: str | None = Field(
+        description="For curators and admins of the default tenant; null for everybody else."
+    )

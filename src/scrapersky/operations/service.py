@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import Conflict, NotFound
 from scrapersky.http.lists import owned_by
-from scrapersky.models import Actor, record
+from scrapersky.models import Actor, Role, record
 from scrapersky.pipeline import bulk_acts
 from scrapersky.pipeline.bulk_acts import Manner
 from scrapersky.pipeline.stage import AnyStage
@@ -59,6 +59,11 @@ async def get_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> De
     if letter is None:
         raise NotFound(f"There is no dead letter {letter_id}.")
     return letter
+
+
+def can_read_traceback(actor: Actor) -> bool:
+    """Tracebacks tell of files and programs of the machine: they are for who runs it."""
+    return actor.is_operator and actor.role.includes(Role.CURATOR)
 
 
 async def replay(

@@ -9,7 +9,8 @@ from decimal import Decimal
 from sqlalchemy import ColumnElement, Date, Subquery, and_, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.models import CostEntry, CostMeter, CostMonth, CostState
+from scrapersky.models import CostEntry, CostMeter, CostMonth, CostState, InstallationBudget
+from scrapersky.settings import Settings
 
 PROVIDERS_ZONE = "America/Los_Angeles"
 """As in `places/ledger.py`: their months begin at midnight there, and so does what is free."""
@@ -41,6 +42,13 @@ async def spent_this_month(session: AsyncSession) -> Sequence[Spent]:
         .order_by(CostMeter.provider, CostMeter.sku)
     )
     return [Spent(*each) for each in found]
+
+
+async def get_installation_cap(session: AsyncSession, settings: Settings) -> Decimal | None:
+    """What all tenants together may spend in a month; None where there is no such cap."""
+    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    default = settings.places_installation_cap_usd
+    return found if found is not None or default is None else Decimal(str(default))
 
 
 def _paid() -> Subquery:

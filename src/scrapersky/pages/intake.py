@@ -20,8 +20,9 @@ from scrapersky.harvest.picking import UNDECIDED
 from scrapersky.http.intake import ListKind, Stored, Trade
 from scrapersky.http.intake.sites import SiteReader, store_sites
 from scrapersky.http.intake.taking import Asker
-from scrapersky.models import PAGE_WORDS, Page
+from scrapersky.models import PAGE_WORDS, Page, PageCuration
 from scrapersky.models.stage_names import PAGE_STAGE
+from scrapersky.pipeline.queue import follow_status
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.fetch import gate_key
 from scrapersky.scraper.urls import MAX_URL_CHARACTERS, clean_url, url_digest
@@ -101,6 +102,9 @@ async def _insert(
         "tenant_id": literal(asker.actor.tenant_id, Uuid),
         "created_by": literal(asker.actor.user_id, Uuid),
         "page_processing_status": literal(PAGE_WORDS.queued if asker.queue else UNDECIDED, Text),
+        "page_curation_status": literal(
+            PageCuration.QUEUED if asker.queue else PageCuration.NEW, Text
+        ),
     }
     made = await asker.session.scalars(
         insert(Page)
@@ -139,6 +143,9 @@ async def _ask_for(asker: Asker, ids: Sequence[UUID]) -> set[UUID]:
         )
         .values(
             page_processing_status=PAGE_WORDS.queued,
+            page_curation_status=follow_status(
+                Page.page_curation_status, PAGE_WORDS, PAGE_WORDS.queued
+            ),
             page_processing_due_at=func.now(),
             page_processing_attempts=0,
             page_processing_error=None,

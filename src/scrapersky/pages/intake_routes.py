@@ -21,10 +21,14 @@ from scrapersky.http.intake.answers import (
 from scrapersky.http.intake.bodies import CsvFile, describe_file, given_in
 from scrapersky.http.intake.rows import listed
 from scrapersky.http.intake.taking import Asker
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.pages.intake import HAND_IN, PAGES
 
 router = APIRouter(
-    prefix="/pages", tags=["pages"], responses=problem_responses(400, 401, 403, 415, 422)
+    route_class=ListRoute,
+    prefix="/pages",
+    tags=["pages"],
+    responses=problem_responses(400, 401, 403, 415, 422),
 )
 
 

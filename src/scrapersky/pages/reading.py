@@ -82,7 +82,10 @@ async def _look(page: PageToRead, tools: Tools) -> PageRead | NotAPage:
         raise
     _refuse_trouble(answer)
     return await read_answer(
-        answer, domain=page.domain, decode_obfuscated=tools.settings.decode_obfuscated
+        answer,
+        domain=page.domain,
+        decode_obfuscated=tools.settings.decode_obfuscated,
+        parser=tools.parser,
     )
 
 
@@ -110,6 +113,7 @@ async def store(session: AsyncSession, page: Page, found: Found) -> None:
 STAGE = Stage(
     name=PAGE_STAGE,
     does="Read the pages that are worth reading, and store the contacts on them.",
+    workflow="WF7",
     model=Page,
     status="page_processing_status",
     words=PAGE_WORDS,
@@ -117,6 +121,8 @@ STAGE = Stage(
     pace=Pace(batch_size=10, max_instances=1, concurrency=16, timeout_seconds=60),
     priority="priority_level",
     host="host",
+    curation="page_curation_status",
+    proves_hosts=True,
     aliases=("v2_page_curation_processor",),
     read=read,
     prepare=prepare,

@@ -276,18 +276,22 @@ def _anew(stage: AnyStage, due: ColumnElement[Any]) -> dict[Any, Any]:
         queue.status: stage.words.queued,
         queue.due_at: due,
         queue.attempts: 0,
+        queue.rescues: 0,
+        queue.interruptions: 0,
         queue.error: null(),
         **_let_go(stage),
         **dict.fromkeys(noted, null()),
+        **stage.follow(stage.words.queued),
         **{getattr(model, name): value for name, value in stage.fresh.items()},
     }
 
 
 def _ended(stage: AnyStage, note: str | None) -> dict[Any, Any]:
-    queue = stage.queue
+    queue, status = stage.queue, stage.words.cancelled or stage.words.failed
     finished = {getattr(stage.model, stage.finished): func.now()} if stage.finished else {}
     return {
-        queue.status: stage.words.cancelled or stage.words.failed,
+        queue.status: status,
+        **stage.follow(status),
         queue.error: f"Cancelled: {note}" if note else "Cancelled.",
         **_let_go(stage),
         **finished,

@@ -10,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.tables import ScheduleRun
+from scrapersky.pipeline.outcome import summarize_error
+from scrapersky.pipeline.tables import ChoreFailure, ScheduleRun
 from scrapersky.settings import Settings
 
 SLOTS_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
@@ -48,6 +50,51 @@ async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) ->
         return taken is not None
 
 
+async def run_chore(database: Database, settings: Settings, chore: Chore) -> None:
+    """Run the chore in the slot this process has taken, and record whether it failed.
+
+    The record is in the database, because the process that is asked about health is often not the
+    one that runs the chore.
+    """
+    try:
+        await chore.run(database, settings)
+        await _clear_failure(database, chore)
+    except Exception as error:
+        await _record_failure(database, chore, error)
+        raise
+
+
+async def _clear_failure(database: Database, chore: Chore) -> None:
+    async with database.transaction() as session:
+        await session.execute(delete(ChoreFailure).where(ChoreFailure.name == chore.name))
+
+
+async def _record_failure(database: Database, chore: Chore, error: Exception) -> None:
+    """Best effort: when the database is away, the chore's own error is the one to raise."""
+    text = summarize_error(error)
+    try:
+        async with database.transaction() as session:
+            await session.execute(
+                insert(ChoreFailure)
+                .values(name=chore.name, error=text)
+                .on_conflict_do_update(
+                    index_elements=[ChoreFailure.name],
+                    set_={
+                        "error": text,
+                        "failures": ChoreFailure.failures + 1,
+                        "failed_at": func.now(),
+                    },
+                )
+            )
+    except Exception as unrecorded:
+        log.warning("chore failure not recorded", chore=chore.name, error=str(unrecorded))
+
+
+async def list_chore_failures(session: AsyncSession) -> Sequence[ChoreFailure]:
+    """At most one row per chore."""
+    return (await session.scalars(select(ChoreFailure).order_by(ChoreFailure.name))).all()
+
+
 @asynccontextmanager
 async def doing_chores(
     database: Database, settings: Settings, chores: Sequence[Chore]
@@ -66,15 +113,15 @@ async def _repeat(database: Database, settings: Settings, chore: Chore) -> None:
     """At the beginning of each slot. A process that has just started leaves the present one to
     those that were there before: what it has to say can wait until the next."""
     while True:
-        await asyncio.sleep(_seconds_to_next_slot(chore.every))
+        await asyncio.sleep(seconds_to_next_slot(chore.every))
         try:
             if await take_slot(database, chore, None):
-                await chore.run(database, settings)
+                await run_chore(database, settings, chore)
         except Exception as error:
             log.error("chore failed", chore=chore.name, error=str(error), exc_info=error)
 
 
-def _seconds_to_next_slot(every: timedelta) -> float:
+def seconds_to_next_slot(every: timedelta) -> float:
     """By this machine's clock; `take_slot` goes by the database's, so being early does no harm
     and being late by a moment neither."""
     return (every - (datetime.now(UTC) - SLOTS_BEGIN) % every).total_seconds() + SLOT_SLACK_SECONDS

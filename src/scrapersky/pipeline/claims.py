@@ -7,10 +7,8 @@ one a generic plan cannot use the partial index.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +17,7 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     Float,
+    FromClause,
     Integer,
     Interval,
     Select,
@@ -46,34 +45,13 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from scrapersky.db.base import Base
-from scrapersky.db.direct import Fixed, Values, written_out
+from scrapersky.db.direct import Fixed, Values, number_written_out, written_out
 from scrapersky.pipeline.host_claims import HostFirst
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Change, Claim, LossTally
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
 
 JUST_NOW = timedelta(seconds=2)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A row that is ours for now: the token proves it."""
-
-    row_id: UUID
-    token: UUID
-    attempts: int
-    began: float = field(default_factory=monotonic, compare=False)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What settling does to a row: its next status, and when it is due if it waits again."""
-
-    row_id: UUID
-    token: UUID | None
-    status: str
-    delay: timedelta | None = None
-    refund: int = 0
-    error: str | None = None
 
 
 class Claims:
@@ -94,13 +72,26 @@ class Claims:
         self.lost = self._lost()
         self.strays = self._strays()
         self.disowned = self._disowned()
-        self._token, self._attempts = self.queue.lease_token.key, self.queue.attempts.key
+        self._claim_keys = [
+            each.key
+            for each in (
+                self.queue.lease_token,
+                self.queue.attempts,
+                self.queue.rescues,
+                self.queue.interruptions,
+            )
+        ]
         self._new_row = inspect(stage.model).class_manager.new_instance
         self._keys = [each.key for each in inspect(stage.model).column_attrs]
 
     @cached_property
     def claim(self) -> Fixed:
-        return Fixed(self._by_host.claim() if self._by_host else self._claim())
+        return Fixed(self._by_host.claim() if self._by_host else self._claim(self.is_shared()))
+
+    @cached_property
+    def claim_isolated(self) -> Fixed:
+        """The next due row that is to be worked alone."""
+        return Fixed(self._claim(self.is_isolated()))
 
     @cached_property
     def next_due(self) -> Select[Any]:
@@ -115,18 +106,42 @@ class Claims:
     def is_due(self) -> ColumnElement[bool]:
         return and_(self.is_queued(), self.queue.due_at <= func.now())
 
+    def is_shared(self) -> ColumnElement[bool]:
+        """Whether the row may be worked beside others. A process that cannot start another one
+        for isolated rows takes all of them, by giving a bound that none reaches."""
+        return self.queue.rescues < bindparam("isolate_after", type_=SmallInteger)
+
+    def is_isolated(self) -> ColumnElement[bool]:
+        return self.queue.rescues >= number_written_out(ISOLATE_AFTER_RESCUES)
+
     def only(self) -> list[ColumnElement[bool]]:
         """The stage's fixed filter."""
         return [getattr(self.model, k) == written_out(v) for k, v in self.stage.only.items()]
 
     def ready_seconds(self, places: int, *only: ColumnElement[bool]) -> ColumnElement[float | None]:
         """For how long a row could have been worked and was not; nothing where none can be now.
-        `places` are those of a host of which nothing else is known."""
+        `places` are those of a host of which nothing else is known. Reads the whole queue."""
         if self._by_host:
-            since = self._by_host.ready_since(places, *only)
+            since = self._by_host.ready_since(places, self._by_host.due_hosts(*only))
         else:
             since = select(func.min(self.queue.due_at)).where(self.is_due(), *self.only(), *only)
         return cast(extract("epoch", func.now() - since.scalar_subquery()), Float)
+
+    def ready_since(self, places: int, heads: FromClause) -> Select[Any]:
+        """The same as a moment, of these rows only: `due_at`, and `key0` with the host of a stage
+        that goes by hosts."""
+        is_due = heads.c.due_at <= func.now()
+        first = func.min(heads.c.due_at)
+        if self._by_host is None:
+            return select(first).where(is_due)
+        hosts = select(heads.c.key0.label("host"), first.label("due_at")).where(is_due)
+        return self._by_host.ready_since(places, hosts.group_by(heads.c.key0))
+
+    def group(self) -> list[Any]:
+        """The columns that stand before the due time in the queue's index, besides the fixed
+        filter: rows of one group are found in the order of their due time."""
+        names = (self.stage.host, self.stage.priority)
+        return [getattr(self.model, name) for name in names if name]
 
     def order(self) -> list[Any]:
         first = [getattr(self.model, self.stage.priority)] if self.stage.priority else []
@@ -136,12 +151,12 @@ class Claims:
         ours = StageControl.stage == written_out(self.stage.name)
         return exists().where(ours, StageControl.paused)
 
-    def _claim(self) -> Update:
+    def _claim(self, which: ColumnElement[bool]) -> Update:
         """Due rows, in order, nobody else's. The CTE is materialised on purpose: as a plain
         sub-select a nested loop would run it again and claim more than asked for."""
         due = (
             select(self.model.id)
-            .where(self.is_due(), *self.only(), ~self.paused())
+            .where(self.is_due(), which, *self.only(), ~self.paused())
             .order_by(*self.order())
             .limit(bindparam("limit", type_=Integer))
             .with_for_update(skip_locked=True)
@@ -165,6 +180,9 @@ class Claims:
             queue.lease_token: func.gen_random_uuid(),
             queue.lease_expires_at: func.now() + bindparam("lease", type_=Interval),
             queue.worker_id: bindparam("worker", type_=Uuid),
+            # Of the attempt before; while the row is being worked nothing is wrong with it.
+            queue.error: null(),
+            **self.stage.follow(self.stage.words.processing),
         }
         if self.stage.started:
             values[getattr(self.model, self.stage.started)] = func.now()
@@ -176,7 +194,7 @@ class Claims:
         row: Base = self._new_row()
         state = vars(row)
         state.update(zip(self._keys, values, strict=True))
-        return Claim(state["id"], state[self._token], state[self._attempts]), row
+        return Claim(state["id"], *(state[key] for key in self._claim_keys)), row
 
     def _prove(self) -> Select[Any]:
         """Lock the claimed row to store a result; nothing when the claim was lost meanwhile.
@@ -206,8 +224,11 @@ class Claims:
             queue.status: change.c.status,
             queue.due_at: due,
             queue.attempts: queue.attempts - change.c.refund,
+            queue.rescues: _count(queue.rescues, change.c.tally, LossTally.RESCUED),
+            queue.interruptions: _count(queue.interruptions, change.c.tally, LossTally.INTERRUPTED),
             queue.error: change.c.error,
             **self._let_go(),
+            **self.stage.follow(change.c.status),
         }
         if self.stage.finished:
             ended = case((change.c.status != self.stage.words.queued, func.now()), else_=null())
@@ -228,8 +249,11 @@ class Claims:
         change = select(_table(COMPLETED, "given")).cte("change")
         values: dict[Any, Any] = {
             self.queue.status: written_out(self.stage.words.done),
+            self.queue.rescues: 0,
+            self.queue.interruptions: 0,
             self.queue.error: null(),
             **self._let_go(),
+            **self.stage.follow(self.stage.words.done),
         }
         if self.stage.finished:
             values[getattr(self.model, self.stage.finished)] = func.now()
@@ -274,19 +298,20 @@ class Claims:
         names = ["stage", "row_id", "kind", "worker_id", "attempt", "durations_ms", "error"]
         return insert(StageEvent).from_select(names, events, include_defaults=False)
 
-    def _lost(self) -> Select[Any]:
-        """Rows whose lease ran out or whose worker is dead; whoever else looks passes them by."""
+    def is_lost(self, dead_after: Any) -> ColumnElement[bool]:
+        """Of rows in processing: the lease ran out or the worker is dead, so nobody will end the
+        work. Rescue and the report of stuck rows go by the same condition."""
         alive = exists().where(
-            Worker.id == self.queue.worker_id,
-            Worker.beat_at > func.now() - bindparam("dead_after", type_=Interval),
+            Worker.id == self.queue.worker_id, Worker.beat_at > func.now() - dead_after
         )
+        return or_(self.queue.lease_expires_at < func.now(), ~alive)
+
+    def _lost(self) -> Select[Any]:
+        """Rows that nobody will end; whoever else looks passes them by."""
+        dead_after = bindparam("dead_after", type_=Interval)
         return (
             select(self.model)
-            .where(
-                self.is_processing(),
-                *self.only(),
-                or_(self.queue.lease_expires_at < func.now(), ~alive),
-            )
+            .where(self.is_processing(), *self.only(), self.is_lost(dead_after))
             .limit(bindparam("limit", type_=Integer))
             .with_for_update(skip_locked=True)
         )
@@ -325,7 +350,8 @@ class Claims:
         """How long until the next row that waits for its time is due. Rows that became due a
         moment ago count: the last claim may have looked just before."""
         lately = func.now() - JUST_NOW
-        waiting = and_(self.is_queued(), self.queue.due_at > lately, *self.only())
+        later = self.queue.due_at > lately
+        waiting = and_(self.is_queued(), self.is_shared(), later, *self.only())
         return select(func.min(self.queue.due_at) - func.now()).where(waiting)
 
     def parameters(self, changes: Sequence[Change]) -> dict[str, list[Any]]:
@@ -337,12 +363,21 @@ class Claims:
             "delays": [each.delay for each in changes],
             "refunds": [each.refund for each in changes],
             "errors": [each.error for each in changes],
+            "tallies": [each.tally for each in changes],
         }
 
     def claim_of(self, row: Base) -> Claim:
+        """What is known of the claim on a row that is taken away from its worker. A row that
+        somebody set to processing by hand has no token; rescue does not prove one."""
         state = self.queue.of(row)
-        assert state.lease_token is not None, "a row that is held carries its token"
-        return Claim(row.id, state.lease_token, state.attempts)  # type: ignore[attr-defined]
+        row_id: UUID = row.id  # type: ignore[attr-defined]
+        return Claim(
+            row_id,
+            state.lease_token or row_id,
+            state.attempts,
+            state.rescues,
+            state.interruptions,
+        )
 
 
 CHANGE: dict[str, tuple[str, Any]] = {
@@ -352,6 +387,7 @@ CHANGE: dict[str, tuple[str, Any]] = {
     "delays": ("delay", Interval),
     "refunds": ("refund", Integer),
     "errors": ("error", Text),
+    "tallies": ("tally", Text),
 }
 TOLD: dict[str, tuple[str, Any]] = {
     "kinds": ("kind", Text),
@@ -366,6 +402,14 @@ def _table(columns: Mapping[str, tuple[str, Any]], name: str) -> TableValuedAlia
     arrays = [bindparam(each, type_=ARRAY(kind)) for each, (_, kind) in columns.items()]
     named = [column(each, kind) for each, kind in columns.values()]
     return func.unnest(*arrays).table_valued(*named).render_derived(name)
+
+
+def _count(counted: Any, tally: ColumnElement[str], grows: LossTally) -> ColumnElement[int]:
+    return case(
+        (tally == written_out(LossTally.CLEAR), 0),
+        (tally == written_out(grows), counted + 1),
+        else_=counted,
+    )
 
 
 def _held() -> TableValuedAlias:

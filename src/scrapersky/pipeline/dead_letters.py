@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.pipeline.bulk_acts import REQUEUE, Manner, is_one_of, start_over
-from scrapersky.pipeline.claims import Claim
 from scrapersky.pipeline.outcome import Outcome
+from scrapersky.pipeline.queue import Claim
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, EventKind, StageEvent
 

@@ -6,27 +6,36 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from time import monotonic
 from typing import Any
 
 from scrapersky.db.session import Database, async_url
 from scrapersky.errors import NotFound, SettingsError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
+from scrapersky.pipeline.claims import claims_of
 from scrapersky.pipeline.figures import Figures, Vitals
 from scrapersky.pipeline.flow import changed_pace, pace_changes, valve_of
 from scrapersky.pipeline.hosts import HostGate
+from scrapersky.pipeline.isolation import IsolatedWorker
 from scrapersky.pipeline.loop import StageRunner
+from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.rescue import Rescuer
 from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.scraper.descriptors import raise_descriptor_limit
 from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.parser_pool import ParserPool
 from scrapersky.settings import Pace, Settings
 
 GOODBYE_SECONDS = 5.0
 """A farewell that the database does not answer keeps no process from ending; its worker would be
 found dead anyhow."""
 
+HAND_BACK_SECONDS = 5.0
+"""Beyond the grace, for what is left to be stored and handed back."""
+HOUSEKEEPING_DEADLINE_SECONDS = 60.0
 MISSED_BEAT_SECONDS = 1.0
 """Soon after one that was missed, the next is tried: others wait to hear who is there."""
 
@@ -48,6 +57,8 @@ class Engine:
         known: Sequence[AnyStage] = (),
         figures: Figures | None = None,
         gate: HostGate | None = None,
+        parser: ParserPool | None = None,
+        isolates: bool = False,
     ) -> None:
         self.database = database
         self.settings = settings
@@ -55,8 +66,9 @@ class Engine:
         self.worker = worker
         self.gate = gate
         self.figures = figures or Figures()
-        self.vitals = Vitals(wakeups, settings.scrapersky_data_dir)
-        self.tools = Tools(fetch=fetch, settings=settings)
+        self.own_limits = OwnLimits()
+        self.vitals = Vitals(wakeups, settings.scrapersky_data_dir, self.own_limits)
+        self.tools = Tools(fetch=fetch, settings=settings, parser=parser or ParserPool())
         self.runners: dict[str, StageRunner] = {}
         self.on_interval_change: Callable[[StageRunner], None] = lambda _: None
         """Told when an operator changed how often a stage ticks."""
@@ -65,16 +77,24 @@ class Engine:
         self.known = {each.name: each for each in (*known, *stages)}
         """All stages there are: of those that others work, how much waits for them matters here."""
         for stage in stages:
-            self._register(stage)
+            self._register(stage, isolates=isolates)
         registered = [each.stage for each in self.runners.values()]
-        self.rescuer = Rescuer(database, settings, registered, self.worker)
+        self._isolated = IsolatedWorker(database, settings, registered) if isolates else None
+        # Every known stage, also those this process does not run: one process rescues per beat,
+        # for all, and it must not matter which one that is.
+        rescued = [each for each in self.known.values() if self._can_rescue(each)]
+        self.rescuer = Rescuer(database, settings, rescued, self.worker)
         # The heartbeat has a connection of its own: it must not wait behind the work.
         self._heart = Database(
             database.url.render_as_string(hide_password=False), pool_size=1, pooled=database.pooled
         )
-        self._beating: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._last_beat = monotonic()
+        self.gave_up = asyncio.Event()
+        """Set when the database was out of reach for WORKER_EXIT_AFTER_SECONDS: whoever runs the
+        process ends it, so that a supervisor starts it afresh."""
 
-    def _register(self, stage: AnyStage) -> None:
+    def _register(self, stage: AnyStage, *, isolates: bool) -> None:
         """One stage that cannot be set up does not keep the others from running."""
         try:
             self.runners[stage.name] = StageRunner(
@@ -84,12 +104,25 @@ class Engine:
                 tools=self.tools,
                 settings=self.settings,
                 valve=valve_of(stage, self.known, database=self.database, settings=self.settings),
+                isolates=isolates,
+                own_limits=self.own_limits,
             )
         except SettingsError:
             raise
         except Exception as error:
             self.failures[stage.name] = str(error) or type(error).__name__
             log.exception("stage could not be registered", stage=stage.name)
+
+    def _can_rescue(self, stage: AnyStage) -> bool:
+        """A stage whose statements cannot be built is reported by the processes that run it."""
+        if stage.name in self.failures:
+            return False
+        try:
+            claims_of(stage)
+        except Exception as error:
+            log.warning("rows of this stage are not rescued", stage=stage.name, error=str(error))
+            return False
+        return True
 
     def runner(self, stage: str) -> StageRunner:
         if stage not in self.runners:
@@ -99,23 +132,37 @@ class Engine:
     async def start(self) -> None:
         await self.beat()
         await self._take_paces()
-        self._beating = asyncio.create_task(self._beat(), name="heartbeat")
+        # Two tasks: a beat must never wait for housekeeping, which takes many round trips.
+        self._tasks = [
+            asyncio.create_task(self._keep_beating(), name="heartbeat"),
+            asyncio.create_task(self._keep_house(), name="housekeeping"),
+        ]
         await self.rescuer.rescue()
 
     async def stop(self) -> None:
         """Hand back what is not finished in time, then say goodbye."""
         grace = self.settings.shutdown_grace_seconds
-        counts = await asyncio.gather(*(each.finish(grace) for each in self.runners.values()))
-        await asyncio.gather(*(each.settler.idle() for each in self.runners.values()))
+        try:
+            async with asyncio.timeout(grace + HAND_BACK_SECONDS):
+                await self._hand_back(grace)
+        except TimeoutError:
+            log.warning("the database does not answer; unfinished rows are left to be rescued")
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GOODBYE_SECONDS)
+        await self._sign_off()
+
+    async def _hand_back(self, grace: float) -> None:
+        isolated = [self._isolated.stop()] if self._isolated is not None else []
+        finishing = (each.finish(grace) for each in self.runners.values())
+        counts = await asyncio.gather(*finishing)
+        await asyncio.gather(*(each.settler.idle() for each in self.runners.values()), *isolated)
         if sum(counts):
             log.info("rows handed back", rows=sum(counts))
             self.wakeups.announce(
                 *(name for name, count in zip(self.runners, counts, strict=True) if count)
             )
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.wait([self._beating], timeout=GOODBYE_SECONDS)
-        await self._sign_off()
 
     async def _sign_off(self) -> None:
         with suppress(Exception):
@@ -125,31 +172,69 @@ class Engine:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._heart.close()
 
-    async def _beat(self) -> None:
+    async def _keep_beating(self) -> None:
         usual = pause = self.settings.worker_beat_seconds
         while True:
             await asyncio.sleep(pause)
-            pause = min(usual, MISSED_BEAT_SECONDS)
             try:
                 await self.beat()
                 pause = usual
-                await self._take_paces()
-                if self.gate is not None:
-                    await self.gate.repay()
-                for runner in self.runners.values():
-                    await self._look_after(runner)
             except Exception as error:
+                pause = min(usual, MISSED_BEAT_SECONDS)
+                self.own_limits.note(error)
                 log.warning("heartbeat missed", error=str(error) or repr(error))
+                self._note_silence()
+
+    def _note_silence(self) -> None:
+        """Stop working rows that others may have taken over; in the end, give up."""
+        silent = monotonic() - self._last_beat
+        if silent > self.settings.worker_dead_after_seconds and not self._is_suspended():
+            for each in self.runners.values():
+                each.suspended = True
+            dropped = sum(each.drop_all() for each in self.runners.values())
+            log.error("cut off from the database; its rows are dropped", rows=dropped)
+        limit = self.settings.worker_exit_after_seconds
+        if limit and silent > limit and not self.gave_up.is_set():
+            log.error("the database is out of reach for WORKER_EXIT_AFTER_SECONDS; giving up")
+            self.gave_up.set()
+
+    def _is_suspended(self) -> bool:
+        return any(each.suspended for each in self.runners.values())
+
+    def _resume(self) -> None:
+        for each in self.runners.values():
+            each.suspended = False
+            each.poke()
+
+    async def _keep_house(self) -> None:
+        """What is done about as often as a beat, but may take longer."""
+        while True:
+            await asyncio.sleep(self.settings.worker_beat_seconds)
+            try:
+                async with asyncio.timeout(HOUSEKEEPING_DEADLINE_SECONDS):
+                    await self._look_after_everything()
+            except Exception as error:
+                log.warning("housekeeping failed", error=str(error) or repr(error))
+
+    async def _look_after_everything(self) -> None:
+        await self._take_paces()
+        if self.gate is not None:
+            await self.gate.repay()
+            await self.gate.renew()
+        for runner in self.runners.values():
+            await self._look_after(runner)
+        if self._isolated is not None:
+            await self._isolated.start_if_needed()
 
     async def _look_after(self, runner: StageRunner) -> None:
         """What we hold and is not ours any more; what is ours and we do not hold."""
-        async with self._heart.reading() as session:
+        async with self.database.reading() as session:
             await runner.drop_disowned(session)
         await self.rescuer.rescue_strays(runner)
 
     async def _take_paces(self) -> None:
         """What operators have changed since the last beat, for this process's stages."""
-        async with self._heart.reading() as session:
+        async with self.database.reading() as session:
             changes = await pace_changes(session, list(self.known))
         for name, stage in self.known.items():
             pace = changed_pace(stage.paced(self.settings), changes.get(name))
@@ -166,9 +251,13 @@ class Engine:
             self.on_interval_change(runner)
 
     async def beat(self) -> None:
-        async with self._heart.transaction() as session:
+        deadline = self.settings.worker_dead_after_seconds / 2
+        async with self._heart.bounded_transaction(deadline) as session:
             await workers.beat(session, self.worker, self.state(), self.vitals.read())
         self.rescuer.note_beat()
+        self._last_beat = monotonic()
+        if self._is_suspended():
+            self._resume()
 
     def state(self) -> dict[str, Any]:
         """What the worker's row tells others about its stages."""
@@ -176,7 +265,7 @@ class Engine:
             name: {
                 "last_tick": each.last_tick,
                 "in_flight": len(each.held),
-                "error": each.last_error,
+                "error": each.last_error or each.settler.last_error,
                 "held_back": each.valve.held_back,
             }
             for name, each in self.runners.items()
@@ -191,15 +280,17 @@ async def assembled_engine(
     stages: Sequence[AnyStage],
     *,
     known: Sequence[AnyStage] = (),
+    isolates: bool = False,
 ) -> AsyncIterator[Engine]:
     """An engine with its fetcher and its wake-ups, not started yet."""
+    raise_descriptor_limit()
     worker = WorkerIdentity()
     gate = HostGate(database, settings, worker_id=worker.id)
     listen = settings.listen_database_url
     wakeups = Wakeups(database, async_url(listen) if listen else None)
     figures = Figures()
     fetcher = Fetcher.from_settings(settings, gate=gate, tell_end=figures.count_fetch)
-    async with fetcher as fetch:
+    async with fetcher as fetch, ParserPool.from_settings(settings) as parser:
         try:
             yield Engine(
                 database,
@@ -211,6 +302,8 @@ async def assembled_engine(
                 known=known,
                 figures=figures,
                 gate=gate,
+                parser=parser,
+                isolates=isolates,
             )
         finally:
             await wakeups.close()

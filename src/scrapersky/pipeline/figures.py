@@ -7,8 +7,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
+from scrapersky.pipeline.own_limits import OwnLimits
+from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.scraper.fetch_ends import FetchEnd
 
@@ -26,8 +29,9 @@ class Figures:
 class Vitals:
     """How the process is doing; told with every heartbeat, so that others can judge it."""
 
-    def __init__(self, wakeups: Wakeups, data_dir: Path) -> None:
+    def __init__(self, wakeups: Wakeups, data_dir: Path, own_limits: OwnLimits) -> None:
         self._wakeups = wakeups
+        self._own_limits = own_limits
         self._data_dir = data_dir
         self._deaf_since: float | None = None
 
@@ -36,6 +40,7 @@ class Vitals:
             "listener": self._listener(),
             "deaf_since": self._deaf_since,
             "disk_free_bytes": free_bytes(self._data_dir),
+            "own_limits": self._own_limits.read(),
         }
 
     def _listener(self) -> str:
@@ -57,3 +62,35 @@ def free_bytes(folder: Path) -> int | None:
         except OSError:
             return None
     return None
+
+
+@dataclass
+class RunReport:
+    """What one run of a stage came to."""
+
+    stage: str
+    began: float = field(default_factory=monotonic)
+    found: int = 0
+    ended: Counter[EventKind] = field(default_factory=Counter)
+
+    @property
+    def succeeded(self) -> int:
+        return self.ended[EventKind.COMPLETED] + self.ended[EventKind.SKIPPED]
+
+    @property
+    def failed(self) -> int:
+        return self.ended[EventKind.FAILED]
+
+    @property
+    def retried(self) -> int:
+        return self.ended[EventKind.RETRIED] + self.ended[EventKind.SNOOZED]
+
+    def as_fields(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "found": self.found,
+            "succeeded": self.succeeded,
+            "failed": self.failed,
+            "retried": self.retried,
+            "seconds": round(monotonic() - self.began, 3),
+        }

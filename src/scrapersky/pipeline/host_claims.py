@@ -29,6 +29,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    false,
     func,
     literal,
     or_,
@@ -74,6 +75,7 @@ class HostFirst:
         self._model = claims.model
         self._host: Any = getattr(claims.model, host)
         priority = claims.stage.priority
+        self._proves = claims.stage.proves_hosts
         self._group = [self._host, *([getattr(claims.model, priority)] if priority else [])]
 
     def claim(self) -> Select[Any]:
@@ -87,7 +89,8 @@ class HostFirst:
             _last(hosts.c.host, hosts.c.turn).label("last_seen"),
             _last(picked.c.host, picked.c.rank, picked.c.turn).label("last_served"),
         ).subquery("look")
-        return select(look, taken).select_from(look.outerjoin(taken, true()))
+        is_proven = select(picked.c.is_proven).where(picked.c.id == taken.c.id).scalar_subquery()
+        return select(look, is_proven, taken).select_from(look.outerjoin(taken, true()))
 
     # Which hosts
 
@@ -122,12 +125,18 @@ class HostFirst:
         """Those that may be asked now and have places. What many of them have together is more
         than is wanted, so then each need not give all it has at once."""
         known, free = self._known(hosts)
-        limit = bindparam("limit", type_=Integer)
+        limit = self._wanted()
         few = cast(func.least(free, self._turns_soon(), limit), Integer)
         places = case((hosts.c.host == UNKNOWN, limit), else_=few)
         share = 1 + limit * ROWS_TO_CHOOSE_FROM // func.count().over()
         return (
-            select(hosts.c.host, hosts.c.turn, func.least(places, share).label("places"))
+            select(
+                hosts.c.host,
+                hosts.c.turn,
+                func.least(places, share).label("places"),
+                or_(hosts.c.host == UNKNOWN, self._is_proven()).label("is_proven"),
+                func.coalesce(Host.timeouts > 0, false()).label("timed_out"),
+            )
             .select_from(known)
             .where(
                 func.coalesce(Host.circuit_open_until <= func.now(), true()),
@@ -142,9 +151,21 @@ class HostFirst:
         """What is known of these hosts, and how many more rows of each may be worked."""
         busy = self._busy()
         known = hosts.outerjoin(Host, Host.host == hosts.c.host)
-        most = func.coalesce(Host.max_concurrency, bindparam("places", type_=Integer))
-        free = most - func.coalesce(busy.c.count, 0)
+        free = self._most(bindparam("places", type_=Integer)) - func.coalesce(busy.c.count, 0)
         return known.outerjoin(busy, busy.c.host == hosts.c.host), free
+
+    def _most(self, places: ColumnElement[int] | int) -> ColumnElement[int]:
+        """How many rows of a host may be worked at once. Of one that has not answered yet, one:
+        it finds out whether the host does, and more would only wait for the same."""
+        most = func.coalesce(Host.max_concurrency, places)
+        return case((self._is_proven(), most), else_=func.least(most, 1))
+
+    def _is_proven(self) -> ColumnElement[bool]:
+        return func.coalesce(Host.is_proven, false()) if self._proves else true()
+
+    def _wanted(self) -> ColumnElement[int]:
+        """Rows of all kinds that this claim may take."""
+        return bindparam("total" if self._proves else "limit", type_=Integer)
 
     def _busy(self) -> CTE:
         return self._under_way().cte("busy")
@@ -175,27 +196,48 @@ class HostFirst:
         ready = self._ready(hosts)
         due = self._due_of(ready)
         chosen = (
-            select(ready.c.host, ready.c.turn, due.c.id, due.c.rank)
+            select(
+                ready.c.host,
+                ready.c.turn,
+                ready.c.is_proven,
+                ready.c.timed_out,
+                due.c.id,
+                due.c.rank,
+            )
             .select_from(ready.join(due, true()))
             .cte("chosen")
         )
-        locked = (
-            select(self._model.id, chosen.c.host, chosen.c.rank, chosen.c.turn)
+        if not self._proves:
+            return self._locked(chosen, "limit").cte("picked").prefix_with("MATERIALIZED")
+        # Locked apart, so that each kind fills its own slots and no others.
+        kinds = (("limit", chosen.c.is_proven), ("probes", ~chosen.c.is_proven))
+        parts = [
+            self._locked(chosen, name).where(which).cte(name).prefix_with("MATERIALIZED")
+            for name, which in kinds
+        ]
+        both = union_all(*(select(each) for each in parts)).subquery()
+        first = select(both).order_by(both.c.rank, both.c.turn).limit(self._wanted())
+        return first.cte("picked").prefix_with("MATERIALIZED")
+
+    def _locked(self, chosen: CTE, limit: str) -> Select[Any]:
+        return (
+            select(self._model.id, chosen.c.host, chosen.c.rank, chosen.c.turn, chosen.c.is_proven)
             .select_from(chosen.join(self._model, self._model.id == chosen.c.id))
-            .where(self._claims.is_due())
-            .order_by(chosen.c.rank, chosen.c.turn)
-            .limit(bindparam("limit", type_=Integer))
+            .where(self._claims.is_due(), self._claims.is_shared())
+            # Who has never been asked goes before who has kept us waiting.
+            .order_by(chosen.c.timed_out, chosen.c.rank, chosen.c.turn)
+            .limit(bindparam(limit, type_=Integer))
             .with_for_update(of=self._model, skip_locked=True)
         )
-        return locked.cte("picked").prefix_with("MATERIALIZED")
 
     def _due_of(self, ready: CTE) -> LateralFromClause:
         """In the queue's order, with the place of each in it."""
         order = self._claims.order()
         rank = func.row_number().over(order_by=order)
+        claimable = (self._claims.is_due(), self._claims.is_shared(), *self._claims.only())
         return (
             select(self._model.id.label("id"), rank.label("rank"))
-            .where(self._host == ready.c.host, self._claims.is_due(), *self._claims.only())
+            .where(self._host == ready.c.host, *claimable)
             .order_by(*order)
             .limit(ready.c.places)
             .lateral("due")
@@ -203,21 +245,24 @@ class HostFirst:
 
     # What could be worked now
 
-    def ready_since(self, places: int, *only: ColumnElement[bool]) -> Select[Any]:
-        """Since when some due row could have been claimed and was not: since it is due, its host
-        may be asked again and has a place. Rows that wait for their host's next turn are not
-        late, however many stand before them. It can be a part of any statement."""
+    def due_hosts(self, *only: ColumnElement[bool]) -> Select[Any]:
+        """Since when each host has had a due row. Reads the whole queue."""
         due_at = self._claims.queue.due_at
-        waiting = (
+        return (
             select(self._host.label("host"), func.min(due_at).label("due_at"))
             .where(self._claims.is_due(), *self._claims.only(), *only)
             .group_by(self._host)
-            .subquery()
         )
+
+    def ready_since(self, places: int, due_hosts: Select[Any]) -> Select[Any]:
+        """Since when some due row could have been claimed and was not: since it is due, its host
+        may be asked again and has a place. Rows that wait for their host's next turn are not
+        late, however many stand before them. It can be a part of any statement."""
+        waiting = due_hosts.subquery()
         busy = self._under_way().subquery()
         known = waiting.outerjoin(Host, Host.host == waiting.c.host)
         known = known.outerjoin(busy, busy.c.host == waiting.c.host)
-        free = func.coalesce(Host.max_concurrency, places) > func.coalesce(busy.c.count, 0)
+        free = self._most(places) > func.coalesce(busy.c.count, 0)
         since = func.greatest(waiting.c.due_at, Host.circuit_open_until, Host.next_slot_at)
         ready = and_(since <= func.now(), or_(waiting.c.host == UNKNOWN, free))
         return select(func.min(since)).select_from(known).where(ready)
@@ -245,9 +290,8 @@ class HostFirst:
         """The first row to become due of each host, or of each priority of a host."""
         due_at = self._claims.queue.due_at
         labels = [each.label(f"key{n}") for n, each in enumerate(self._group)]
-        queued = select(*labels, due_at.label("due_at")).where(
-            self._claims.is_queued(), *self._claims.only(), ~self._claims.paused()
-        )
+        claimable = (self._claims.is_queued(), self._claims.is_shared(), *self._claims.only())
+        queued = select(*labels, due_at.label("due_at")).where(*claimable, ~self._claims.paused())
         first = queued.order_by(*self._group, due_at).limit(1)
         start = first.subquery("start")
         walk = select(start, literal(1, Integer).label("turn")).cte("walk", recursive=True)
@@ -263,8 +307,9 @@ def _last(wanted: ColumnElement[Any], *order: ColumnElement[Any]) -> ScalarSelec
     return select(wanted).order_by(*by).limit(1).scalar_subquery()
 
 
-LOOK_COLUMNS = 3
-"""What stands before a claimed row's own columns: hosts seen, the last one, the last served."""
+LOOK_COLUMNS = 4
+"""What stands before a claimed row's own columns: hosts seen, the last one, the last served, and
+whether the row's host is proven."""
 
 
 class HostRound:
@@ -279,15 +324,17 @@ class HostRound:
 
     async def claim(
         self, direct: Direct, statement: Fixed, parameters: Mapping[str, Any]
-    ) -> list[Values]:
-        """Look at more and more hosts until there is a row or all have been seen."""
-        wanted = parameters["limit"]
+    ) -> list[tuple[bool, Values]]:
+        """Look at more and more hosts until there is a row or all have been seen. Each row comes
+        with whether its host is proven."""
+        wanted = parameters.get("total", parameters["limit"])
         hosts = max(FEWEST_HOSTS, HOSTS_PER_ROW * wanted)
         while True:
             here = {"after_host": self._after, "hosts": hosts, **self.politeness}
             answer = await direct.fetch(statement, {**parameters, **here})
-            seen, last_seen, last_served = answer[0][:LOOK_COLUMNS]
-            rows = [each[LOOK_COLUMNS:] for each in answer if last_served is not None]
+            seen, last_seen, last_served, _ = answer[0][:LOOK_COLUMNS]
+            found = answer if last_served is not None else ()
+            rows = [(each[LOOK_COLUMNS - 1], each[LOOK_COLUMNS:]) for each in found]
             # Of a full hand, those are next who would have come next; else all had their turn.
             self._after = (last_served if len(rows) >= wanted else last_seen) or self._after
             if rows or seen < hosts:

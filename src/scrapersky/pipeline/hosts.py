@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from time import monotonic
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, delete, exists, func, or_, select, update
+from sqlalchemy import and_, delete, exists, false, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,11 +22,13 @@ from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.tables import Host, HostSlot, Worker
 from scrapersky.scraper.failures import HostClosed
-from scrapersky.scraper.politeness import HostOutcome
+from scrapersky.scraper.politeness import ErrorKind, HostOutcome, SlotLost
 from scrapersky.settings import Settings
 
 FAILURES_TO_OPEN = 5
 """So many failures in a row, and the host is left alone for a while."""
+TIMEOUTS_TO_OPEN = 2
+"""The same for time-outs, which cost more than a refusal: each holds a row for all its time."""
 CIRCUIT_FIRST = timedelta(minutes=1)
 CIRCUIT_LAST = timedelta(hours=1)
 PUSHBACK_DEFAULT = timedelta(seconds=5)
@@ -34,8 +37,16 @@ LONGEST_TURN = timedelta(seconds=60)
 """A turn further away than this is not waited for: the row comes back later instead."""
 LOOK_AGAIN_SECONDS = 0.05
 HOSTS_REMEMBERED = 5_000
+DEADLINE_SECONDS = 30.0
+"""For each transaction of the gate, waiting for a pooled connection included."""
 
 log = get_logger(__name__)
+
+
+def read_boot_clock() -> float:
+    """Seconds that go on while the process is frozen, and where the system can tell also while the
+    machine is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True)
@@ -44,70 +55,121 @@ class Turn:
 
     slot_id: UUID
     wait_seconds: float
+    safe_until: float
+    """By `clock`: nobody gives the slot to somebody else before, however dead we look."""
+    clock: Callable[[], float]
+
+    def check(self) -> None:
+        if self.clock() >= self.safe_until:
+            raise SlotLost("The process stood still for so long that its slot may be lost.")
 
 
 class HostGate:
     """The gate the fetcher is given: exact limits, whoever else is fetching."""
 
-    def __init__(self, database: Database, settings: Settings, *, worker_id: UUID | None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        worker_id: UUID | None,
+        clock: Callable[[], float] = read_boot_clock,
+    ) -> None:
         self._database = database
         self._settings = settings
         self._worker_id = worker_id
+        self._clock = clock
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
-        self._still_ours = settings.worker_dead_after_seconds / 2
+        self._safe_seconds = settings.worker_dead_after_seconds / 2
+        """Slots of silent workers are freed no earlier than `worker_dead_after_seconds` after they
+        were taken. Half of that is left for a clock that runs differently and for the sending."""
+        self._taken: dict[UUID, float] = {}
+        """Slots in use, and until when by our clock they need no renewal."""
         self._owed: set[UUID] = set()
         """Slots that could not be given back because the database was away; due with the next
         request or heartbeat."""
         self._in_trouble: set[str] = set()
-        """Hosts that had failures when we last looked: a good answer clears them."""
+        """Hosts that had failures or had not answered yet when we last looked: a good answer is
+        written down."""
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(settings.host_concurrency)
         )
         """Our own tasks queue up here, so that only those with a chance ask the database."""
 
     @asynccontextmanager
-    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[None]:
+    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[Turn]:
         self._stay_small()
         async with self._places[host]:
             turn = await self._come_up(host, exempt=exempt)
+            self._taken[turn.slot_id] = self._renewal_due()
             try:
-                yield
+                yield turn
             finally:
+                del self._taken[turn.slot_id]
                 await asyncio.shield(self._give_back(turn))
 
+    def _renewal_due(self) -> float:
+        return self._clock() + self._slot_lifetime.total_seconds() / 3
+
     async def _come_up(self, host: str, *, exempt: bool) -> Turn:
-        """Take a turn and wait for it. A process that stood still meanwhile for so long that it
-        may be taken for dead may have lost its slot to another, and takes a new one."""
+        """Take a turn and wait for it. After a long wait, or if the process stood still meanwhile,
+        the slot may have been given to another; then a new one is taken."""
         while True:
-            asked = monotonic()
             turn = await self._take_turn(host, exempt=exempt)
             try:
                 await asyncio.sleep(turn.wait_seconds)
+                if (confirmed := await self._confirm(turn)) is not None:
+                    return confirmed
             except BaseException:
                 await asyncio.shield(self._give_back(turn))
                 raise
-            if monotonic() - asked - turn.wait_seconds < self._still_ours:
-                return turn
-            await self._give_back(turn)
+
+    async def _confirm(self, turn: Turn) -> Turn | None:
+        """The same turn while it is surely ours; else look, and make it safe for another while."""
+        asked = self._clock()
+        if asked < turn.safe_until:
+            return turn
+        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+            still_there = await session.scalar(_renewal([turn.slot_id], self._slot_lifetime))
+        return None if still_there is None else replace(turn, safe_until=self._safe_from(asked))
+
+    def _safe_from(self, asked: float) -> float:
+        return asked + self._safe_seconds
+
+    async def renew(self) -> None:
+        """Prolong the slots of requests that take long: a body is read only as fast as what it
+        holds can be stored, and that time is bounded by nothing here."""
+        now = self._clock()
+        if due := [each for each, at in self._taken.items() if at <= now]:
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+                await session.execute(_renewal(due, self._slot_lifetime))
+            for each in self._taken.keys() & due:
+                self._taken[each] = self._renewal_due()
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         """A good answer needs a write only if there was trouble before."""
         if not outcome.is_failure and host not in self._in_trouble:
             return
-        async with self._database.transaction() as session:
+        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
             if outcome.is_pushback:
                 await _push_back(session, host, outcome.retry_after_seconds)
             if outcome.is_failure:
-                await _count_failure(session, host, _describe(outcome))
+                await _count_failure(session, host, outcome)
             else:
                 await session.execute(
                     update(Host)
-                    .where(Host.host == host, Host.failures > 0)
-                    .values(failures=0, circuit_open_until=None, circuit_reason=None)
+                    .where(Host.host == host, or_(Host.failures > 0, ~Host.is_proven))
+                    .values(
+                        failures=0,
+                        timeouts=0,
+                        is_proven=True,
+                        circuit_open_until=None,
+                        circuit_reason=None,
+                    )
                 )
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
-        async with self._database.transaction() as session:
+        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
             await session.execute(
                 insert(Host)
                 .values(host=host, crawl_delay_seconds=seconds)
@@ -119,7 +181,7 @@ class HostGate:
     async def repay(self) -> None:
         """Give back the slots that could not be given back while the database was away."""
         if owed := frozenset(self._owed):
-            async with self._database.transaction() as session:
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
             self._owed -= owed
 
@@ -132,16 +194,21 @@ class HostGate:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
             await self.repay()
-            async with self._database.transaction() as session:
-                turn = await self._try(session, host, exempt=exempt)
-            if turn is not None:
-                return turn
+            asked = self._clock()
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+                taken = await self._try(session, host, exempt=exempt)
+            if taken is not None:
+                slot_id, wait = taken
+                return Turn(slot_id, wait, self._safe_from(asked), self._clock)
             await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))
 
-    async def _try(self, session: AsyncSession, host: str, *, exempt: bool) -> Turn | None:
+    async def _try(
+        self, session: AsyncSession, host: str, *, exempt: bool
+    ) -> tuple[UUID, float] | None:
         """The host's row is locked first: only then is what is counted still true when we act."""
         now, row = await _locked(session, host)
-        (self._in_trouble.add if row.failures else self._in_trouble.discard)(host)
+        is_well = row.is_proven and not row.failures
+        (self._in_trouble.discard if is_well else self._in_trouble.add)(host)
         _refuse_closed(row, now)
         if await self._in_flight(session, host) >= (
             row.max_concurrency or self._settings.host_concurrency
@@ -157,7 +224,8 @@ class HostGate:
 
     async def _reserve(
         self, session: AsyncSession, row: Host, now: datetime, *, exempt: bool
-    ) -> Turn:
+    ) -> tuple[UUID, float]:
+        """The slot, and for how many seconds its request has to wait."""
         start = max(now, row.next_slot_at)
         if start - now > LONGEST_TURN:
             raise HostClosed(f"{row.host} asked to be left alone for a while.", until=start)
@@ -169,7 +237,7 @@ class HostGate:
             expires_at=func.now() + self._slot_lifetime,
         )
         session.add(slot)
-        return Turn(slot.id, (start - now).total_seconds())
+        return slot.id, (start - now).total_seconds()
 
     def _delay(self, row: Host, *, exempt: bool) -> timedelta:
         if row.crawl_delay_seconds is not None:
@@ -178,7 +246,7 @@ class HostGate:
 
     async def _give_back(self, turn: Turn) -> None:
         try:
-            async with self._database.transaction() as session:
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id == turn.slot_id))
         except Exception as error:
             self._owed.add(turn.slot_id)
@@ -216,16 +284,22 @@ async def _push_back(session: AsyncSession, host: str, seconds: float | None) ->
     await session.execute(update(Host).where(Host.host == host).values(next_slot_at=later))
 
 
-async def _count_failure(session: AsyncSession, host: str, reason: str) -> None:
-    failures = await session.scalar(
-        update(Host)
-        .where(Host.host == host)
-        .values(failures=Host.failures + 1)
-        .returning(Host.failures)
-    )
-    if failures is None or failures < FAILURES_TO_OPEN:
+async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome) -> None:
+    timed_out = outcome.error is ErrorKind.TIMED_OUT
+    changes: dict[str, Any] = {"failures": Host.failures + 1, "timeouts": 0}
+    if timed_out:
+        changes |= {"timeouts": Host.timeouts + 1, "is_proven": False}
+    is_open = func.coalesce(Host.circuit_open_until > func.now(), false())
+    counted = update(Host).where(Host.host == host).values(changes)
+    found = await session.execute(counted.returning(Host.failures, Host.timeouts, is_open))
+    failures, timeouts, was_open = found.one_or_none() or (0, 0, False)
+    beyond = max(failures - FAILURES_TO_OPEN, timeouts - TIMEOUTS_TO_OPEN)
+    # Requests that were under way when it opened say nothing new: several that fail together
+    # would otherwise make the pause many times as long.
+    if beyond < 0 or was_open:
         return
-    away = min(CIRCUIT_FIRST * 2 ** min(failures - FAILURES_TO_OPEN, 10), CIRCUIT_LAST)
+    away = min(CIRCUIT_FIRST * 2 ** min(beyond, 10), CIRCUIT_LAST)
+    reason = _describe(outcome)
     await session.execute(
         update(Host)
         .where(Host.host == host)
@@ -238,13 +312,29 @@ async def _count_failure(session: AsyncSession, host: str, reason: str) -> None:
 
 
 def _describe(outcome: HostOutcome) -> str:
-    return f"status {outcome.status}" if outcome.status else f"error {outcome.error}"
+    return f"error {outcome.error}" if outcome.error else f"status {outcome.status}"
+
+
+def _renewal(slot_ids: Sequence[UUID], lifetime: timedelta) -> Any:
+    return (
+        update(HostSlot)
+        .where(HostSlot.id.in_(slot_ids), HostSlot.expires_at > func.now())
+        .values(taken_at=func.now(), expires_at=func.now() + lifetime)
+        .returning(HostSlot.id)
+    )
 
 
 async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
-    """Slots of requests that nobody waits for any more: expired, or their worker is dead."""
-    alive = exists().where(
-        Worker.id == HostSlot.worker_id, Worker.beat_at > func.now() - dead_after
-    )
-    orphaned = and_(HostSlot.worker_id.is_not(None), ~alive)
+    """Slots of requests that nobody waits for any more: expired, or their worker is dead.
+
+    A worker that is gone has no row any more and loses its slots at once. One that is only silent
+    may be frozen and wake up: a slot it took a moment ago, when its last heartbeat was already
+    old, stays its own for `dead_after`. So whoever holds a slot knows by its own clock for how
+    long nobody can have taken it away, and need not ask the database before it sends.
+    """
+    long_ago = func.now() - dead_after
+    known = exists().where(Worker.id == HostSlot.worker_id)
+    heard = exists().where(Worker.id == HostSlot.worker_id, Worker.beat_at > long_ago)
+    is_lost = or_(~known, and_(~heard, HostSlot.taken_at < long_ago))
+    orphaned = and_(HostSlot.worker_id.is_not(None), is_lost)
     await session.execute(delete(HostSlot).where(or_(HostSlot.expires_at < func.now(), orphaned)))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
-from time import monotonic
 from typing import Any
 from uuid import UUID
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.away import outages_as_unavailable
 from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claim, claims_of, lease_of
+from scrapersky.pipeline.claims import claims_of, lease_of
+from scrapersky.pipeline.figures import RunReport
 from scrapersky.pipeline.flow import Valve
 from scrapersky.pipeline.host_claims import LOOK_AGAIN, HostRound
 from scrapersky.pipeline.outcome import (
@@ -32,83 +31,25 @@ from scrapersky.pipeline.outcome import (
     completed,
     handed_back,
     outcome_of_error,
+    summarize_error,
 )
+from scrapersky.pipeline.own_limits import OwnLimits
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
 from scrapersky.pipeline.settle import Settler, log_failure
+from scrapersky.pipeline.slots import Held, Share, SlowSlots, TimeLimit, count_slow_slots
 from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.scraper.deadline import wait_observer
 from scrapersky.settings import Pace, Settings
 
+CHUNK_DEADLINE_SECONDS = 300.0
+PREPARE_DEADLINE_SECONDS = 60.0
+NEXT_DUE_DEADLINE_SECONDS = 30.0
+ALL_RESCUES = 32_767
+"""More than any row has: for a process that cannot work isolated rows apart from the others."""
+
 log = get_logger(__name__)
-
-
-@dataclass
-class RunReport:
-    """What one run of a stage came to."""
-
-    stage: str
-    began: float = field(default_factory=monotonic)
-    found: int = 0
-    ended: Counter[EventKind] = field(default_factory=Counter)
-
-    @property
-    def succeeded(self) -> int:
-        return self.ended[EventKind.COMPLETED] + self.ended[EventKind.SKIPPED]
-
-    @property
-    def failed(self) -> int:
-        return self.ended[EventKind.FAILED]
-
-    @property
-    def retried(self) -> int:
-        return self.ended[EventKind.RETRIED] + self.ended[EventKind.SNOOZED]
-
-    def as_fields(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "found": self.found,
-            "succeeded": self.succeeded,
-            "failed": self.failed,
-            "retried": self.retried,
-            "seconds": round(monotonic() - self.began, 3),
-        }
-
-
-@dataclass
-class Held:
-    """A claimed row and the task that works it."""
-
-    claim: Claim
-    item: Any
-    task: asyncio.Task[EventKind] | None = None
-    lost: bool = False
-    late: bool = False
-    """The stage's timeout fired."""
-    ending: bool = False
-    """Its outcome is being written: from here on a token that holds nothing is no loss."""
-    limit: TimeLimit | None = None
-
-
-class TimeLimit:
-    """One timer for all rows that began together; gone when the last of them has ended."""
-
-    __slots__ = ("_left", "_timer")
-
-    def __init__(self, rows: Sequence[Held], seconds: float) -> None:
-        self._left = len(rows)
-        self._timer = asyncio.get_running_loop().call_later(seconds, _time_is_up, rows)
-
-    def one_ended(self) -> None:
-        self._left -= 1
-        if not self._left:
-            self._timer.cancel()
-
-
-def _time_is_up(rows: Sequence[Held]) -> None:
-    for each in rows:
-        if each.task is not None and not each.ending:
-            each.late = True
-            each.task.cancel()
 
 
 class StageRunner:
@@ -123,6 +64,8 @@ class StageRunner:
         tools: Tools,
         settings: Settings,
         valve: Valve | None = None,
+        isolates: bool = False,
+        own_limits: OwnLimits | None = None,
     ) -> None:
         self.stage = stage
         self.database = database
@@ -134,23 +77,33 @@ class StageRunner:
         self.rule = RetryRule.of(settings, self.pace.max_attempts)
         self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
         self.settler = Settler(database, self.claims, rule=self.rule, worker=worker)
+        self._isolate_after = ISOLATE_AFTER_RESCUES if isolates else ALL_RESCUES
+        """Rows lost more often are left to a process of their own, where there can be one."""
         self.held: dict[UUID, Held] = {}
         self.claimed = 0
         """Rows, since the process began."""
         self.free_slots = self.pace.concurrency
+        self.free_slow_slots = count_slow_slots(self.pace, tools)
+        """For rows that wait for slow or unproven hosts, beside the others."""
         self.runs = 0
         self.stopping = False
+        self.suspended = False
+        """Nothing is claimed while this worker may be taken for dead."""
         self.last_tick: float | None = None
         """Wall-clock time of the last run, for the health page."""
         self.last_error: str | None = None
+        """Why the last run failed; None once rows can be claimed again."""
         self.no_runs = asyncio.Event()
         self.no_runs.set()
         self._again = asyncio.Event()
+        self.own_limits = own_limits or OwnLimits()
         self.valve = valve or Valve(stage, database)
 
     def change_pace(self, pace: Pace) -> None:
         """From now on; rows being worked go on, and a smaller number of slots fills up later."""
         self.free_slots += pace.concurrency - self.pace.concurrency
+        slow, before = (count_slow_slots(each, self.tools) for each in (pace, self.pace))
+        self.free_slow_slots += slow - before
         self.pace = pace
         self.poke()
 
@@ -160,16 +113,33 @@ class StageRunner:
 
     # Claiming
 
-    async def claim(self, wanted: int) -> list[Held]:
-        """Take up to so many due rows; the slots for them are reserved by the caller."""
-        parameters = {"limit": wanted, "lease": self.lease, "worker": self.worker.id}
+    async def claim(self, wanted: int, share: Share | None = None) -> list[Held]:
+        """Take up to so many due rows, of each kind no more than its share; the slots for them
+        are reserved by the caller."""
+        share = share or Share(wanted, wanted)
+        parameters = {
+            "limit": share.slots,
+            "lease": self.lease,
+            "worker": self.worker.id,
+            "isolate_after": self._isolate_after,
+        }
         hasty, statement = self.database.hasty, self.claims.claim
-        if self.round is not None:
-            rows = await self.round.claim(hasty, statement, parameters)
-        else:
+        if self.round is None:
             rows = await hasty.fetch(statement, parameters)
+            self.claimed += len(rows)
+            return [self._read(each) for each in rows]
+        if self.stage.proves_hosts:
+            parameters |= {"probes": share.slow_slots, "total": wanted}
+        by_host = await self.round.claim(hasty, statement, parameters)
+        self.claimed += len(by_host)
+        return [self._read(values, waits=not is_proven) for is_proven, values in by_host]
+
+    async def claim_isolated(self) -> Held | None:
+        """Take the next due row that is to be worked alone."""
+        parameters = {"limit": 1, "lease": self.lease, "worker": self.worker.id}
+        rows = await self.database.hasty.fetch(self.claims.claim_isolated, parameters)
         self.claimed += len(rows)
-        return [self._read(each) for each in rows]
+        return self._read(rows[0]) if rows else None
 
     async def claim_by_id(self, row_id: UUID) -> Held | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
@@ -177,16 +147,16 @@ class StageRunner:
         self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
-    def _read(self, values: Values) -> Held:
+    def _read(self, values: Values, *, waits: bool = False) -> Held:
         claim, row = self.claims.claimed(values)
         try:
-            return Held(claim, self.stage.read(row))
+            return Held(claim, self.stage.read(row), waits=waits)
         except Verdict as verdict:
-            return Held(claim, verdict)
+            return Held(claim, verdict, waits=waits)
         except Exception as error:
             problem = Rejected(f"The row's data does not fit: {type(error).__name__}: {error}")
             problem.__cause__ = error
-            return Held(claim, problem)
+            return Held(claim, problem, waits=waits)
 
     # Working
 
@@ -208,6 +178,7 @@ class StageRunner:
     async def _work_and_settle(self, held: Held) -> EventKind:
         # The task's own context: whatever is logged while the row is worked tells which row.
         structlog.contextvars.bind_contextvars(worker=self.worker.readable, **self._ids(held))
+        wait_observer.set(SlowSlots(self, held))
         try:
             outcome = await self._attempt(held)
             held.ending = True
@@ -219,7 +190,8 @@ class StageRunner:
         finally:
             self.held.pop(held.claim.token, None)
             self.settler.under_way -= 1
-            self.free_slots += 1
+            self.free_slow_slots += held.waits
+            self.free_slots += not held.waits
             self._again.set()
 
     async def _attempt(self, held: Held) -> Outcome | None:
@@ -240,6 +212,7 @@ class StageRunner:
             return self._failed(held, error)
 
     def _failed(self, held: Held, error: Exception) -> Outcome:
+        self.own_limits.note(error)
         outcome = outcome_of_error(held.claim, error, self.rule)
         log_failure(self.stage, outcome, error)
         return outcome
@@ -256,8 +229,12 @@ class StageRunner:
             raise held.item
         item = held.item
         if self.stage.prepare is not None:
-            async with self.database.reading() as session:
-                item = await self.stage.prepare(session, item)
+            with outages_as_unavailable():
+                async with (
+                    asyncio.timeout(PREPARE_DEADLINE_SECONDS),
+                    self.database.reading() as session,
+                ):
+                    item = await self.stage.prepare(session, item)
         working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
             return await self._store_as_it_comes(held.claim, working)
@@ -278,7 +255,7 @@ class StageRunner:
 
     async def _store_chunk(self, claim: Claim, result: Any) -> None:
         assert self.stage.store is not None, "a stage that yields results stores them"
-        async with self.database.transaction() as session:
+        async with self.database.bounded_transaction(CHUNK_DEADLINE_SECONDS) as session:
             proof = {"row_id": claim.row_id, "token": claim.token}
             row = await session.scalar(self.claims.prove, proof)
             if row is None:
@@ -291,6 +268,15 @@ class StageRunner:
         return {"stage": self.stage.name, "row_id": row_id, **job}
 
     # Looking after what is held
+
+    def drop_all(self) -> int:
+        """Cancel all work: its rows may have been given to others, and nothing can be stored."""
+        dropped = [each for each in self.held.values() if not each.ending]
+        for each in dropped:
+            each.lost = True
+            if each.task is not None:
+                each.task.cancel()
+        return len(dropped)
 
     async def drop_disowned(self, session: AsyncSession) -> int:
         """Cancel the work of rows that are not ours any more; it could not be stored."""
@@ -314,8 +300,12 @@ class StageRunner:
         return len(disowned)
 
     async def seconds_to_next_due(self) -> float | None:
-        async with self.database.reading() as session:
-            known = self.round.politeness if self.round else None
+        known = {**(self.round.politeness if self.round else {})}
+        known["isolate_after"] = self._isolate_after
+        async with (
+            asyncio.timeout(NEXT_DUE_DEADLINE_SECONDS),
+            self.database.reading() as session,
+        ):
             wait = await session.scalar(self.claims.next_due, known)
             return None if wait is None else max(wait.total_seconds(), 0)
 
@@ -355,7 +345,7 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
         await _drain(runner, report)
         runner.last_error = None
     except Exception as error:
-        runner.last_error = str(error)
+        runner.last_error = summarize_error(runner.own_limits.note(error) or error)
         raise
     finally:
         runner.runs -= 1
@@ -376,7 +366,7 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
         # What was claimed begins now, not while the next claim is being prepared.
         await asyncio.sleep(0)
         mine = _count_ended(mine, report)
-        if claimed and runner.free_slots:
+        if claimed and _free(runner).together:
             continue
         if not mine and not runner._again.is_set():
             return
@@ -385,18 +375,33 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
 
 async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
     """Reserve, claim, give back what was not needed: runs of one stage share its slots."""
-    wanted = await runner.valve.admit(min(runner.pace.batch_size, runner.free_slots))
+    if runner.suspended:
+        return ()
+    wanted = await runner.valve.admit(min(runner.pace.batch_size, _free(runner).together))
     # The slots may have been taken while the queues behind were being measured.
-    wanted = min(wanted, runner.free_slots)
+    free = _free(runner)
+    share = Share(min(wanted, free.slots), min(wanted, free.slow_slots))
+    wanted = min(wanted, share.together)
     if wanted <= 0:
         return ()
-    runner.free_slots -= wanted
+    runner.free_slots -= share.slots
+    runner.free_slow_slots -= share.slow_slots
     claimed: Sequence[Held] = ()
     try:
-        claimed = await runner.claim(wanted)
+        claimed = await runner.claim(wanted, share)
     finally:
-        runner.free_slots += wanted - len(claimed)
+        slow = sum(each.waits for each in claimed)
+        runner.free_slots += share.slots - (len(claimed) - slow)
+        runner.free_slow_slots += share.slow_slots - slow
+    # Here too and not only when the run ends: a run that drains a long queue may last for hours.
+    runner.last_error = None
     return claimed
+
+
+def _free(runner: StageRunner) -> Share:
+    """What the stage may claim into now."""
+    slow = runner.free_slow_slots if runner.stage.proves_hosts else 0
+    return Share(max(runner.free_slots, 0), max(slow, 0))
 
 
 def _count_ended(

@@ -8,16 +8,28 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from scrapersky.errors import Rejected, RetryLater, ScraperSkyError, Skipped
-from scrapersky.pipeline.claims import Change, Claim
-from scrapersky.pipeline.queue import Words
+from scrapersky.db.away import is_away
+from scrapersky.errors import (
+    DatabaseUnavailable,
+    Rejected,
+    RetryLater,
+    ScraperSkyError,
+    Skipped,
+)
+from scrapersky.pipeline.own_limits import find_own_limit, get_wait
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Change, Claim, LossTally, Words
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.redaction import redact
 from scrapersky.settings import Settings
 
 MAX_ERROR_CHARACTERS = 1024
+MAX_SUMMARY_CHARACTERS = 300
 MAX_TRACEBACK_CHARACTERS = 64 * 1024
 JITTER = 0.1
+MAX_INTERRUPTIONS = 20
+"""So many outages in a row at one row, and it is suspected of causing them: it fails."""
+INTERRUPTION_BACKOFF = timedelta(seconds=1), timedelta(minutes=1)
+"""The first delay after an outage, and the longest."""
 NOTHING: Any = object()
 """No result, told apart from a result that is None."""
 
@@ -32,6 +44,15 @@ class WorkTimedOut(ScraperSkyError):
 
 class WorkerDied(ScraperSkyError):
     """The process that had claimed the row is gone, or its lease ran out."""
+
+
+TALLIES = {
+    EventKind.RESCUED: LossTally.RESCUED,
+    EventKind.INTERRUPTED: LossTally.INTERRUPTED,
+    EventKind.SNOOZED: LossTally.KEEP,
+    EventKind.HANDED_BACK: LossTally.KEEP,
+}
+"""Every other kind is a verdict on the row, and clears its counts."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +81,7 @@ class Outcome:
             delay=self.delay,
             refund=self.refund,
             error=self.error,
+            tally=TALLIES.get(self.kind, LossTally.CLEAR),
         )
 
 
@@ -81,8 +103,12 @@ class RetryRule:
 
     def back_off(self, attempts: int) -> timedelta:
         """Twice as long after each attempt, up to the cap, give or take a tenth."""
-        doubled: timedelta = self.base * 2.0 ** min(max(attempts - 1, 0), 20)
-        return min(self.cap, doubled) * random.uniform(1 - JITTER, 1 + JITTER)
+        return _double(self.base, self.cap, attempts)
+
+
+def _double(base: timedelta, cap: timedelta, times: int) -> timedelta:
+    doubled: timedelta = base * 2.0 ** min(max(times - 1, 0), 20)
+    return min(cap, doubled) * random.uniform(1 - JITTER, 1 + JITTER)
 
 
 def completed(claim: Claim, result: Any = NOTHING) -> Outcome:
@@ -100,6 +126,11 @@ def outcome_of_error(claim: Claim, error: BaseException, rule: RetryRule) -> Out
         return Outcome(claim, EventKind.SKIPPED, error=sentence(error))
     if isinstance(error, RetryLater):
         return Outcome(claim, EventKind.SNOOZED, error=sentence(error), delay=error.after, refund=1)
+    if (limit := find_own_limit(error)) is not None:
+        sorry = sentence(limit)
+        return Outcome(claim, EventKind.HANDED_BACK, error=sorry, delay=get_wait(), refund=1)
+    if isinstance(error, DatabaseUnavailable) or is_away(error):
+        return outcome_of_outage(claim, error)
     final = isinstance(error, Rejected) or claim.attempts >= rule.max_attempts
     return Outcome(
         claim,
@@ -111,18 +142,40 @@ def outcome_of_error(claim: Claim, error: BaseException, rule: RetryRule) -> Out
     )
 
 
+def outcome_of_outage(claim: Claim, error: BaseException) -> Outcome:
+    """A database outage is not the row's fault: its attempt is refunded. Within bounds, because a
+    row whose statements break connections would otherwise do so for ever."""
+    again = claim.interruptions + 1
+    first, longest = INTERRUPTION_BACKOFF
+    final = again >= MAX_INTERRUPTIONS
+    return Outcome(
+        claim,
+        EventKind.FAILED if final else EventKind.INTERRUPTED,
+        error=sentence(error),
+        error_class=type(error).__name__,
+        traceback=full_traceback(error) if final else None,
+        delay=None if final else _double(first, longest, again),
+        refund=0 if final else 1,
+    )
+
+
 def outcome_of_rescue(claim: Claim, error: WorkerDied, rule: RetryRule) -> Outcome:
-    """The first time a row is lost it is due again at once; a row that keeps killing its workers
-    waits longer each time and then ends like any other failure."""
-    if claim.attempts >= rule.max_attempts:
+    """Requeue a row that was lost with its worker, or fail it when it keeps killing workers.
+
+    A worker that dies takes all its rows with it, and at most one of them is to blame. So the
+    first losses cost no attempt. From ISOLATE_AFTER_RESCUES on the row is worked alone: what is
+    lost then was not lost because of a neighbour, and counts.
+    """
+    was_alone = claim.rescues >= ISOLATE_AFTER_RESCUES
+    if was_alone and claim.attempts >= rule.max_attempts:
         return outcome_of_error(claim, error, rule)
-    again = claim.attempts - 1
     return Outcome(
         claim,
         EventKind.RESCUED,
         error=sentence(error),
         error_class=type(error).__name__,
-        delay=rule.back_off(again) if again else timedelta(0),
+        delay=rule.back_off(claim.rescues) if claim.rescues else timedelta(0),
+        refund=0 if was_alone else 1,
     )
 
 
@@ -132,6 +185,16 @@ def sentence(error: BaseException) -> str:
     if not isinstance(error, ScraperSkyError):
         text = f"{type(error).__name__}: {text}" if text != type(error).__name__ else text
     return text if len(text) <= MAX_ERROR_CHARACTERS else text[: MAX_ERROR_CHARACTERS - 1] + "…"
+
+
+def summarize_error(error: BaseException) -> str:
+    """The first line of the error, for health and alerts, which every tenant's viewers may read.
+
+    Drivers put the statement, its parameters and the offending values on the lines below.
+    """
+    text = sentence(error).splitlines()[0]
+    limit = MAX_SUMMARY_CHARACTERS
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def full_traceback(error: BaseException) -> str | None:

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import (
     CheckConstraint,
+    ColumnElement,
     DateTime,
     Index,
     SmallInteger,
     Text,
     Uuid,
+    case,
     func,
     text,
 )
 from sqlalchemy.orm import InstrumentedAttribute, mapped_column
 
 from scrapersky.db.base import Base
+from scrapersky.db.direct import written_out
 
 Model = TypeVar("Model", bound=Base)
+
+KEPT_DECISION = "Skipped"
+"""A person's decision that processing does not overwrite; Selected is a request, and is."""
+ISOLATE_AFTER_RESCUES = 2
+"""A row that was lost with its worker this often may be what kills workers, so from then on it is
+worked in a process of its own, one such row at a time. The number is part of an index."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,40 @@ class Words:
         return tuple(word for word in vars(self).values() if word is not None)
 
 
+class LossTally(StrEnum):
+    """What an outcome does to a row's counts of rescues and interruptions."""
+
+    KEEP = "keep"
+    CLEAR = "clear"
+    RESCUED = "rescued"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row that is ours for now: the token proves it."""
+
+    row_id: UUID
+    token: UUID
+    attempts: int
+    rescues: int = 0
+    interruptions: int = 0
+    began: float = field(default_factory=monotonic, compare=False)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What settling does to a row: its next status, and when it is due if it waits again."""
+
+    row_id: UUID
+    token: UUID | None
+    status: str
+    delay: timedelta | None = None
+    refund: int = 0
+    error: str | None = None
+    tally: LossTally = LossTally.CLEAR
+
+
 @dataclass(frozen=True)
 class QueueState:
     """Where one row stands in one queue."""
@@ -50,6 +95,8 @@ class QueueState:
     status: str
     due_at: datetime
     attempts: int
+    rescues: int
+    interruptions: int
     lease_token: UUID | None
     lease_expires_at: datetime | None
     worker_id: UUID | None
@@ -63,6 +110,10 @@ class QueueColumns:
     status: InstrumentedAttribute[str]
     due_at: InstrumentedAttribute[datetime]
     attempts: InstrumentedAttribute[int]
+    rescues: InstrumentedAttribute[int]
+    """Times the row was lost with its worker since its work last came to an end."""
+    interruptions: InstrumentedAttribute[int]
+    """Times a database outage ended its work since then; neither of the two costs an attempt."""
     lease_token: InstrumentedAttribute[UUID | None]
     lease_expires_at: InstrumentedAttribute[datetime | None]
     worker_id: InstrumentedAttribute[UUID | None]
@@ -83,6 +134,20 @@ def queue_columns(model: type[Base], status: str) -> QueueColumns:
     return QueueColumns(
         status=getattr(model, status), **{name: getattr(model, prefix + name) for name in names}
     )
+
+
+def follow_status(
+    curation: InstrumentedAttribute[str], words: Words, status: ColumnElement[str] | str
+) -> ColumnElement[str]:
+    """Build the value of a curation column whose row gets this status.
+
+    A row for which there was nothing to do is done: only its status has a word for that.
+    """
+    new: Any = written_out(status) if isinstance(status, str) else status
+    if words.skipped is not None:
+        done = written_out(words.done)
+        new = case((new == written_out(words.skipped), done), else_=new)
+    return case((curation == written_out(KEPT_DECISION), curation), else_=new)
 
 
 def queued(
@@ -116,6 +181,8 @@ def _columns(initial: str) -> Mapping[str, Any]:
         "status": mapped_column(Text, nullable=False, server_default=initial),
         "due_at": mapped_column(DateTime(timezone=True), nullable=False, server_default=func.now()),
         "attempts": mapped_column(SmallInteger, nullable=False, server_default="0"),
+        "rescues": mapped_column(SmallInteger, nullable=False, server_default="0"),
+        "interruptions": mapped_column(SmallInteger, nullable=False, server_default="0"),
         "lease_token": mapped_column(Uuid, nullable=True),
         "lease_expires_at": mapped_column(DateTime(timezone=True), nullable=True),
         "worker_id": mapped_column(Uuid, nullable=True),
@@ -140,3 +207,5 @@ def _index(model: type[Base], status: str, words: Words, order: Sequence[str]) -
     Index(f"ix_{table.name}_{prefix}held", table.c[f"{prefix}worker_id"], postgresql_where=held)
     failed = text(f"{status} = '{words.failed}'")
     Index(f"ix_{table.name}_{prefix}failed", table.c.id, postgresql_where=failed)
+    isolated = text(f"{prefix}rescues >= {ISOLATE_AFTER_RESCUES}")
+    Index(f"ix_{table.name}_{prefix}isolated", table.c.id, postgresql_where=isolated)

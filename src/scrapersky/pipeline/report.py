@@ -14,13 +14,28 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.pipeline.chores import list_chore_failures
 from scrapersky.pipeline.counting import Counts, count_rows
 from scrapersky.pipeline.flow import changed_pace
-from scrapersky.pipeline.queue_figures import QueueFigures, queue_figures
+from scrapersky.pipeline.queue_figures import (
+    QueueFigures,
+    UnhandledRows,
+    count_whole_queues,
+    find_unhandled,
+    queue_figures,
+)
 from scrapersky.pipeline.rates import Durations, durations, last_hours
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import StageControl, Worker
-from scrapersky.pipeline.troubles import Situation, Trouble, ticks, troubles_of
+from scrapersky.pipeline.tables import ChoreFailure, StageControl, Worker
+from scrapersky.pipeline.troubles import (
+    Situation,
+    Trouble,
+    get_states,
+    judge_chores,
+    judge_unhandled,
+    ticks,
+    troubles_of,
+)
 from scrapersky.settings import Pace, Settings
 
 
@@ -30,9 +45,12 @@ class StageReport:
 
     name: str
     does: str
+    workflow: str | None
     paused: bool
     paused_seconds: float | None
     """Since when, if it is."""
+    note: str | None
+    """Why it is paused, if somebody said."""
     pace: Pace
     counts: Mapping[str, int]
     """Rows by status."""
@@ -51,6 +69,8 @@ class StageReport:
     """Rows being worked."""
     overdue: int
     """Of those, rows past the stage's timeout or without a lease, which should have ended."""
+    stuck: int
+    """Of those, rows past their lease or of a dead worker, which nobody will end."""
     dead_letters: int
     """Open ones."""
     last_hour: Mapping[str, int]
@@ -61,6 +81,8 @@ class StageReport:
     consumers: int
     """Live workers that run this stage."""
     last_tick: datetime | None
+    failing: bool
+    """The last run failed, in some process."""
     held_back: str | None
     """Why it claims less or nothing because of what waits behind it."""
     troubles: tuple[Trouble, ...]
@@ -81,6 +103,8 @@ class Standing:
     """Those alive."""
     controls: Mapping[str, StageControl]
     figures: Mapping[str, QueueFigures]
+    chore_failures: Sequence[ChoreFailure] = ()
+    unhandled: Sequence[UnhandledRows] = ()
     counts: Mapping[str, Counts] = field(default_factory=dict)
     last_hours: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     durations: Mapping[str, Durations] = field(default_factory=dict)
@@ -90,24 +114,53 @@ class Standing:
         return next(iter(self.figures.values())).now
 
     @property
+    def own_limits(self) -> list[str]:
+        """What the live workers have run out of lately, each with who says so."""
+        return [
+            f"{each.hostname}:{each.pid}: {sentence}"
+            for each in self.workers
+            for sentence in each.vitals.get("own_limits", {}).values()
+        ]
+
+    @property
     def reports(self) -> list[StageReport]:
         return [self.report(each) for each in self.stages]
+
+    @property
+    def troubles(self) -> list[tuple[str, Trouble]]:
+        """Everything that is wrong, each with its subject: the stage, chore or table."""
+        of_stages = [(each.name, trouble) for each in self.reports for trouble in each.troubles]
+        return [*of_stages, *self.other_troubles]
+
+    @property
+    def other_troubles(self) -> list[tuple[str, Trouble]]:
+        """Those that are not of one stage."""
+        return [*judge_chores(self.chore_failures), *judge_unhandled(self.unhandled)]
 
     def report(self, stage: AnyStage) -> StageReport:
         figures, control = self.figures[stage.name], self.controls.get(stage.name)
         pace = changed_pace(stage.paced(self.settings), control.pace if control else None)
-        states = [each.stages[stage.name] for each in self.workers if stage.name in each.stages]
+        states = get_states(stage.name, self.workers)
         last, since = _last_tick(states, figures.now), _paused_for(control, figures.now)
         situation = Situation(
-            states, figures.due, figures.oldest_ready_seconds, last, figures.now, since
+            states=states,
+            due=figures.due,
+            oldest_ready_seconds=figures.oldest_ready_seconds,
+            last_tick=last,
+            now=figures.now,
+            paused_seconds=since,
+            stuck=figures.stuck,
+            stuck_seconds=figures.stuck_seconds,
         )
         counts = self.counts.get(stage.name, Counts({}))
         p50, p95 = self.durations.get(stage.name, (None, None))
         return StageReport(
             name=stage.name,
             does=stage.does,
+            workflow=stage.workflow,
             paused=since is not None,
             paused_seconds=since,
+            note=control.note if control and control.paused else None,
             pace=pace,
             counts=counts.by_status,
             estimated=counts.estimated,
@@ -118,12 +171,14 @@ class Standing:
             next_due_at=figures.next_due_at,
             in_flight=figures.in_flight,
             overdue=figures.overdue,
+            stuck=figures.stuck,
             dead_letters=figures.dead_letters,
             last_hour=self.last_hours.get(stage.name, {}),
             p50_ms=p50,
             p95_ms=p95,
             consumers=sum(ticks(each) for each in states),
             last_tick=last,
+            failing=any(each.get("error") for each in states),
             held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
             troubles=troubles_of(situation, pace, self.settings),
         )
@@ -141,7 +196,30 @@ def _paused_for(control: StageControl | None, now: datetime) -> float | None:
 async def standing(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> Standing:
-    """What health is judged by, in three queries; the reports lack counts and rates."""
+    """What health is judged by, in five queries; the reports lack counts and rates, and no queue is
+    counted further than `MAX_COUNTED`. `stages` are all there are: rows that none of them takes are
+    reported."""
+    brief = await _standing_of(session, stages, settings)
+    return replace(
+        brief,
+        chore_failures=await list_chore_failures(session),
+        unhandled=await find_unhandled(session, stages),
+    )
+
+
+async def find_other_troubles(
+    session: AsyncSession, stages: Sequence[AnyStage]
+) -> list[tuple[str, Trouble]]:
+    """What is wrong beside the stages: failing chores, and rows that no stage handles."""
+    return [
+        *judge_chores(await list_chore_failures(session)),
+        *judge_unhandled(await find_unhandled(session, stages)),
+    ]
+
+
+async def _standing_of(
+    session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
+) -> Standing:
     return Standing(
         stages,
         settings,
@@ -154,11 +232,18 @@ async def standing(
 async def full_standing(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> Standing:
-    """In six queries; eight when a table is so large that it is not counted."""
-    brief = await standing(session, stages, settings)
+    """In eight queries; ten when a table is so large that it is not counted, and one more when a
+    queue is longer than what `standing` counts, for here queues are counted whole."""
+    return await _with_counts(session, await standing(session, stages, settings))
+
+
+async def _with_counts(session: AsyncSession, brief: Standing) -> Standing:
+    stages = brief.stages
+    figures = await count_whole_queues(session, stages, brief.figures)
     return replace(
         brief,
-        counts=await count_rows(session, stages, brief.figures),
+        figures=figures,
+        counts=await count_rows(session, stages, figures),
         last_hours=await last_hours(session, stages),
         durations=await durations(session, stages),
     )
@@ -167,7 +252,9 @@ async def full_standing(
 async def report_stages(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> list[StageReport]:
-    return (await full_standing(session, stages, settings)).reports
+    """Of some stages, or of all, in six queries."""
+    brief = await _standing_of(session, stages, settings)
+    return (await _with_counts(session, brief)).reports
 
 
 async def report_stage(session: AsyncSession, stage: AnyStage, settings: Settings) -> StageReport:

@@ -13,11 +13,19 @@ from sqlalchemy import Select
 
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
+from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claims, claims_of
 from scrapersky.pipeline.hosts import free_lost_slots
 from scrapersky.pipeline.loop import StageRunner
-from scrapersky.pipeline.outcome import RetryRule, WorkerDied, outcome_of_rescue
+from scrapersky.pipeline.outcome import (
+    Outcome,
+    RetryRule,
+    WorkerDied,
+    outcome_of_outage,
+    outcome_of_rescue,
+)
+from scrapersky.pipeline.queue import Claim
 from scrapersky.pipeline.settle import bury_the_dead, record
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind
@@ -26,6 +34,9 @@ from scrapersky.pipeline.workers import WorkerIdentity, bury_dead_neighbours
 from scrapersky.settings import Settings
 
 BATCH_ROWS = 100
+RESCUE_DEADLINE_SECONDS = 30.0
+Judge = Callable[[Claim, UUID | None, RetryRule], Outcome]
+"""What becomes of a lost row, by its claim and the worker that held it."""
 
 log = get_logger(__name__)
 
@@ -75,45 +86,70 @@ class Rescuer:
         """All rows that are lost right now; a dead process of this machine is noticed at once."""
         if self._was_silent() or self._clock() < self._judges_from:
             return 0
-        async with self._database.transaction() as session:
+        async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
             await bury_dead_neighbours(session)
             await free_lost_slots(session, dead_after=self._dead_after)
-        lost = {"dead_after": self._dead_after}
-        return sum(
-            [await self._rescue(claims, rule, claims.lost, lost) for claims, rule in self._queues]
-        )
+        return await self._rescue_every_stage()
+
+    async def _rescue_every_stage(self) -> int:
+        """A stage whose rows cannot be given back does not keep the others from theirs; its error
+        is raised at the end, so that the chore counts as failed."""
+        total, errors = 0, list[Exception]()
+        for claims, rule in self._queues:
+            lost = {"dead_after": self._dead_after}
+            try:
+                total += await self._rescue(claims, rule, claims.lost, lost, _judge_lost)
+            except Exception as error:
+                errors.append(error)
+                log.warning("rescue failed", stage=claims.stage.name, error=str(error))
+        if errors:
+            raise errors[0]
+        return total
 
     async def rescue_strays(self, runner: StageRunner) -> int:
-        """Rows that carry this worker's name and that it does not hold."""
+        """Requeue rows that carry this worker's name and that it does not hold: the answer to a
+        claim, or a whole settlement, was lost in an outage."""
         strays = {
             "worker": runner.worker.id,
             "tokens": list(runner.held),
             "seen_by_now": runner.lease - self._dead_after,
         }
-        return await self._rescue(runner.claims, runner.rule, runner.claims.strays, strays)
+        return await self._rescue(
+            runner.claims, runner.rule, runner.claims.strays, strays, _judge_stray
+        )
 
     async def _rescue(
-        self, claims: Claims, rule: RetryRule, statement: Select[Any], wanted: Mapping[str, Any]
+        self,
+        claims: Claims,
+        rule: RetryRule,
+        statement: Select[Any],
+        wanted: Mapping[str, Any],
+        judge: Judge,
     ) -> int:
         total = 0
-        while count := await self._rescue_batch(claims, rule, statement, wanted):
+        while count := await self._rescue_batch(claims, rule, statement, wanted, judge):
             total += count
         if total:
             log.warning("rows rescued", stage=claims.stage.name, rows=total)
         return total
 
     async def _rescue_batch(
-        self, claims: Claims, rule: RetryRule, statement: Select[Any], wanted: Mapping[str, Any]
+        self,
+        claims: Claims,
+        rule: RetryRule,
+        statement: Select[Any],
+        wanted: Mapping[str, Any],
+        judge: Judge,
     ) -> int:
-        """Lock, decide by the same rule as for any failure, write."""
+        """Lock, judge, write."""
         stage = claims.stage
-        async with self._database.transaction() as session:
+        async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
             found = await session.scalars(statement, {**wanted, "limit": BATCH_ROWS})
             rows: dict[UUID, Base | None] = {row.id: row for row in found}
             if not rows:
                 return 0
             outcomes = [
-                outcome_of_rescue(claims.claim_of(row), _what_happened(claims, row), rule)
+                judge(claims.claim_of(row), claims.queue.of(row).worker_id, rule)
                 for row in rows.values()
                 if row is not None
             ]
@@ -130,6 +166,12 @@ class Rescuer:
             return len(rows)
 
 
-def _what_happened(claims: Claims, row: Base) -> WorkerDied:
-    holder = claims.queue.of(row).worker_id
-    return WorkerDied(f"Worker {holder} died, fell silent or held the row past its lease.")
+def _judge_lost(claim: Claim, holder: UUID | None, rule: RetryRule) -> Outcome:
+    error = WorkerDied(f"Worker {holder} died, fell silent or held the row past its lease.")
+    return outcome_of_rescue(claim, error, rule)
+
+
+def _judge_stray(claim: Claim, _holder: UUID | None, _rule: RetryRule) -> Outcome:
+    return outcome_of_outage(
+        claim, DatabaseUnavailable("The connection was lost while the row was claimed or settled.")
+    )

@@ -6,9 +6,10 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any
 
 from apscheduler.events import (
@@ -19,21 +20,31 @@ from apscheduler.events import (
     JobEvent,
 )
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.chores import Chore, take_slot
+from scrapersky.pipeline.chores import Chore, run_chore, seconds_to_next_slot, take_slot
 from scrapersky.pipeline.engine import Engine, assembled_engine
 from scrapersky.pipeline.flow import HELD_BACK_LOOK_SECONDS
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
+from scrapersky.pipeline.outcome import summarize_error
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
 MISFIRE_GRACE_SECONDS = 60
 STOP_PATIENCE_SECONDS = 5
+CANCEL_PATIENCE_SECONDS = 5
+"""For what was cancelled to give its connection back; a database that is away answers nothing."""
+CHORE_DEADLINE_SECONDS = 600.0
+CLOCK_CHECK_SECONDS = 5.0
+CLOCK_STEP_SECONDS = 2.0
+"""A wall clock that moved this much against the monotonic one was set, by hand or by NTP."""
 ALARM_SLACK_SECONDS = 0.05
 """A little late rather than a little early, and never in a tight circle."""
+RETRY_RUN_SECONDS = 10
+RETRY_CHORE_SECONDS = 60
 
 log = get_logger(__name__)
 
@@ -56,8 +67,10 @@ class Scheduler:
         engine.on_interval_change = self._retime
         self._woken: set[asyncio.Task[Any]] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
-        self._doing_chores: set[asyncio.Task[Any]] = set()
+        self._ticks: set[asyncio.Task[Any]] = set()
+        """Runs of stages and chores that APScheduler started."""
         self._stopping = False
+        self._clock_watch: asyncio.Task[None] | None = None
 
     @property
     def is_running(self) -> bool:
@@ -81,6 +94,7 @@ class Scheduler:
             for chore in self.chores:
                 self._register_chore(chore)
             self._ticking.start()
+            self._clock_watch = asyncio.create_task(self._watch_clock(), name="clock watch")
             self.engine.wakeups.listen()
         except BaseException:
             await self.stop()
@@ -89,19 +103,28 @@ class Scheduler:
 
     async def stop(self) -> None:
         """APScheduler 3 cancels running coroutines but cannot wait for them, so the rows are
-        handed back first, and only then is it told to stop."""
+        handed back first, and only then is it told to stop. What it cancels is waited for here:
+        a task that still held a connection when the pool is closed would leave it to the garbage
+        collector, which complains in the log."""
         self._stopping = True
         if self.is_running:
             self._ticking.pause()
+        if self._clock_watch is not None:
+            self._clock_watch.cancel()
         for alarm in self._alarms.values():
             alarm.cancel()
         await self.engine.stop()
-        for tasks in (self._woken, self._doing_chores):
-            if tasks:
-                await asyncio.wait(tasks, timeout=STOP_PATIENCE_SECONDS)
+        await self._wait_for_tasks(STOP_PATIENCE_SECONDS)
         if self.is_running:
             self._ticking.shutdown(wait=False)
+        for task in self._woken:
+            task.cancel()
+        await self._wait_for_tasks(CANCEL_PATIENCE_SECONDS)
         log.info("scheduler stopped")
+
+    async def _wait_for_tasks(self, seconds: float) -> None:
+        if tasks := self._woken | self._ticks:
+            await asyncio.wait(tasks, timeout=seconds)
 
     # Stages
 
@@ -109,7 +132,7 @@ class Scheduler:
         name = runner.stage.name
         try:
             self._ticking.add_job(
-                self._tick,
+                self._tracked(self._tick),
                 IntervalTrigger(seconds=runner.pace.interval_minutes * 60, timezone=UTC),
                 args=[name],
                 id=name,
@@ -120,9 +143,18 @@ class Scheduler:
             runner.last_tick = time.time()
             self.engine.wakeups.subscribe(name, lambda: self.wake(name))
         except Exception as error:
-            self.failures[name] = str(error) or type(error).__name__
-            self.engine.runners.pop(name, None)
-            log.exception("stage could not be registered", stage=name)
+            self._give_up_stage(runner, error)
+
+    def _give_up_stage(self, runner: StageRunner, error: Exception) -> None:
+        """Take back what the registration did before it failed: a job left behind would tick a
+        stage that this process does not run, and the stage would count as consumed here."""
+        name = runner.stage.name
+        self.failures[name] = str(error) or type(error).__name__
+        self.engine.runners.pop(name, None)
+        runner.last_tick = None
+        if self._ticking.get_job(name):
+            self._ticking.remove_job(name)
+        log.exception("stage could not be registered", stage=name)
 
     def _retime(self, runner: StageRunner) -> None:
         if self.is_running and self._ticking.get_job(runner.stage.name):
@@ -132,9 +164,16 @@ class Scheduler:
 
     async def _tick(self, stage: str) -> None:
         runner = self.engine.runner(stage)
-        report = await run_job_loop(runner)
-        if report is not None:
-            await self._set_alarm(runner)
+        try:
+            report = await run_job_loop(runner)
+            if report is not None:
+                await self._set_alarm(runner)
+        except Exception as error:
+            runner.last_error = summarize_error(error)
+            # Soon, and not after the stage's interval, which may be hours: until a run succeeds
+            # the stage is reported as failing.
+            self._wake_in(stage, RETRY_RUN_SECONDS)
+            raise
 
     def wake(self, stage: str) -> None:
         """Run the stage now. A run that is under way looks again by itself."""
@@ -162,13 +201,30 @@ class Scheduler:
         seconds = await runner.seconds_to_next_due()
         if runner.valve.is_closed:
             seconds = HELD_BACK_LOOK_SECONDS
-        if seconds is None or seconds > runner.pace.interval_minutes * 60 or self._stopping:
+        if seconds is None or seconds > runner.pace.interval_minutes * 60:
             return
-        stage = runner.stage.name
+        self._wake_in(runner.stage.name, seconds)
+
+    def _wake_in(self, stage: str, seconds: float) -> None:
+        if self._stopping:
+            return
         if stage in self._alarms:
             self._alarms[stage].cancel()
         loop = asyncio.get_running_loop()
         self._alarms[stage] = loop.call_later(seconds + ALARM_SLACK_SECONDS, self.wake, stage)
+
+    async def _watch_clock(self) -> None:
+        """Tick anew when the wall clock was stepped. APScheduler plans by it: a clock set back by
+        an hour would mean an hour without ticks."""
+        offset = time.time() - monotonic()
+        while True:
+            await asyncio.sleep(CLOCK_CHECK_SECONDS)
+            before, offset = offset, time.time() - monotonic()
+            if abs(offset - before) < CLOCK_STEP_SECONDS:
+                continue
+            log.warning("the system clock was stepped", seconds=round(offset - before))
+            for job in self._ticking.get_jobs():
+                job.modify(next_run_time=datetime.now(UTC))
 
     # Chores
 
@@ -185,7 +241,7 @@ class Scheduler:
 
     def _register_chore(self, chore: Chore) -> None:
         self._ticking.add_job(
-            self._do_chore,
+            self._tracked(self._do_chore),
             IntervalTrigger(seconds=chore.every.total_seconds(), timezone=UTC),
             args=[chore],
             id=chore.name,
@@ -194,15 +250,46 @@ class Scheduler:
             replace_existing=True,
         )
 
-    async def _do_chore(self, chore: Chore) -> None:
-        engine, task = self.engine, asyncio.current_task()
-        assert task is not None
-        self._doing_chores.add(task)
+    async def _do_chore(self, chore: Chore, *, has_slot: bool = False) -> None:
+        engine = self.engine
+        if has_slot or await take_slot(engine.database, chore, engine.worker.id):
+            await self._run_chore(chore)
+
+    def _tracked(self, job: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        """The same, known to `stop` for as long as it runs."""
+
+        async def run(*arguments: Any, **options: Any) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._ticks.add(task)
+            try:
+                await job(*arguments, **options)
+            finally:
+                self._ticks.discard(task)
+
+        return run
+
+    async def _run_chore(self, chore: Chore) -> None:
         try:
-            if await take_slot(engine.database, chore, engine.worker.id):
-                await chore.run(engine.database, engine.settings)
-        finally:
-            self._doing_chores.discard(task)
+            async with asyncio.timeout(CHORE_DEADLINE_SECONDS):
+                await run_chore(self.engine.database, self.engine.settings, chore)
+        except Exception:
+            self._retry_chore(chore)
+            raise
+
+    def _retry_chore(self, chore: Chore) -> None:
+        """Within the same slot, which this process holds: an hourly chore that met a database
+        restart should not be reported as failing for an hour."""
+        if self._stopping or seconds_to_next_slot(chore.every) <= RETRY_CHORE_SECONDS:
+            return
+        self._ticking.add_job(
+            self._tracked(self._do_chore),
+            DateTrigger(datetime.now(UTC) + timedelta(seconds=RETRY_CHORE_SECONDS)),
+            args=[chore],
+            kwargs={"has_slot": True},
+            id=f"{chore.name} (retry)",
+            replace_existing=True,
+        )
 
     # What APScheduler tells
 
@@ -234,7 +321,11 @@ async def running_scheduler(
     known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Scheduler]:
     """A scheduler over these stages, for as long as the block lasts; `known` are all there are."""
-    async with assembled_engine(database, settings, stages, known=known) as engine:
+    # A process of its own for isolated rows takes the settings this one was started with.
+    isolates = bool(settings.environ)
+    async with assembled_engine(
+        database, settings, stages, known=known, isolates=isolates
+    ) as engine:
         scheduler = Scheduler(engine, chores)
         await scheduler.start()
         try:

@@ -12,17 +12,23 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import insert
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import is_away, sqlstate_of
+from scrapersky.db.away import is_outage
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
-from scrapersky.errors import ScraperSkyError
+from scrapersky.errors import DatabaseUnavailable, ScraperSkyError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import dead_letters
 from scrapersky.pipeline.claims import Claims
-from scrapersky.pipeline.outcome import NOTHING, Outcome, RetryRule, outcome_of_error
+from scrapersky.pipeline.outcome import (
+    NOTHING,
+    Outcome,
+    RetryRule,
+    outcome_of_error,
+    summarize_error,
+)
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
@@ -33,9 +39,12 @@ SETTLERS = 2
 BATCH_SECONDS = 0.02
 """Finished rows wait this long for company before they are stored."""
 DATABASE_PATIENCE_SECONDS = 30
-"""A database that restarts is back within this; after that the lease's expiry settles the row."""
-
-"""SQLSTATE classes: connection lost, no room for it, server shutting down or starting."""
+"""A database that restarts is back within this; after that the heartbeat finds the row astray."""
+SETTLE_DEADLINE_SECONDS = 300.0
+"""For a whole batch, whose rows may take many statements each on a busy machine."""
+LOSSES_TO_SPLIT = 3
+"""A batch that lost its connection this often in a row is settled in halves, down to single rows:
+one of them may be what breaks the connection, and the others are not to end with it."""
 
 log = get_logger(__name__)
 
@@ -158,7 +167,7 @@ async def _store_results(
             async with session.begin_nested():
                 await stage.store(session, row, each.result)
         except Exception as error:
-            if is_connection_trouble(error):
+            if is_outage(error):
                 raise
             changed[each.claim.row_id] = outcome_of_error(each.claim, error, rule)
             log_failure(stage, changed[each.claim.row_id], error)
@@ -259,6 +268,8 @@ class Settler:
         self.under_way = 0
         """Rows being worked; when all of them are waiting here, nobody else will come."""
         self.totals: Counter[EventKind] = Counter()
+        self.last_error: str | None = None
+        """Why the last batch could not be stored; None when it was."""
 
     def put(self, outcome: Outcome) -> asyncio.Future[EventKind]:
         """Done when the row is settled; says what it came to."""
@@ -305,12 +316,10 @@ class Settler:
         outcomes = [outcome for outcome, _ in batch]
         try:
             settlement = await self._settle_patiently(outcomes)
-        except Exception:
-            log.exception(
-                "could not settle; the leases will run out and the rows be worked again",
-                stage=self._claims.stage.name,
-                rows=len(outcomes),
-            )
+            self.last_error = None
+        except Exception as error:
+            self.last_error = summarize_error(error)
+            self._log_unsettled(outcomes)
             settlement = Settlement((), tuple(outcomes))
         kinds = {each.claim.row_id: each.kind for each in settlement.written}
         for outcome, settled in batch:
@@ -319,19 +328,25 @@ class Settler:
             if not settled.done():
                 settled.set_result(kind)
 
-    async def _settle_patiently(self, outcomes: Sequence[Outcome]) -> Settlement:
+    async def _settle_patiently(
+        self, outcomes: Sequence[Outcome], give_up_at: float | None = None
+    ) -> Settlement:
         """Through a restart of the database. A batch that was committed although we did not hear
         of it is fenced the second time, which is the truth: it is settled."""
-        give_up_at = monotonic() + DATABASE_PATIENCE_SECONDS
+        give_up_at = give_up_at or monotonic() + DATABASE_PATIENCE_SECONDS
         pause = 0.05
         careful = False
+        losses = 0
         while True:
             try:
                 return await self._settle_once(outcomes, careful=careful)
             except Exception as error:
-                if is_connection_trouble(error) or _is_deadlock(error):
+                if is_outage(error):
                     if monotonic() > give_up_at:
                         raise
+                    losses += _lost_its_connection(error)
+                    if losses >= LOSSES_TO_SPLIT and len(outcomes) > 1:
+                        return await self._settle_in_halves(outcomes, give_up_at)
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, 2)
                 elif careful:
@@ -339,10 +354,29 @@ class Settler:
                 else:
                     careful = True
 
+    async def _settle_in_halves(self, outcomes: Sequence[Outcome], give_up_at: float) -> Settlement:
+        middle = len(outcomes) // 2
+        settlements = []
+        for half in (outcomes[:middle], outcomes[middle:]):
+            try:
+                settlements.append(await self._settle_patiently(half, give_up_at))
+            except Exception:
+                self._log_unsettled(half)
+                settlements.append(Settlement((), tuple(half)))
+        written, fenced = zip(*((each.written, each.fenced) for each in settlements), strict=True)
+        return Settlement(sum(written, ()), sum(fenced, ()))
+
+    def _log_unsettled(self, outcomes: Sequence[Outcome]) -> None:
+        log.exception(
+            "could not settle; the rows will be rescued and worked again",
+            stage=self._claims.stage.name,
+            rows=len(outcomes),
+        )
+
     async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
         if is_plain(self._claims.stage, outcomes):
             return await settle_plainly(self._database, self._claims, outcomes, self._worker)
-        async with self._database.transaction() as session:
+        async with self._database.bounded_transaction(SETTLE_DEADLINE_SECONDS) as session:
             return await settle(
                 session,
                 self._claims,
@@ -353,12 +387,8 @@ class Settler:
             )
 
 
-def _is_deadlock(error: BaseException) -> bool:
-    """Two stages may share a table and settle the same rows at once, in any order; whoever gave
-    way comes again."""
-    return sqlstate_of(error) == "40P01"
-
-
-def is_connection_trouble(error: BaseException) -> bool:
-    """The server is away or going away: the same statement may succeed in a moment."""
-    return isinstance(error, OSError | TimeoutError | PoolTimeout) or is_away(error)
+def _lost_its_connection(error: BaseException) -> bool:
+    """Whether there was a connection and the server closed it, as a crashed backend does; a
+    server that cannot be reached says nothing about what it was asked."""
+    cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
+    return isinstance(cause, DBAPIError) and cause.connection_invalidated

@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
-from scrapersky.pipeline.queue import QueueColumns, Words, queue_columns
+from scrapersky.pipeline.queue import QueueColumns, Words, follow_status, queue_columns
 from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.parser_pool import ParserPool
 from scrapersky.scraper.robots_memory import RobotsMemory
 from scrapersky.settings import Pace, Settings
 
@@ -28,10 +30,12 @@ class AtOnce:
 
 @dataclass(frozen=True)
 class Tools:
-    """What work is given: the polite fetcher and the settings. No session, on purpose."""
+    """What work is given: the polite fetcher, the settings and the processes that read pages. No
+    session, on purpose."""
 
     fetch: Fetcher
     settings: Settings
+    parser: ParserPool = field(default_factory=ParserPool)
     robots: RobotsMemory = field(init=False)
     """What the robots.txt of a page's host says, remembered for a while."""
 
@@ -48,6 +52,8 @@ class Stage(Generic[Row, Item, Result]):
     """APScheduler id, CLI argument, log field, part of the URL."""
     does: str
     """One sentence for people."""
+    workflow: str | None = None
+    """Its number in the design documents, if it has one there: WF1 to WF7."""
     model: type[Row]
     status: str
     """The status column; its queue columns share its prefix."""
@@ -77,9 +83,15 @@ class Stage(Generic[Row, Item, Result]):
     host: str | None = None
     """The column that says which host a row's work asks; rows are then claimed host by host. It
     stands first in the queue's index; empty means that nobody knows yet."""
+    proves_hosts: bool = False
+    """Its work asks hosts through the gate, which notes who answers. The rows of hosts that have
+    not answered yet, or not lately, are then claimed one per host, and into slots of their own."""
     started: str | None = None
     finished: str | None = None
     """Columns that note when a row's work began and ended, if the model has such."""
+    curation: str | None = None
+    """The curation column that follows the status, where people see there how far a row has come.
+    The engine sets it in the statement that sets the status."""
     fresh: Mapping[str, Any] = field(default_factory=dict)
     """Columns beside the queue's own that a row begins with when it starts over."""
     feeds: tuple[str, ...] = ()
@@ -90,6 +102,13 @@ class Stage(Generic[Row, Item, Result]):
     @cached_property
     def queue(self) -> QueueColumns:
         return queue_columns(self.model, self.status)
+
+    def follow(self, status: ColumnElement[str] | str) -> dict[Any, Any]:
+        """What an UPDATE that sets this status sets besides."""
+        if self.curation is None:
+            return {}
+        column = getattr(self.model, self.curation)
+        return {column: follow_status(column, self.words, status)}
 
     def paced(self, settings: Settings) -> Pace:
         return settings.pace(self.prefix, self.pace)

@@ -99,6 +99,8 @@ class EventKind(StrEnum):
     SNOOZED = "snoozed"
     FAILED = "failed"
     RESCUED = "rescued"
+    INTERRUPTED = "interrupted"
+    """A database outage ended the attempt, which does not count."""
     HANDED_BACK = "handed_back"
     FENCED = "fenced"
 
@@ -150,6 +152,20 @@ class ScheduleRun(Base):
     slot: Mapped[datetime] = mapped_column(primary_key=True)
     worker_id: Mapped[UUID | None]
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ChoreFailure(Base):
+    """A chore whose last run failed; the next run that succeeds deletes the row."""
+
+    __tablename__ = "chore_failures"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    error: Mapped[str]
+    """Of the last run."""
+    failures: Mapped[int] = mapped_column(Integer, server_default="1")
+    """Consecutive ones."""
+    began_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Alert(Base):
@@ -219,6 +235,11 @@ class Host(Base, Timestamps):
     """What its robots.txt asks for; nothing means the setting's default."""
     failures: Mapped[int] = mapped_column(Integer, server_default="0")
     """In a row; a good answer sets it back."""
+    timeouts: Mapped[int] = mapped_column(Integer, server_default="0")
+    """In a row; any answer sets it back."""
+    is_proven: Mapped[bool] = mapped_column(server_default="false")
+    """It has answered, and not timed out since. The rows of hosts that are not proven share a
+    limited number of slots."""
     circuit_open_until: Mapped[datetime | None]
     circuit_reason: Mapped[str | None]
 
@@ -232,4 +253,5 @@ class HostSlot(Base):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     host: Mapped[str]
     worker_id: Mapped[UUID | None]
+    taken_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]

@@ -1,4 +1,5 @@
-"""What can be wrong with a stage: the one place that judges it, for health and alerts alike."""
+"""What can be wrong with a stage, a chore or a queue: the one place that judges it, for health,
+alerts, metrics, the dashboard and `doctor` alike."""
 
 from __future__ import annotations
 
@@ -8,17 +9,25 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from scrapersky.pipeline.queue_figures import MAX_UNHANDLED_COUNTED, UnhandledRows, describe_count
+from scrapersky.pipeline.tables import ChoreFailure, Worker
 from scrapersky.settings import Pace, Settings
 
 TICK_GRACE_SECONDS = 60.0
+RESCUE_GRACE_SECONDS = 30.0
+"""Live workers rescue lost rows with every beat; only rows they leave for longer are a problem."""
 
 
 class TroubleKind(StrEnum):
     NOT_REGISTERED = "stage_not_registered"
+    RUN_FAILING = "stage_run_failing"
     NO_CONSUMER = "stage_without_consumer"
+    STUCK_ROWS = "rows_stuck"
     OLDEST_DUE = "oldest_due_too_old"
     NOT_TICKING = "stage_not_ticking"
     PAUSED_LONG = "stage_paused_long"
+    CHORE_FAILING = "chore_failing"
+    UNHANDLED_ROWS = "rows_unhandled"
 
 
 @dataclass(frozen=True)
@@ -32,25 +41,45 @@ class Situation:
     """What is judged: a stage at one moment."""
 
     states: Sequence[Mapping[str, Any]]
-    """What each live worker says of the stage."""
+    """What each live worker says of the stage, with the worker's name."""
     due: int
     oldest_ready_seconds: float | None
     """For how long a row has waited that could be worked; not one that waits for its host."""
     last_tick: datetime | None
     now: datetime
     paused_seconds: float | None
+    stuck: int = 0
+    """Rows in processing past their lease, or of a dead worker."""
+    stuck_seconds: float | None = None
+    """For how long the first of them has been, where that is known."""
+
+    @property
+    def has_consumer(self) -> bool:
+        return any(ticks(each) for each in self.states)
+
+
+def get_states(stage: str, workers: Sequence[Worker]) -> list[dict[str, Any]]:
+    """What each of these workers says of the stage, with the worker's name."""
+    return [
+        {**each.stages[stage], "worker": f"{each.hostname}:{each.pid}"}
+        for each in workers
+        if stage in each.stages
+    ]
 
 
 def ticks(state: Mapping[str, Any]) -> bool:
-    """A process that works one row for a person holds the stage too, but does not consume it."""
-    return state.get("last_tick") is not None
+    """A process that works one row for a person holds the stage too, but does not consume it;
+    nor does one that could not register it."""
+    return state.get("last_tick") is not None and "failed" not in state
 
 
 def troubles_of(situation: Situation, pace: Pace, settings: Settings) -> tuple[Trouble, ...]:
     """In the order an operator should look at them."""
     return (
         *_not_registered(situation),
+        *_run_failing(situation),
         *_no_consumer(situation),
+        *_stuck_rows(situation, settings.worker_beat_seconds),
         *_oldest_due(situation, settings.queue_oldest_due_limit_seconds),
         *_not_ticking(situation, pace, settings.alert_ticks_missed),
         *_paused_long(situation, settings.alert_paused_seconds),
@@ -64,10 +93,37 @@ def _not_registered(situation: Situation) -> Iterator[Trouble]:
             yield Trouble(TroubleKind.NOT_REGISTERED, sentence)
 
 
+def _run_failing(situation: Situation) -> Iterator[Trouble]:
+    failing = [each for each in situation.states if each.get("error")]
+    if failing:
+        first, more = failing[0], len(failing) - 1
+        others = f" (and {more} more)" if more else ""
+        sentence = f"The last run failed on {first['worker']}{others}: {first['error']}"
+        yield Trouble(TroubleKind.RUN_FAILING, sentence)
+
+
 def _no_consumer(situation: Situation) -> Iterator[Trouble]:
-    if situation.due and not any(ticks(each) for each in situation.states):
-        sentence = f"Rows are due ({situation.due}) and no consumer runs this stage."
+    if situation.due and not situation.has_consumer:
+        due = describe_count(situation.due)
+        sentence = f"Rows are due ({due}) and no consumer runs this stage."
         yield Trouble(TroubleKind.NO_CONSUMER, sentence)
+
+
+def _stuck_rows(situation: Situation, beat_seconds: float) -> Iterator[Trouble]:
+    """At once where nobody is there to rescue them; else after the time a rescue may take."""
+    if not situation.stuck:
+        return
+    rows = "1 row is" if situation.stuck == 1 else f"{situation.stuck:,} rows are"
+    stuck = f"{rows} stuck in processing: the worker is dead or the lease has expired"
+    if not situation.has_consumer:
+        sentence = f"{stuck}, and no worker runs to rescue. Start one with `scrapersky worker`."
+        yield Trouble(TroubleKind.STUCK_ROWS, sentence)
+    elif (situation.stuck_seconds or 0) > max(RESCUE_GRACE_SECONDS, 3 * beat_seconds):
+        sentence = (
+            f"{stuck} for {situation.stuck_seconds:.0f} seconds, and no worker has rescued. "
+            "Look for rescue_lost_leases in the log."
+        )
+        yield Trouble(TroubleKind.STUCK_ROWS, sentence)
 
 
 def _oldest_due(situation: Situation, limit: float) -> Iterator[Trouble]:
@@ -91,7 +147,31 @@ def _not_ticking(situation: Situation, pace: Pace, missed: int) -> Iterator[Trou
 def _paused_long(situation: Situation, limit: float) -> Iterator[Trouble]:
     paused = situation.paused_seconds
     if situation.due and paused is not None and paused > limit:
-        sentence = (
-            f"It has been paused for {paused / 60:.0f} minutes while {situation.due} rows are due."
-        )
+        due = describe_count(situation.due)
+        sentence = f"It has been paused for {paused / 60:.0f} minutes while {due} rows are due."
         yield Trouble(TroubleKind.PAUSED_LONG, sentence)
+
+
+def judge_chores(failures: Sequence[ChoreFailure]) -> Iterator[tuple[str, Trouble]]:
+    """Chore and trouble, for each chore whose last run failed."""
+    for each in failures:
+        times = "" if each.failures == 1 else f", {each.failures:,} times in a row"
+        sentence = f"The last run of {each.name} failed{times}: {each.error}"
+        yield each.name, Trouble(TroubleKind.CHORE_FAILING, sentence)
+
+
+def judge_unhandled(found: Sequence[UnhandledRows]) -> Iterator[tuple[str, Trouble]]:
+    """Table and trouble, one for a table."""
+    for table in sorted({each.table for each in found}):
+        ours = [each for each in found if each.table == table]
+        listed = ", ".join(f"{each.value!r} ({_count_in_words(each.rows)})" for each in ours)
+        sentence = (
+            f"Queued {table} with a {ours[0].column} that no stage handles: {listed}. "
+            f"Nobody will work them; correct their {ours[0].column} or cancel them."
+        )
+        yield table, Trouble(TroubleKind.UNHANDLED_ROWS, sentence)
+
+
+def _count_in_words(count: int) -> str:
+    most = MAX_UNHANDLED_COUNTED
+    return f"{count:,}" if count <= most else f"more than {most:,}"

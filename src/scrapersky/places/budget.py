@@ -1,29 +1,45 @@
-"""A tenant's budget: what is spent, what is left, and changing it."""
+"""Budgets of tenants and of the installation: what is spent, what is left, and changing them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.errors import NotAllowed, NotFound
 from scrapersky.models import (
     Actor,
     Budget,
     CostMeter,
     CostMonth,
+    InstallationBudget,
     Provider,
     ProviderDay,
     ProviderPause,
+    Tenant,
     record,
 )
-from scrapersky.places.budget_schemas import BudgetOut, MethodToday, SkuUsed
-from scrapersky.places.estimating import free_left
-from scrapersky.places.governor import default_cap
-from scrapersky.places.ledger import ProvidersTime, providers_time
+from scrapersky.places.budget_schemas import (
+    BudgetOut,
+    InstallationBudgetOut,
+    MethodToday,
+    SkuUsed,
+    TenantBudgetOut,
+)
+from scrapersky.places.estimating import free_left, get_installation_left
+from scrapersky.places.governor import default_cap, default_installation_cap, dollars
+from scrapersky.places.ledger import (
+    ProvidersTime,
+    get_installation_cap,
+    get_tenant_cap,
+    providers_time,
+    sum_installation_spending,
+)
 from scrapersky.places.waiting import count_waiting, wake_waiting
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
 from scrapersky.scraper.providers.prices import PRICES_AS_OF, price_of, quota_per_day, sku_of
@@ -35,18 +51,21 @@ METHODS = (SEARCH_FULL.method, DETAILS_FULL.method)
 
 async def budget_of(session: AsyncSession, actor: Actor, settings: Settings) -> BudgetOut:
     time = await providers_time(session)
-    own = await session.scalar(
-        select(Budget.monthly_cap_usd).where(Budget.tenant_id == actor.tenant_id)
-    )
-    cap = default_cap(settings) if own is None else own
+    cap = await get_tenant_cap(session, actor.tenant_id, default_cap(settings))
+    installation_left = await get_installation_left(session, time.month, settings)
     spent, requests = await _spent(session, actor.tenant_id, time.month)
+    left = max(cap.usd - spent, Decimal(0))
+    limited_by_installation = installation_left is not None and installation_left < left
     return BudgetOut(
         month=time.month,
         month_ends_at=time.next_month,
-        monthly_cap_usd=cap,
-        cap_is_own=own is not None,
+        monthly_cap_usd=cap.usd,
+        cap_is_own=not cap.is_default,
+        allowed_usd=cap.allowed_usd,
+        own_limit_usd=cap.own_limit_usd,
         spent_usd=spent,
-        left_usd=max(cap - spent, Decimal(0)),
+        left_usd=installation_left if limited_by_installation else left,
+        limited_by_installation=limited_by_installation,
         requests=requests,
         waiting=await count_waiting(session, actor.tenant_id),
         free_tier=await _free_tier(session, time.month, settings),
@@ -116,18 +135,120 @@ def _method(provider: str, method: str, used: int, paused: ProviderPause | None)
     )
 
 
-async def change_budget(session: AsyncSession, actor: Actor, cap: Decimal) -> None:
+async def set_allowance(
+    session: AsyncSession, actor: Actor, tenant_id: UUID, cap: Decimal | None
+) -> None:
+    """Set what operators allow a tenant; None means the installation's default. For operators."""
+    await _store_and_wake(session, actor, tenant_id, {"monthly_cap_usd": cap})
+
+
+async def set_own_limit(
+    session: AsyncSession, actor: Actor, limit: Decimal, settings: Settings
+) -> None:
+    """Lower the cap of the actor's own tenant, or lift such a limit again.
+
+    Raises `NotAllowed` for more than operators allow: the money is theirs."""
+    cap = await get_tenant_cap(session, actor.tenant_id, default_cap(settings))
+    if limit > cap.allowed_usd:
+        raise NotAllowed(
+            f"Your tenant may spend up to {dollars(cap.allowed_usd)} a month, and only an operator "
+            "of this installation can raise that. Choose a lower cap, or ask an operator."
+        )
+    # Exactly what is allowed means no limit of one's own, so that a raise by operators counts.
+    own_limit = None if limit == cap.allowed_usd else limit
+    await _store_and_wake(session, actor, actor.tenant_id, {"own_limit_usd": own_limit})
+
+
+async def _store_and_wake(
+    session: AsyncSession, actor: Actor, tenant_id: UUID, values: dict[str, Decimal | None]
+) -> None:
     """What waits for money is due at once, in case there is enough now."""
+    [(column, cap)] = values.items()
     before = await session.scalar(
-        select(Budget.monthly_cap_usd).where(Budget.tenant_id == actor.tenant_id)
+        select(getattr(Budget, column)).where(Budget.tenant_id == tenant_id)
     )
-    values = {"monthly_cap_usd": cap, "changed_by": actor.user_id}
-    adding = insert(Budget).values(tenant_id=actor.tenant_id, **values)
+    stored = {**values, "changed_by": actor.user_id}
+    adding = insert(Budget).values(tenant_id=tenant_id, **stored)
     await session.execute(
         adding.on_conflict_do_update(
-            index_elements=[Budget.tenant_id], set_={**values, "changed_at": func.now()}
+            index_elements=[Budget.tenant_id], set_={**stored, "changed_at": func.now()}
         )
     )
-    woken = await wake_waiting(session, actor.tenant_id)
-    changes = {"monthly_cap_usd": [None if before is None else str(before), str(cap)]}
-    record(session, actor, "budget.change", actor.tenant_id, changes=changes, woken=woken)
+    woken = await wake_waiting(session, tenant_id)
+    changes = {column: [None if each is None else str(each) for each in (before, cap)]}
+    # In the log of the tenant whose money it is, whoever changed it.
+    where = replace(actor, tenant_id=tenant_id)
+    record(session, where, "budget.change", tenant_id, changes=changes, woken=woken)
+
+
+async def get_installation_budget(
+    session: AsyncSession, settings: Settings
+) -> InstallationBudgetOut:
+    """The month over all tenants, and each tenant's part; the session is kept to no tenant."""
+    time = await providers_time(session)
+    row = await session.scalar(select(InstallationBudget))
+    cap = await get_installation_cap(session, default_installation_cap(settings))
+    spent = await sum_installation_spending(session, time.month)
+    tenants = await _list_tenants(session, time.month, settings)
+    return InstallationBudgetOut(
+        month=time.month,
+        month_ends_at=time.next_month,
+        monthly_cap_usd=cap,
+        cap_is_default=row is None or row.monthly_cap_usd is None,
+        spent_usd=spent,
+        left_usd=None if cap is None else max(cap - spent, Decimal(0)),
+        requests=sum(each.requests for each in tenants),
+        waiting=await count_waiting(session, None),
+        tenants=tenants,
+    )
+
+
+async def _list_tenants(
+    session: AsyncSession, month: date, settings: Settings
+) -> list[TenantBudgetOut]:
+    found = await session.execute(
+        select(
+            Tenant.id,
+            Tenant.name,
+            Budget.monthly_cap_usd,
+            Budget.own_limit_usd,
+            CostMonth.spent_usd,
+            CostMonth.requests,
+        )
+        .outerjoin(Budget, Budget.tenant_id == Tenant.id)
+        .outerjoin(CostMonth, and_(CostMonth.tenant_id == Tenant.id, CostMonth.month == month))
+        .order_by(func.coalesce(CostMonth.spent_usd, 0).desc(), Tenant.name)
+    )
+    return [
+        TenantBudgetOut(
+            tenant_id=tenant_id,
+            name=name,
+            allowed_usd=default_cap(settings) if allowed is None else allowed,
+            allowed_is_default=allowed is None,
+            own_limit_usd=own_limit,
+            spent_usd=spent or Decimal(0),
+            requests=requests or 0,
+        )
+        for tenant_id, name, allowed, own_limit, spent, requests in found
+    ]
+
+
+async def set_installation_cap(session: AsyncSession, actor: Actor, cap: Decimal | None) -> None:
+    """Set the cap over all tenants; None means the setting's. For operators, in a session that is
+    kept to no tenant: what waits for money anywhere is due at once."""
+    before = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    values = {"monthly_cap_usd": cap, "changed_by": actor.user_id}
+    adding = insert(InstallationBudget).values(id=1, **values)
+    await session.execute(
+        adding.on_conflict_do_update(
+            index_elements=[InstallationBudget.id], set_={**values, "changed_at": func.now()}
+        )
+    )
+    woken = await wake_waiting(session, None)
+    changes = {"monthly_cap_usd": [None if each is None else str(each) for each in (before, cap)]}
+    record(session, actor, "budget.change_installation", changes=changes, woken=woken)
+
+
+async def require_tenant(session: AsyncSession, tenant_id: UUID) -> None:
+    if await session.get(Tenant, tenant_id) is None:
+        raise NotFound(f"There is no tenant {tenant_id}.")

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from scrapersky.http.auth import Admin, Viewer
-from scrapersky.http.context import Context, Reading, Transaction
+from scrapersky.http.auth import Admin, OperatorAdmin, OperatorViewer, Viewer
+from scrapersky.http.context import (
+    Context,
+    OperatorTransaction,
+    Overview,
+    Reading,
+    Transaction,
+)
 from scrapersky.http.errors import problem_responses
 from scrapersky.http.lists import Asked, Listed, export_routes
-from scrapersky.places.budget import budget_of, change_budget
+from scrapersky.places.budget import (
+    budget_of,
+    get_installation_budget,
+    require_tenant,
+    set_allowance,
+    set_installation_cap,
+    set_own_limit,
+)
 from scrapersky.places.budget_listing import ENTRIES, EXPORT
-from scrapersky.places.budget_schemas import BudgetIn, BudgetOut, CostEntryOut
+from scrapersky.places.budget_schemas import (
+    BudgetIn,
+    BudgetOut,
+    CostEntryOut,
+    InstallationBudgetOut,
+    OperatorCapIn,
+)
 
 router = APIRouter(prefix="/budget", tags=["budget"], responses=problem_responses(401, 403, 422))
 ledger = APIRouter(prefix="/entries")
@@ -26,14 +46,55 @@ async def get_budget(actor: Viewer, context: Context, session: Reading) -> Budge
     return await budget_of(session, actor, context.settings)
 
 
-@router.put("", summary="Change what may be spent in a month")
+@router.put("", summary="Change the monthly cap")
 async def put_budget(
     actor: Admin, context: Context, session: Transaction, wanted: BudgetIn
 ) -> BudgetOut:
-    """It counts from the next request on. Searches and places that wait for money are tried again
-    at once."""
-    await change_budget(session, actor, wanted.monthly_cap_usd)
+    """It counts from the next request on, and searches and places that wait for money are tried
+    again at once. Operators (admins of the default tenant) set any cap for their own tenant. Admins
+    of other tenants lower theirs, down from the `allowed_usd` that operators gave them; more than
+    that is answered 403."""
+    if actor.is_operator:
+        await set_allowance(session, actor, actor.tenant_id, wanted.monthly_cap_usd)
+    else:
+        await set_own_limit(session, actor, wanted.monthly_cap_usd, context.settings)
     return await budget_of(session, actor, context.settings)
+
+
+@router.get("/installation", summary="The month over all tenants")
+async def get_installation(
+    _: OperatorViewer, context: Context, session: Overview
+) -> InstallationBudgetOut:
+    """For operators: the installation's cap, what is spent of it, and each tenant's part."""
+    return await get_installation_budget(session, context.settings)
+
+
+@router.put("/installation", summary="Change the monthly cap over all tenants")
+async def put_installation(
+    actor: OperatorAdmin, context: Context, session: OperatorTransaction, wanted: OperatorCapIn
+) -> InstallationBudgetOut:
+    """For operators. Whatever the tenants' own caps add up to, no more than this is spent. It
+    counts from the next request on."""
+    await set_installation_cap(session, actor, wanted.monthly_cap_usd)
+    return await get_installation_budget(session, context.settings)
+
+
+@router.put(
+    "/tenants/{tenant_id}",
+    summary="Change what a tenant may spend in a month",
+    responses=problem_responses(404),
+)
+async def put_tenant(
+    actor: OperatorAdmin,
+    context: Context,
+    session: OperatorTransaction,
+    tenant_id: UUID,
+    wanted: OperatorCapIn,
+) -> InstallationBudgetOut:
+    """For operators. The tenant's admins can lower it further for themselves, and not raise it."""
+    await require_tenant(session, tenant_id)
+    await set_allowance(session, actor, tenant_id, wanted.monthly_cap_usd)
+    return await get_installation_budget(session, context.settings)
 
 
 @ledger.get("", summary="The ledger: every request that may cost, newest first")

@@ -42,11 +42,24 @@ class BudgetOut(BaseModel):
     month: date = Field(description="The first day of the provider's month, which is Pacific time.")
     month_ends_at: datetime
     monthly_cap_usd: Usd
-    cap_is_own: bool = Field(description="False where the installation's default counts.")
+    cap_is_own: bool = Field(
+        description="Whether operators set a cap for this tenant; false where the default counts."
+    )
+    allowed_usd: Usd = Field(
+        description="What operators allow in a month, the most that can be set here."
+    )
+    own_limit_usd: Usd | None = Field(
+        description="The tenant's own limit, set by its admins; null where there is none."
+    )
     spent_usd: Usd = Field(
         description="Billed, or asked for and not known to be: that counts as billed."
     )
-    left_usd: Usd
+    left_usd: Usd = Field(
+        description="What can still be spent, also under the installation's cap over all tenants."
+    )
+    limited_by_installation: bool = Field(
+        description="Whether the installation's cap leaves less than the tenant's own cap does."
+    )
     requests: int = Field(description="That stand in the ledger for this month.")
     waiting: int = Field(description="Searches and places that wait for money.")
     free_tier: list[SkuUsed]
@@ -54,14 +67,55 @@ class BudgetOut(BaseModel):
     prices_as_of: date
 
 
+CapUsd = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
+
+
 class BudgetIn(BaseModel):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"monthly_cap_usd": 50}]}
     )
 
-    monthly_cap_usd: Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)] = Field(
-        description="0 means that only what is free is asked."
+    monthly_cap_usd: CapUsd = Field(description="0 means that only what is free is asked.")
+
+
+class OperatorCapIn(BaseModel):
+    """A cap as operators set it."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"monthly_cap_usd": 500}]}
     )
+
+    monthly_cap_usd: CapUsd | None = Field(
+        description="0 means that only what is free is asked; null, that the setting counts."
+    )
+
+
+class TenantBudgetOut(BaseModel):
+    """A tenant's part of the installation's month."""
+
+    tenant_id: UUID
+    name: str = Field(examples=["acme"])
+    allowed_usd: Usd = Field(description="What operators allow it in a month.")
+    allowed_is_default: bool
+    own_limit_usd: Usd | None = Field(description="Its own lower limit.")
+    spent_usd: Usd
+    requests: int
+
+
+class InstallationBudgetOut(BaseModel):
+    month: date = Field(description="The first day of the provider's month, which is Pacific time.")
+    month_ends_at: datetime
+    monthly_cap_usd: Usd | None = Field(
+        description="What all tenants together may spend; null means that only their caps count."
+    )
+    cap_is_default: bool = Field(
+        description="Whether it is the setting PLACES_INSTALLATION_CAP_USD."
+    )
+    spent_usd: Usd
+    left_usd: Usd | None
+    requests: int
+    waiting: int = Field(description="Searches and places of all tenants that wait for money.")
+    tenants: list[TenantBudgetOut]
 
 
 class CostEntryOut(BaseModel):

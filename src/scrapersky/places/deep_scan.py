@@ -20,7 +20,12 @@ from scrapersky.models import DEEP_SCAN_WORDS, Job, Place, Provider
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE, EXTRACTION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.places.deep_scan_storing import Details, Done, Gone, Known, Result, store
-from scrapersky.places.governor import Charge, Settlement, default_cap
+from scrapersky.places.governor import (
+    Charge,
+    Settlement,
+    default_cap,
+    default_installation_cap,
+)
 from scrapersky.places.governor_refusals import refusal_of, verdict_of
 from scrapersky.scraper.providers.failures import PlaceGone, ProviderFailed
 from scrapersky.scraper.providers.google import DETAILS_FULL, GooglePlaces
@@ -147,6 +152,7 @@ def _charge(item: Item, settings: Settings) -> Charge:
         default_cap_usd=default_cap(settings),
         free_tier=settings.google_free_requests,
         place_id=item.id,
+        installation_cap_usd=default_installation_cap(settings),
     )
 
 
@@ -176,6 +182,7 @@ def _result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -> Deta
 STAGE = Stage(
     name=DEEP_SCAN_STAGE,
     does="Ask for a place's details, unless they are known, and make a business of it.",
+    workflow="WF2",
     model=Place,
     status="deep_scan_status",
     words=DEEP_SCAN_WORDS,

@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.entities.sightings import note_place
-from scrapersky.models import DEEP_SCAN_WORDS, Place
+from scrapersky.harvest.erasure_filter import remove_erased
+from scrapersky.models import DEEP_SCAN_WORDS, Place, get_system_user_id
 from scrapersky.pipeline.stage import AtOnce
 from scrapersky.places.facts import write_facts
 from scrapersky.places.governor import Charge, Settlement, reserve, settle_charge
@@ -75,6 +76,7 @@ async def _note_gone(session: AsyncSession, place: Place) -> None:
 
 
 async def _store_details(session: AsyncSession, place: Place, told: Details) -> None:
+    told = await remove_erased(session, place.tenant_id, told)
     await settle_charge(session, told.entry_id, billed=True)
     write_facts(place, told.facts)
     now_at = await _place_now(session, place, told.moved) if told.moved is not None else None
@@ -91,7 +93,7 @@ async def _place_now(session: AsyncSession, place: Place, facts: PlaceFacts) -> 
         .values(
             id=uuid7(),
             tenant_id=place.tenant_id,
-            created_by=place.created_by,
+            created_by=get_system_user_id(session),
             provider=facts.provider,
             place_id=facts.place_id,
             search_id=place.search_id,

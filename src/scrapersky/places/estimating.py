@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from math import ceil
 from uuid import UUID
@@ -10,8 +11,15 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.models import Provider
-from scrapersky.places.governor import default_cap, dollars
-from scrapersky.places.ledger import cap_of, providers_time, spent_in_month, used_in_month
+from scrapersky.places.governor import default_cap, default_installation_cap, dollars
+from scrapersky.places.ledger import (
+    get_installation_cap,
+    get_tenant_cap,
+    providers_time,
+    spent_in_month,
+    sum_installation_spending,
+    used_in_month,
+)
 from scrapersky.scraper.providers.google import SEARCH_FULL
 from scrapersky.scraper.providers.prices import price_of_many, sku_of
 from scrapersky.settings import Settings
@@ -36,7 +44,7 @@ class Estimate:
     spent_usd: Decimal
     cap_usd: Decimal
     fits: bool
-    """Whether even the dearest case stays within the month's budget."""
+    """Whether even the dearest case stays within the month's budget, and the installation's."""
     sentence: str
 
 
@@ -45,12 +53,16 @@ async def estimate_search(
 ) -> Estimate:
     time = await providers_time(session)
     spent = await spent_in_month(session, tenant_id, time.month)
-    cap = await cap_of(session, tenant_id, default_cap(settings))
+    cap = (await get_tenant_cap(session, tenant_id, default_cap(settings))).usd
     if provider != Provider.GOOGLE:
         return _free_of_charge(spent, cap)
     used = await used_in_month(session, provider, SEARCH_FULL.sku, time.month)
     least, most = requests_for(max_results)
     usd_min, usd_max = (_price(settings, used, count) for count in (least, most))
+    left = max(cap - spent, Decimal(0))
+    installation_left = await get_installation_left(session, time.month, settings)
+    if installation_left is not None:
+        left = min(left, installation_left)
     return Estimate(
         requests_min=least,
         requests_max=most,
@@ -59,9 +71,19 @@ async def estimate_search(
         free_left=free_left(SEARCH_FULL.sku, used, settings),
         spent_usd=spent,
         cap_usd=cap,
-        fits=not usd_max or spent + usd_max <= cap,
-        sentence=_sentence(max_results, (least, most), (usd_min, usd_max), spent, cap),
+        fits=not usd_max or usd_max <= left,
+        sentence=_sentence(max_results, (least, most), (usd_min, usd_max), left, cap),
     )
+
+
+async def get_installation_left(
+    session: AsyncSession, month: date, settings: Settings
+) -> Decimal | None:
+    """What all tenants together may still spend in the month; None where there is no such cap."""
+    cap = await get_installation_cap(session, default_installation_cap(settings))
+    if cap is None:
+        return None
+    return max(cap - await sum_installation_spending(session, month), Decimal(0))
 
 
 def requests_for(max_results: int) -> tuple[int, int]:
@@ -99,19 +121,18 @@ def _sentence(
     places: int,
     requests: tuple[int, int],
     usd: tuple[Decimal, Decimal],
-    spent: Decimal,
+    left: Decimal,
     cap: Decimal,
 ) -> str:
     asked = _range(*(f"{each:,}" for each in requests))
     costs = "nothing" if not usd[1] else _range(*map(dollars, usd))
     return (
         f"{places:,} places take {asked} requests and cost {costs}; fewer places cost less. "
-        f"{_what_is_left(usd, spent, cap)}"
+        f"{_what_is_left(usd, left, cap)}"
     )
 
 
-def _what_is_left(usd: tuple[Decimal, Decimal], spent: Decimal, cap: Decimal) -> str:
-    left = max(cap - spent, Decimal(0))
+def _what_is_left(usd: tuple[Decimal, Decimal], left: Decimal, cap: Decimal) -> str:
     if not usd[1]:
         return "That is within what is free this month."
     if usd[1] <= left:

@@ -2,18 +2,19 @@
 
 A stage yields a `Charge`, whose store reserves the price or puts an end to the work; then it sends
 the request, and yields what became of it together with the entry's settlement. What is counted for
-all tenants and for one is locked in one order (day, meter, month), so workers wait for each other
-instead of overrunning the cap, and never crosswise.
+all tenants and for one is locked in one order (day, meter, month, installation), so workers wait
+for each other instead of overrunning a cap, and never crosswise.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import func, literal, or_, update
+from sqlalchemy import BigInteger, cast, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -23,12 +24,15 @@ from scrapersky.models.costs import USD
 from scrapersky.pipeline.stage import AtOnce
 from scrapersky.places.ledger import (
     ProvidersTime,
-    cap_of,
+    TenantCap,
     count_in_day,
     count_in_meter,
+    get_installation_cap,
+    get_tenant_cap,
     pause_of,
     providers_time,
     spent_in_month,
+    sum_installation_spending,
 )
 from scrapersky.scraper.providers.prices import Price, price_of, quota_per_day, sku_of
 from scrapersky.settings import Settings
@@ -37,6 +41,10 @@ BUDGET_IS_USED_UP = "The month's budget is used up"
 """How the sentence of every row begins that waits for money; they are found by it."""
 LOOK_AGAIN = timedelta(hours=1)
 SOONEST = timedelta(seconds=1)
+INSTALLATION_LOCK = int.from_bytes(
+    hashlib.blake2b(b"installation budget", digest_size=8).digest(), "big", signed=True
+)
+"""Advisory lock of whoever spends against the installation's cap, until they commit."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,8 @@ class Charge(AtOnce):
     free_tier: bool
     search_id: UUID | None = None
     place_id: UUID | None = None
+    installation_cap_usd: Decimal | None = None
+    """Over all tenants, unless operators set another; None means no such cap."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,11 @@ class Settlement(AtOnce):
 
 def default_cap(settings: Settings) -> Decimal:
     return Decimal(str(settings.places_monthly_cap_usd))
+
+
+def default_installation_cap(settings: Settings) -> Decimal | None:
+    cap = settings.places_installation_cap_usd
+    return None if cap is None else Decimal(str(cap))
 
 
 async def reserve(session: AsyncSession, tenant_id: UUID, charge: Charge) -> None:
@@ -81,6 +96,7 @@ async def reserve(session: AsyncSession, tenant_id: UUID, charge: Charge) -> Non
         return
     price = price_of(charge.sku, already=number - 1, free_tier=charge.free_tier)
     await _take_from_month(session, tenant_id, charge, price.usd, time)
+    await _take_from_installation(session, charge, price.usd, time)
     session.add(_entry(tenant_id, charge, price, time))
     await session.flush()
 
@@ -128,16 +144,46 @@ async def _take_from_day(session: AsyncSession, charge: Charge, time: ProvidersT
 async def _take_from_month(
     session: AsyncSession, tenant_id: UUID, charge: Charge, usd: Decimal, time: ProvidersTime
 ) -> None:
-    cap = await cap_of(session, tenant_id, charge.default_cap_usd)
-    if await _spend(session, tenant_id, time, usd, cap):
+    cap = await get_tenant_cap(session, tenant_id, charge.default_cap_usd)
+    if await _spend(session, tenant_id, time, usd, cap.usd):
         return
     await session.execute(
         insert(CostMonth).values(tenant_id=tenant_id, month=time.month).on_conflict_do_nothing()
     )
-    if not await _spend(session, tenant_id, time, usd, cap):
+    if not await _spend(session, tenant_id, time, usd, cap.usd):
         spent = await spent_in_month(session, tenant_id, time.month)
-        after = min(LOOK_AGAIN, max(time.next_month - time.now, SOONEST))
-        raise RetryLater(_why_refused(spent, cap, usd, time), after=after)
+        raise RetryLater(_why_refused(spent, cap, usd, time), after=_until_looked_at_again(time))
+
+
+async def _take_from_installation(
+    session: AsyncSession, charge: Charge, usd: Decimal, time: ProvidersTime
+) -> None:
+    """Refuse what would pass the cap over all tenants; what is free passes.
+
+    The tenants' months are the only count, so there is no total that could drift from them. All who
+    spend do so one after the other: whoever has the lock sees, in a new statement's snapshot, what
+    those before it committed, and its own month, which was updated above. Giving money back only
+    lowers the sum and needs no lock. The lock comes last, after the rows of `reserve`, and nothing
+    is locked after it, so nobody waits crosswise."""
+    if not usd:
+        return
+    cap = await get_installation_cap(session, charge.installation_cap_usd)
+    if cap is None:
+        return
+    lock = func.pg_advisory_xact_lock(cast(INSTALLATION_LOCK, BigInteger))
+    await session.execute(select(lock))
+    if await sum_installation_spending(session, time.month) > cap:
+        sentence = (
+            f"{BUDGET_IS_USED_UP} for all tenants of this installation together, and the next "
+            f"request costs {dollars(usd)}. The month ends at {_moment(time.next_month)}; to go on "
+            "before, an operator can raise the installation's cap "
+            "(PUT /api/v3/budget/installation, or `scrapersky budget set --installation`)."
+        )
+        raise RetryLater(sentence, after=_until_looked_at_again(time))
+
+
+def _until_looked_at_again(time: ProvidersTime) -> timedelta:
+    return min(LOOK_AGAIN, max(time.next_month - time.now, SOONEST))
 
 
 async def _spend(
@@ -160,11 +206,13 @@ async def _spend(
     return taken is not None
 
 
-def _why_refused(spent: Decimal, cap: Decimal, usd: Decimal, time: ProvidersTime) -> str:
+def _why_refused(spent: Decimal, cap: TenantCap, usd: Decimal, time: ProvidersTime) -> str:
+    lowered = cap.usd < cap.allowed_usd
+    who = "a tenant's admin can raise its own limit" if lowered else "an operator can raise it"
     return (
-        f"{BUDGET_IS_USED_UP}: {dollars(spent)} of {dollars(cap)} are spent, and the next request "
-        f"costs {dollars(usd)}. The month ends at {_moment(time.next_month)}; to go on before, "
-        "raise the budget (PUT /api/v3/budget, or `scrapersky budget set`)."
+        f"{BUDGET_IS_USED_UP}: {dollars(spent)} of {dollars(cap.usd)} are spent, and the next "
+        f"request costs {dollars(usd)}. The month ends at {_moment(time.next_month)}; to go on "
+        f"before, {who} (PUT /api/v3/budget, or `scrapersky budget set`)."
     )
 
 

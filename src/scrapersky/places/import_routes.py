@@ -13,10 +13,14 @@ from scrapersky.http.errors import problem_responses
 from scrapersky.http.intake.answers import JobIntakeOut, QueueAsked, as_answer
 from scrapersky.http.intake.bodies import CsvFile, describe_file
 from scrapersky.http.intake.taking import Asker
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.places.importing import import_places
 
 router = APIRouter(
-    prefix="/places", tags=["places"], responses=problem_responses(400, 401, 403, 415, 422)
+    route_class=ListRoute,
+    prefix="/places",
+    tags=["places"],
+    responses=problem_responses(400, 401, 403, 415, 422),
 )
 
 

@@ -106,7 +106,9 @@ def _read(text: str, _: SiteReader) -> PlaceEntry:
 async def _store(job: Job, asker: Asker, entries: Sequence[PlaceEntry]) -> dict[str, Stored]:
     session = asker.session
     facts = [each.facts for each in entries]
-    seen = await upsert_places(session, Owner.of(job), facts, search_id=job.id)
+    seen = await upsert_places(
+        session, Owner(job.tenant_id, job.created_by), facts, search_id=job.id
+    )
     lines = {each.key: each.line for each in entries}
     links = [Link(each, lines[each.place_id], fits=True) for each in seen]
     await link(session, job, "", links)

@@ -12,7 +12,14 @@ from sqlalchemy import ColumnElement, Date, Interval, cast, func, literal, selec
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.models import Budget, CostMeter, CostMonth, ProviderDay, ProviderPause
+from scrapersky.models import (
+    Budget,
+    CostMeter,
+    CostMonth,
+    InstallationBudget,
+    ProviderDay,
+    ProviderPause,
+)
 
 PROVIDERS_ZONE = "America/Los_Angeles"
 """Google's days and months begin at midnight there."""
@@ -102,7 +109,52 @@ async def spent_in_month(session: AsyncSession, tenant_id: UUID, month: date) ->
     return found or Decimal(0)
 
 
-async def cap_of(session: AsyncSession, tenant_id: UUID, default_cap_usd: Decimal) -> Decimal:
-    """The tenant's own, or the one of the installation."""
-    own = await session.scalar(select(Budget.monthly_cap_usd).where(Budget.tenant_id == tenant_id))
-    return default_cap_usd if own is None else own
+@dataclass(frozen=True)
+class TenantCap:
+    """A tenant's monthly cap and where it comes from."""
+
+    allowed_usd: Decimal
+    """By operators, or by the installation's default."""
+    is_default: bool
+    own_limit_usd: Decimal | None
+    """The tenant's own limit, where its admins set one."""
+
+    @property
+    def usd(self) -> Decimal:
+        """The lower of the two: a tenant's limit never raises what operators allow."""
+        if self.own_limit_usd is None:
+            return self.allowed_usd
+        return min(self.own_limit_usd, self.allowed_usd)
+
+
+async def get_tenant_cap(
+    session: AsyncSession, tenant_id: UUID, default_cap_usd: Decimal
+) -> TenantCap:
+    found = await session.execute(
+        select(Budget.monthly_cap_usd, Budget.own_limit_usd).where(Budget.tenant_id == tenant_id)
+    )
+    allowed, own_limit = found.one_or_none() or (None, None)
+    return TenantCap(
+        allowed_usd=default_cap_usd if allowed is None else allowed,
+        is_default=allowed is None,
+        own_limit_usd=own_limit,
+    )
+
+
+async def get_installation_cap(
+    session: AsyncSession, default_cap_usd: Decimal | None
+) -> Decimal | None:
+    """The operators' cap, or the setting's; None means that only the tenants' caps count."""
+    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    return default_cap_usd if found is None else found
+
+
+async def sum_installation_spending(session: AsyncSession, month: date) -> Decimal:
+    """What all tenants spent in the month, whichever tenant the session is kept to."""
+    # The table and not the model: a session kept to a tenant adds that tenant to statements on the
+    # model, and would sum up its own spending only.
+    months = CostMonth.__table__
+    found = await session.scalar(
+        select(func.coalesce(func.sum(months.c.spent_usd), 0)).where(months.c.month == month)
+    )
+    return Decimal(found or 0)

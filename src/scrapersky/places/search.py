@@ -199,6 +199,7 @@ async def note_failure(session: AsyncSession, job: Job, sentence: str) -> None:
 STAGE = Stage(
     name=SEARCH_STAGE,
     does="Find the businesses of a kind in an area, at Google or in OpenStreetMap.",
+    workflow="WF1",
     model=Job,
     status="status",
     words=JOB_WORDS,

@@ -10,7 +10,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.jobs.finishing import announce_finished
-from scrapersky.models import JOB_WORDS, GeocodedArea, Job, SearchTile, Sighted
+from scrapersky.models import (
+    JOB_WORDS,
+    GeocodedArea,
+    Job,
+    SearchTile,
+    Sighted,
+    get_system_user_id,
+)
 from scrapersky.places import governor
 from scrapersky.places.coverage import ATTRIBUTION, result_of
 from scrapersky.places.governor_refusals import Refusal, store_refusal
@@ -87,7 +94,7 @@ async def _keep_area(session: AsyncSession, found: AreaFound) -> None:
 async def _store_recognised(session: AsyncSession, job: Job, step: Recognised) -> None:
     _show(job, step.sight)
     await _write_tiles(session, job, [step.tile])
-    seen = await known_places(session, Owner.of(job), step.provider, step.ids)
+    seen = await known_places(session, _owner(session, job), step.provider, step.ids)
     await _add(session, job, step.tile, seen, step.first_position, without_details=False)
 
 
@@ -98,10 +105,15 @@ async def _store_answer(session: AsyncSession, job: Job, step: Answered) -> None
     await _write_tiles(session, job, [step.tile])
     if step.attribution:
         job.result_data = {**(job.result_data or {}), ATTRIBUTION: step.attribution}
-    seen = await upsert_places(session, Owner.of(job), step.facts, search_id=job.id)
+    seen = await upsert_places(session, _owner(session, job), step.facts, search_id=job.id)
     await _add(
         session, job, step.tile, seen, step.first_position, without_details=step.without_details
     )
+
+
+def _owner(session: AsyncSession, job: Job) -> Owner:
+    """The stage stores these places; who searched stands in the job they link to."""
+    return Owner(job.tenant_id, get_system_user_id(session))
 
 
 async def _add(

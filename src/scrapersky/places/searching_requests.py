@@ -12,7 +12,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.errors import RetryLater
 from scrapersky.models import Provider
 from scrapersky.pipeline.stage import AtOnce, Tools
-from scrapersky.places.governor import Charge, default_cap
+from scrapersky.places.governor import Charge, default_cap, default_installation_cap
 from scrapersky.places.governor_refusals import refusal_of, verdict_of
 from scrapersky.places.tiles import PAGES
 from scrapersky.scraper.providers.failures import PagingBroken, ProviderFailed
@@ -99,4 +99,5 @@ class GoogleRequests:
             default_cap(self._settings),
             self._settings.google_free_requests,
             search_id=self._search_id,
+            installation_cap_usd=default_installation_cap(self._settings),
         )

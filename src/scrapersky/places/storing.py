@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.harvest.erasure_filter import remove_erased
 from scrapersky.models import (
     DEEP_SCAN_WORDS,
     NOT_QUEUED,
@@ -36,14 +37,10 @@ PUT_ASIDE = (PlaceCuration.NOT_A_FIT, PlaceCuration.ARCHIVED)
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose the places are, and who had them looked for."""
+    """The tenant of new places, and the user they are created by."""
 
     tenant_id: UUID
     created_by: UUID
-
-    @classmethod
-    def of(cls, job: Job) -> Owner:
-        return cls(job.tenant_id, job.created_by)
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,9 @@ JUDGED = ("website_url", "phone", "rating", "business_status", "latitude", "long
 async def upsert_places(
     session: AsyncSession, owner: Owner, facts: Sequence[PlaceFacts], *, search_id: UUID | None
 ) -> list[Seen]:
-    """In the order given, each once."""
-    wanted = {each.place_id: each for each in facts}
+    """In the order given, each once; without anybody who was erased."""
+    clean = await remove_erased(session, owner.tenant_id, list(facts))
+    wanted = {each.place_id: each for each in clean}
     seen: dict[str, Seen] = {}
     for start in range(0, len(wanted), ROWS_OF_A_STATEMENT):
         part = dict(list(wanted.items())[start : start + ROWS_OF_A_STATEMENT])

@@ -9,7 +9,15 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
-from scrapersky.models import DEEP_SCAN_WORDS, JOB_WORDS, Budget, Job, JobType, Place
+from scrapersky.models import (
+    DEEP_SCAN_WORDS,
+    JOB_WORDS,
+    Budget,
+    InstallationBudget,
+    Job,
+    JobType,
+    Place,
+)
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.wake import wake_after_commit
@@ -20,31 +28,32 @@ AFTER_A_CHANGE = timedelta(minutes=10)
 """Longer than a row that was refused by the old cap takes to be back in the queue."""
 
 
-def _places(tenant_id: UUID) -> list[ColumnElement[bool]]:
+def _places(tenant_id: UUID | None) -> list[ColumnElement[bool]]:
+    """Those of one tenant, or of all."""
     return [
-        Place.tenant_id == tenant_id,
+        *([] if tenant_id is None else [Place.tenant_id == tenant_id]),
         Place.deep_scan_status == DEEP_SCAN_WORDS.queued,
         Place.deep_scan_error.startswith(BUDGET_IS_USED_UP, autoescape=True),
     ]
 
 
-def _searches(tenant_id: UUID) -> list[ColumnElement[bool]]:
+def _searches(tenant_id: UUID | None) -> list[ColumnElement[bool]]:
     return [
-        Job.tenant_id == tenant_id,
+        *([] if tenant_id is None else [Job.tenant_id == tenant_id]),
         Job.job_type == JobType.PLACE_SEARCH,
         Job.status == JOB_WORDS.queued,
         Job.error.startswith(BUDGET_IS_USED_UP, autoescape=True),
     ]
 
 
-async def count_waiting(session: AsyncSession, tenant_id: UUID) -> int:
+async def count_waiting(session: AsyncSession, tenant_id: UUID | None) -> int:
     places = select(func.count()).select_from(Place).where(*_places(tenant_id))
     searches = select(func.count()).select_from(Job).where(*_searches(tenant_id))
     both = places.scalar_subquery() + searches.scalar_subquery()
     return await session.scalar(select(both)) or 0
 
 
-async def wake_waiting(session: AsyncSession, tenant_id: UUID) -> int:
+async def wake_waiting(session: AsyncSession, tenant_id: UUID | None) -> int:
     """Due at once, in case there is enough now. One that is in work in this very moment may have
     been refused by the old cap already: the chore finds it once it is back."""
     woken = 0
@@ -69,8 +78,11 @@ async def wake_waiting(session: AsyncSession, tenant_id: UUID) -> int:
 async def wake_after_changes(database: Database, _settings: Settings) -> int:
     """What was refused by a cap that was raised before the row was back in the queue."""
     async with database.transaction() as session:
-        lately = Budget.changed_at > func.now() - AFTER_A_CHANGE
-        changed = await session.scalars(select(Budget.tenant_id).where(lately))
+        lately = func.now() - AFTER_A_CHANGE
+        installation = InstallationBudget.changed_at > lately
+        if await session.scalar(select(InstallationBudget.id).where(installation)):
+            return await wake_waiting(session, None)
+        changed = await session.scalars(select(Budget.tenant_id).where(Budget.changed_at > lately))
         return sum([await wake_waiting(session, each) for each in changed])
 
 

@@ -6,13 +6,14 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scrapersky.scraper.failures import Blocked
-from scrapersky.settings import Settings
+from scrapersky.settings import AllowedNetwork, IPAddress, IPNetwork, Settings
+from scrapersky.settings.values import listed, parse_allowed_network
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+Opened = IPNetwork | AllowedNetwork
+"""A network that was opened: on every port, or on the one it names."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 ALLOWED_PORTS = frozenset({80, 443, 8000, 8080, 8443})
@@ -93,26 +94,50 @@ def _embedded(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]
 class AddressRules:
     """What the settings open beyond the public internet, and the names they pin."""
 
-    allowed_networks: tuple[IPNetwork, ...] = ()
+    allowed_networks: tuple[Opened, ...] = ()
     allowed_ports: frozenset[int] = ALLOWED_PORTS
     resolve: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    setting: str = "FETCH_ALLOW_NETWORKS"
+    """What opens a network, for whoever reads a refusal."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> AddressRules:
+        """For the sites that are crawled."""
         return cls(settings.allowed_networks, settings.allowed_ports, settings.resolve)
 
-    def is_opened(self, address: IPAddress) -> bool:
-        """Inside the allowed networks, where every port is fine and nobody needs politeness."""
+    @classmethod
+    def for_providers(cls, settings: Settings) -> AddressRules:
+        return cls.from_settings(settings)._opened_by("PROVIDER_ALLOW_NETWORKS", settings)
+
+    @classmethod
+    def for_webhooks(cls, settings: Settings) -> AddressRules:
+        return cls.from_settings(settings)._opened_by("WEBHOOK_ALLOW_NETWORKS", settings)
+
+    def _opened_by(self, setting: str, settings: Settings) -> AddressRules:
+        networks = listed(getattr(settings, setting.lower()))
+        opened = tuple(map(parse_allowed_network, networks))
+        return replace(self, allowed_networks=opened, setting=setting)
+
+    def is_opened(self, address: IPAddress, port: int | None = None) -> bool:
+        """Inside an allowed network, where nobody needs politeness; without a port, on any."""
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped
-        return any(address in network for network in self.allowed_networks)
+        return any(_opens(each, address, port) for each in self.allowed_networks)
+
+    def may_use_port(self, port: int) -> bool:
+        """Whether a name with this port may be looked up; where it leads is checked after that."""
+        named = (each.port for each in self.allowed_networks if isinstance(each, AllowedNetwork))
+        return port in self.allowed_ports or port in named
 
     def check(self, address: IPAddress, port: int) -> None:
         """Raise `Blocked` unless a connection may go there."""
-        if self.is_opened(address):
+        if self.is_opened(address, port):
             return
         if not is_public(address):
-            raise Blocked(f"{address} is not a public address; FETCH_ALLOW_NETWORKS can open it.")
+            on_port = f" on port {port}" if self.is_opened(address) else ""
+            raise Blocked(
+                f"{address} is not a public address; {self.setting} can open it{on_port}."
+            )
         if port not in self.allowed_ports:
             raise Blocked(
                 f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are."
@@ -124,20 +149,29 @@ class AddressRules:
         if pin is None:
             return None
         address = ipaddress.ip_address(pin[0])
-        if not self.is_opened(address):
-            raise Blocked(f"FETCH_RESOLVE sends {host} to {address}, outside FETCH_ALLOW_NETWORKS.")
+        if not self.is_opened(address, pin[1]):
+            raise Blocked(f"FETCH_RESOLVE sends {host} to {address}, outside {self.setting}.")
         return address, pin[1]
 
-    def is_exempt(self, host: str) -> bool:
-        """Whether the host is one of our own, by its pin or its address: no delay there."""
+    def is_exempt(self, host: str, port: int | None = None) -> bool:
+        """Whether the host is one of our own, by its pin or its address: no delay there. Without a
+        port, whether it is on any."""
         pin = self.resolve.get(host.lower().rstrip("."))
-        if is_loopback_name(host):
-            pin = pin or ("127.0.0.1", 0)
+        if pin is not None:
+            host, port = pin
+        elif is_loopback_name(host):
+            host = "127.0.0.1"
         try:
-            address = parse_ip(pin[0] if pin else host)
+            address = parse_ip(host)
         except ValueError:
             return False
-        return address is not None and self.is_opened(address)
+        return address is not None and self.is_opened(address, port)
+
+
+def _opens(opened: Opened, address: IPAddress, port: int | None) -> bool:
+    if isinstance(opened, AllowedNetwork):
+        return opened.allows(address, port)
+    return address in opened
 
 
 def is_loopback_name(host: str) -> bool:

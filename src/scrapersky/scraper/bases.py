@@ -15,7 +15,6 @@ from scrapersky.scraper.failures import (
 )
 from scrapersky.scraper.known import KnownRobots
 from scrapersky.scraper.responses import Fetches, Response
-from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
 from scrapersky.scraper.urls import Site, origin_of
 
 
@@ -80,9 +79,8 @@ async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None
 async def _robots(url: str, fetch: Fetches, known: KnownRobots | None) -> Response:
     """What robots.txt says; if it has not changed, what it said before."""
     try:
-        answer = await fetch.get(
+        answer = await fetch.get_robots(
             url,
-            max_bytes=MAX_ROBOTS_BYTES,
             etag=known.etag if known else None,
             last_modified=known.last_modified if known else None,
         )

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import aiohttp
 
-from scrapersky.scraper.deadline import Deadline
+from scrapersky.scraper.deadline import Deadline, note_answer, observed_wait
 from scrapersky.scraper.decoding import GZIP_MAGIC, Unpacker
 from scrapersky.scraper.limits import FetchLimits
 from scrapersky.scraper.politeness import ErrorKind
@@ -16,6 +16,8 @@ from scrapersky.scraper.politeness import ErrorKind
 _PLAIN = ("", "identity", "none", "utf-8")
 _GZIP = ("gzip", "x-gzip")
 _RAW_DEFLATE = -15
+_FLOWING_BYTES = 16 * 1024
+"""A body of which so much has come is not a drip, however long it is going to take."""
 _LISTENED_SECONDS = 0.5
 """After so much silence we look whether somebody is still there."""
 
@@ -34,7 +36,10 @@ class Body:
         self.hit_limit = False
         """It was we who cut it."""
         self.network_bytes = 0
+        self.too_slow = False
+        """It came more slowly than we wait for, so that what came is not worth keeping."""
         self._deadline = deadline
+        self._rate = TransferRate(limits.min_bytes_per_second, limits.rate_window_seconds)
         self._max_unpacked_bytes = limits.max_decompressed_bytes
         self._hash = blake2b(digest_size=32)
         self._ended = False
@@ -79,6 +84,8 @@ class Body:
             room = self.max_bytes - self.network_bytes
             data, cut = data[:room], len(data) > room
             self.network_bytes += len(data)
+            if self.network_bytes >= _FLOWING_BYTES:
+                note_answer()
             self._hash.update(data)
             if data:
                 yield data
@@ -89,22 +96,38 @@ class Body:
         self._ended = True
 
     async def _read(self) -> bytes:
+        with observed_wait():
+            return await self._read_some()
+
+    async def _read_some(self) -> bytes:
         while True:
+            left = self._deadline.left
             try:
                 some = self.answer.content.readany()
-                return await self._deadline.run(some, at_most=_LISTENED_SECONDS)
+                data = await self._deadline.run(some, at_most=_LISTENED_SECONDS)
             except TimeoutError:
-                if self._deadline.is_over:
-                    self.error = ErrorKind.TIMED_OUT
-                    self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
-                    return b""
+                self._rate.add(0, seconds=left - self._deadline.left)
+                if self._deadline.is_over or self._rate.is_too_slow():
+                    return self._time_out()
                 if self._is_alive():
                     continue
             except (aiohttp.ClientError, OSError, ValueError, RuntimeError):
                 pass
+            else:
+                self._rate.add(len(data), seconds=left - self._deadline.left)
+                return self._time_out() if data and self._rate.is_too_slow() else data
             self.error = ErrorKind.CONNECTION
             self.truncated = "The connection broke before the end."
             return b""
+
+    def _time_out(self) -> bytes:
+        """A body that was merely too long for the time keeps what came; a drip does not."""
+        self.error = ErrorKind.TIMED_OUT
+        self.too_slow = self._rate.was_too_slow()
+        self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
+        if self.too_slow:
+            self.truncated = f"It sent less than {self._rate.wanted:g} bytes a second."
+        return b""
 
     def _is_alive(self) -> bool:
         """aiohttp closes a connection whose chunks make no sense, and tells nobody who waits."""
@@ -122,6 +145,32 @@ class Body:
         if encoding not in (*_PLAIN, *_GZIP):
             self.truncated = f"It is encoded as {encoding[:40]!r}, which we did not ask for."
         return None
+
+
+class TransferRate:
+    """Bytes per second of waiting, judged over one window after another."""
+
+    def __init__(self, wanted: float, window_seconds: float) -> None:
+        self.wanted = wanted
+        self._window = window_seconds
+        self._bytes = self._all_bytes = 0
+        self._seconds = self._all_seconds = 0.0
+
+    def add(self, count: int, *, seconds: float) -> None:
+        if self._seconds >= self._window:
+            self._bytes, self._seconds = 0, 0.0
+        self._bytes += count
+        self._seconds += seconds
+        self._all_bytes += count
+        self._all_seconds += seconds
+
+    def is_too_slow(self) -> bool:
+        """Only a whole window tells."""
+        return self._seconds >= self._window and self._bytes < self.wanted * self._seconds
+
+    def was_too_slow(self) -> bool:
+        """In this window, or all in all."""
+        return self.is_too_slow() or self._all_bytes < self.wanted * self._all_seconds
 
 
 def _deflate_bits(start: bytes) -> int:

@@ -6,11 +6,12 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,19 +19,29 @@ from yarl import URL
 
 from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.body import Body
-from scrapersky.scraper.deadline import Deadline
+from scrapersky.scraper.deadline import Deadline, note_answer, observed_wait
+from scrapersky.scraper.descriptors import OpenSockets, get_request_budget
 from scrapersky.scraper.failures import (
     Blocked,
     DoesNotResolve,
     FetchFailed,
     HostClosed,
+    TimedOut,
     TooManyRedirects,
 )
 from scrapersky.scraper.fetch_ends import TellEnd, telling_end
 from scrapersky.scraper.guard import Lookup, check_url, guarded_connector
 from scrapersky.scraper.limits import FetchLimits
-from scrapersky.scraper.politeness import Gate, HostOutcome, LocalGate, parse_retry_after
-from scrapersky.scraper.responses import Redirect, Response, StreamedResponse
+from scrapersky.scraper.politeness import (
+    Gate,
+    HostOutcome,
+    LocalGate,
+    Slot,
+    SlotLost,
+    parse_retry_after,
+)
+from scrapersky.scraper.responses import CheckRedirect, Redirect, Response, StreamedResponse
+from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
 from scrapersky.scraper.translation import error_kind, translated
 from scrapersky.scraper.urls import clean_url
 from scrapersky.settings import Settings
@@ -46,6 +57,27 @@ class Asked:
     """A request to a service, with the document it is asked with."""
 
     body: bytes | None
+    to_provider: bool = False
+
+
+_slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
+"""Under which the request of this task is sent."""
+
+
+class _CheckedRequest(aiohttp.ClientRequest):
+    """Looks, when the connection stands, whether the host's slot is still ours.
+
+    Names are looked up and connections made after the slot was taken, and a process may be frozen
+    meanwhile. From here to the kernel nothing waits any more: a request without a body is written
+    in one go. A process frozen in these microseconds sends when it wakes up; no client can exclude
+    that, because no host knows our slots.
+    """
+
+    async def send(self, conn: Any) -> aiohttp.ClientResponse:
+        slot = _slot.get()
+        if slot is not None:
+            slot.check()
+        return await super().send(conn)
 
 
 class Fetcher:
@@ -56,6 +88,7 @@ class Fetcher:
         *,
         user_agent: str,
         rules: AddressRules | None = None,
+        provider_rules: AddressRules | None = None,
         limits: FetchLimits | None = None,
         gate: Gate | None = None,
         ca_file: Path | None = None,
@@ -63,15 +96,22 @@ class Fetcher:
         tell_end: TellEnd = lambda _: None,
     ) -> None:
         self.rules = rules or AddressRules()
+        self.provider_rules = provider_rules or self.rules
+        """For services of providers; the same as for sites unless given."""
         self.limits = limits or FetchLimits()
         self.user_agent = user_agent
         self._gate = gate or LocalGate()
         self._ca_file = ca_file
         self._lookup = lookup
         self._tell_end = tell_end
+        self.request_budget = get_request_budget()
+        """Requests under way at once, so that descriptors are left for everything else."""
+        self._permits = asyncio.Semaphore(self.request_budget)
+        self._sockets = OpenSockets(keep=self.request_budget)
         self._session: aiohttp.ClientSession | None = None
         self._asking: aiohttp.ClientSession | None = None
         """For services; see `ask`."""
+        self._asking_providers: aiohttp.ClientSession | None = None
 
     @classmethod
     def from_settings(
@@ -80,6 +120,7 @@ class Fetcher:
         return cls(
             user_agent=settings.fetch_user_agent,
             rules=AddressRules.from_settings(settings),
+            provider_rules=AddressRules.for_providers(settings),
             limits=FetchLimits.from_settings(settings),
             gate=gate
             or LocalGate(
@@ -93,11 +134,19 @@ class Fetcher:
     async def __aenter__(self) -> Self:
         # Reading the system's authorities takes too long to do it in between.
         tls = await asyncio.to_thread(self._tls)
-        connector = guarded_connector(self.rules, lookup=self._lookup, ssl=tls)
+        # Requests wait for a permit of ours before their time runs, and not at the connector,
+        # where the wait would count as the host's.
+        connector = guarded_connector(
+            self.rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
+        )
         self._session, self._asking = self._client(connector), self._client(connector)
+        to_providers = guarded_connector(
+            self.provider_rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
+        )
+        self._asking_providers = self._client(to_providers)
         # A request that costs money is sent once: the client would repeat one whose connection
         # broke, and tell nobody.
-        self._asking._retry_connection = False
+        self._asking._retry_connection = self._asking_providers._retry_connection = False
         return self
 
     def _client(self, connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
@@ -111,6 +160,7 @@ class Fetcher:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
+            request_class=_CheckedRequest,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         )
 
@@ -120,10 +170,10 @@ class Fetcher:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for each in (self._session, self._asking):
+        for each in (self._session, self._asking, self._asking_providers):
             if each is not None:
                 await each.close()
-        self._session = self._asking = None
+        self._session = self._asking = self._asking_providers = None
 
     def _tls(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -144,12 +194,28 @@ class Fetcher:
         etag: str | None = None,
         last_modified: str | None = None,
     ) -> Response:
-        """Fetch something small; the body is held whole."""
+        """Fetch something small; the body is held whole. `TimedOut` when it only drips."""
         started = perf_counter()
         async with self.stream(
             url, headers=headers, max_bytes=max_bytes, etag=etag, last_modified=last_modified
         ) as answer:
             body = b"".join([piece async for piece in answer.chunks()])
+        if answer.too_slow:
+            raise _timed_out(answer)
+        return _held_whole(answer, body, started)
+
+    async def get_robots(
+        self, url: str, *, etag: str | None = None, last_modified: str | None = None
+    ) -> Response:
+        """Fetch a robots.txt within its own, shorter limit. Half of one says nothing, so it comes
+        in time or not at all."""
+        started = perf_counter()
+        deadline = Deadline(self.limits.robots_timeout_seconds)
+        stream = self._stream(url, _conditions(etag, last_modified), deadline, MAX_ROBOTS_BYTES)
+        async with stream as answer:
+            body = b"".join([piece async for piece in answer.chunks()])
+        if answer.timed_out:
+            raise _timed_out(answer)
         return _held_whole(answer, body, started)
 
     async def ask(
@@ -159,14 +225,16 @@ class Fetcher:
         *,
         headers: Mapping[str, str],
         max_bytes: int | None = None,
+        to_provider: bool = False,
     ) -> Response:
         """One request to a service, a POST where there is a body. A redirect is an answer and not
-        followed: a key in the headers goes nowhere else."""
+        followed: a key in the headers goes nowhere else. A provider's address comes from the
+        settings and has rules of its own."""
         started = perf_counter()
-        deadline = Deadline(self.limits.timeout_seconds)
+        deadline, asked = Deadline(self.limits.timeout_seconds), Asked(body, to_provider)
         async with AsyncExitStack() as stack:
             answered = stack.enter_context(telling_end(self._tell_end))
-            read = await stack.enter_async_context(self._hop(url, headers, deadline, Asked(body)))
+            read = await stack.enter_async_context(self._hop(url, headers, deadline, asked))
             answered(read)
             read.max_bytes = max_bytes or self.limits.max_bytes
             answer = StreamedResponse(url, body=read, elapsed_ms=_ms_since(started), redirects=())
@@ -182,14 +250,27 @@ class Fetcher:
         max_bytes: int | None = None,
         etag: str | None = None,
         last_modified: str | None = None,
+        check_redirect: CheckRedirect | None = None,
     ) -> AsyncIterator[StreamedResponse]:
         """Fetch something large; the body comes in pieces and the connection is held meanwhile."""
-        started = perf_counter()
         deadline = Deadline(self.limits.timeout_seconds)
         sent = {**(headers or {}), **_conditions(etag, last_modified)}
+        async with self._stream(url, sent, deadline, max_bytes, check_redirect) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def _stream(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        max_bytes: int | None,
+        check_redirect: CheckRedirect | None = None,
+    ) -> AsyncIterator[StreamedResponse]:
+        started = perf_counter()
         async with AsyncExitStack() as stack:
             answered = stack.enter_context(telling_end(self._tell_end))
-            body, redirects = await self._follow(url, sent, deadline, stack)
+            body, redirects = await self._follow(url, headers, deadline, stack, check_redirect)
             answered(body)
             body.max_bytes = max_bytes or self.limits.max_bytes
             yield StreamedResponse(
@@ -197,7 +278,12 @@ class Fetcher:
             )
 
     async def _follow(
-        self, url: str, headers: Mapping[str, str], deadline: Deadline, stack: AsyncExitStack
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        stack: AsyncExitStack,
+        check_redirect: CheckRedirect | None,
     ) -> tuple[Body, tuple[Redirect, ...]]:
         """Go from hop to hop; the last one's connection and place at the gate stay on `stack`."""
         redirects: list[Redirect] = []
@@ -210,6 +296,8 @@ class Fetcher:
                     return body, tuple(redirects)
             redirects.append(Redirect(body.answer.status, url, target))
             self._check_chain(redirects)
+            if check_redirect is not None:
+                check_redirect(target)
             url = target
 
     def _check_chain(self, redirects: list[Redirect]) -> None:
@@ -230,27 +318,40 @@ class Fetcher:
         asked: Asked | None = None,
     ) -> AsyncIterator[Body]:
         """One request, from its place at the gate to the report on how it went."""
-        check_url(url, self.rules)
+        rules = self.provider_rules if asked is not None and asked.to_provider else self.rules
+        check_url(url, rules)
         host = gate_key(url)
-        exempt = self.rules.is_exempt(urlsplit(url).hostname or "")
-        async with self._gate.slot(host, exempt=exempt):
-            try:
-                answer = await self._send(url, headers, deadline, asked)
-            except FetchFailed as error:
-                if not isinstance(error, _NOT_THE_HOSTS_DOING):
-                    await self._gate.report(host, HostOutcome(error=error_kind(error)))
-                raise
-            body = Body(answer, deadline=deadline, limits=self.limits)
-            try:
-                yield body
-            finally:
-                body.let_go()
-            await self._gate.report(host, _outcome(body))
+        exempt = rules.is_exempt(urlsplit(url).hostname or "", URL(url).port)
+        # A service that we chose may take its time; only strangers have to keep a rate.
+        limits = self.limits if asked is None else replace(self.limits, min_bytes_per_second=0)
+        async with self._permits:
+            while True:
+                async with self._gate.slot(host, exempt=exempt) as slot:
+                    _slot.set(slot)
+                    try:
+                        answer = await self._send(url, headers, deadline, asked)
+                    except SlotLost:
+                        continue
+                    except FetchFailed as error:
+                        if not isinstance(error, _NOT_THE_HOSTS_DOING):
+                            await self._gate.report(host, HostOutcome(error=error_kind(error)))
+                        raise
+                    body = Body(answer, deadline=deadline, limits=limits)
+                    try:
+                        yield body
+                    finally:
+                        body.let_go()
+                    if body.error is None:
+                        note_answer()
+                    await self._gate.report(host, _outcome(body))
+                    return
 
     async def _send(
         self, url: str, headers: Mapping[str, str], deadline: Deadline, asked: Asked | None
     ) -> aiohttp.ClientResponse:
-        client = self._session if asked is None else self._asking
+        client = self._session
+        if asked is not None:
+            client = self._asking_providers if asked.to_provider else self._asking
         assert client is not None, "a Fetcher is used inside `async with`"
         body = asked.body if asked is not None else None
         method = "GET" if body is None else "POST"
@@ -258,7 +359,10 @@ class Fetcher:
             request = client.request(
                 method, URL(url), data=body, headers=headers, allow_redirects=False
             )
-            return await deadline.run(request)
+            with observed_wait():
+                return await deadline.run(request)
+        except SlotLost:
+            raise
         except Exception as error:
             raise translated(error, url, seconds=deadline.seconds) from error
 
@@ -276,6 +380,11 @@ def _held_whole(answer: StreamedResponse, body: bytes, started: float) -> Respon
         network_bytes=answer.network_bytes,
         digest=answer.digest,
     )
+
+
+def _timed_out(answer: StreamedResponse) -> TimedOut:
+    host = urlsplit(answer.final_url).hostname
+    return TimedOut(f"{host} was too slow: {answer.truncated}", url=answer.final_url)
 
 
 def gate_key(url: str) -> str:

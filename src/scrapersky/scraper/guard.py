@@ -16,12 +16,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from scrapersky.scraper.addresses import (
     DEFAULT_PORTS,
     AddressRules,
-    IPAddress,
     is_loopback_name,
     is_public,
     parse_ip,
 )
+from scrapersky.scraper.descriptors import OpenSockets, are_exhausted, out_of_descriptors
 from scrapersky.scraper.failures import Blocked, DoesNotResolve, ResolverFailed
+from scrapersky.settings import IPAddress
 
 Lookup = Callable[[str], Awaitable[list[str]]]
 """Name → addresses; raises `socket.gaierror`."""
@@ -48,7 +49,7 @@ def check_url(url: str, rules: AddressRules) -> None:
     elif _NO_NAME.search(host):
         # Others would undo the escapes of such a name, and arrive who knows where.
         raise Blocked(f"{host[:80]!r} is not the name of a host.", url=url)
-    elif not rules.is_exempt(host) and port not in rules.allowed_ports:
+    elif not rules.is_exempt(host, port) and not rules.may_use_port(port):
         raise Blocked(f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are.")
 
 
@@ -65,9 +66,13 @@ class GuardedResolver(AbstractResolver):
         if pin := self._rules.pinned(host):
             return [_result(host, *pin)]
         found = await self._addresses(host)
-        allowed = [each for each in found if self._rules.is_opened(each) or is_public(each)]
+        rules = self._rules
+        allowed = [each for each in found if rules.is_opened(each, port) or is_public(each)]
         if not allowed:
-            raise Blocked(f"{host} leads to {found[0]}, which is not a public address.")
+            # Not which one: whoever may name a host would learn what our DNS says of it.
+            raise Blocked(
+                f"{host} leads to an address that is not public; {rules.setting} can open it."
+            )
         return [_result(host, address, port) for address in allowed]
 
     async def _addresses(self, host: str) -> list[IPAddress]:
@@ -76,6 +81,8 @@ class GuardedResolver(AbstractResolver):
         try:
             found = await self._lookup(host)
         except socket.gaierror as error:
+            if are_exhausted():
+                raise out_of_descriptors() from error
             if error.errno in _NO_SUCH_NAME:
                 raise DoesNotResolve(f"{host} does not resolve.") from error
             raise ResolverFailed(f"{host} could not be looked up: {error.strerror}.") from error
@@ -106,16 +113,38 @@ def _result(host: str, address: IPAddress, port: int) -> ResolveResult:
 
 
 def guarded_connector(
-    rules: AddressRules, *, lookup: Lookup | None = None, **options: Any
+    rules: AddressRules,
+    *,
+    lookup: Lookup | None = None,
+    sockets: OpenSockets | None = None,
+    note: Callable[[IPAddress], None] = lambda _: None,
+    **options: Any,
 ) -> aiohttp.TCPConnector:
-    """A connector whose every socket is made for an address that the rules allow."""
+    """A connector whose every socket is made for an address that the rules allow; each address is
+    told to `note`."""
+    made = sockets or OpenSockets()
 
     def open_socket(info: Any) -> socket.socket:
         # aiohttp does not ask its resolver about literals, so this is the check none goes around.
         family, kind, protocol, _, where = info
-        rules.check(ipaddress.ip_address(str(where[0]).partition("%")[0]), int(where[1]))
-        return socket.socket(family=family, type=kind, proto=protocol)
+        address = ipaddress.ip_address(str(where[0]).partition("%")[0])
+        rules.check(address, int(where[1]))
+        note(address)
+        return made.open(family, kind, protocol)
 
-    return aiohttp.TCPConnector(
+    connector = _BoundedConnector(
         resolver=GuardedResolver(rules, lookup), socket_factory=open_socket, **options
     )
+    connector.sockets = made
+    return connector
+
+
+class _BoundedConnector(aiohttp.TCPConnector):
+    """Keeps idle connections only while there are descriptors for them. The library counts only
+    those in use, and gives each back by itself when its answer was read."""
+
+    sockets: OpenSockets
+
+    def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+        is_full = self.sockets.count > self.sockets.keep
+        super()._release(key, protocol, should_close=should_close or is_full)

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Protocol
 
+from scrapersky.errors import ScraperSkyError
 from scrapersky.scraper.failures import HostClosed
 
 MAX_CRAWL_DELAY_SECONDS = 30.0
@@ -49,11 +50,27 @@ class HostOutcome:
         return self.error is not None or self.is_pushback or (self.status or 0) >= 500
 
 
+class SlotLost(ScraperSkyError):
+    """The slot may belong to somebody else by now. Nothing was sent; take a new one."""
+
+
+class Slot(Protocol):
+    """A host's permission for one request."""
+
+    def check(self) -> None:
+        """Called immediately before the request is sent; raises `SlotLost`.
+
+        A process can be frozen or a machine suspended between taking its slot and sending. Whoever
+        waits for the host meanwhile is given the slot of a process that looks dead."""
+        ...
+
+
 class Gate(Protocol):
     """Who may ask which host, and when. `host` is lower-case, with its port unless default."""
 
-    def slot(self, host: str, *, exempt: bool) -> AbstractAsyncContextManager[None]:
-        """Held around one request; waits for the host's turn, or raises `HostClosed`.
+    def slot(self, host: str, *, exempt: bool) -> AbstractAsyncContextManager[Slot | None]:
+        """Held around one request; waits for the host's turn, or raises `HostClosed`. A gate whose
+        slots cannot be lost yields None.
 
         An exempt host lies in the allowed networks and has no delay.
         """

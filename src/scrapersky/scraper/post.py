@@ -12,11 +12,12 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from scrapersky.scraper.addresses import AddressRules
+from scrapersky.scraper.addresses import AddressRules, is_public
 from scrapersky.scraper.failures import ConnectionFailed
 from scrapersky.scraper.guard import Lookup, check_url, guarded_connector
 from scrapersky.scraper.politeness import parse_retry_after
 from scrapersky.scraper.translation import translated
+from scrapersky.settings import IPAddress
 
 MOST_BYTES_READ = 4096
 """Of the answer: enough for a connection to be closed in order, and for a line of what it says."""
@@ -31,6 +32,9 @@ class Posted:
     """How long it asks us to wait."""
     body: bytes = b""
     """How its answer begins."""
+    is_public: bool = False
+    """Whether it stands on the public internet, where everybody could ask it themselves. What
+    others answer must not be shown to whoever chose the address."""
 
     @property
     def is_taken(self) -> bool:
@@ -81,11 +85,12 @@ async def send(
     """Whatever it answers; `FetchFailed` where it does not."""
     check_url(url, rules)
     tls = await asyncio.to_thread(_tls, ca_file)
+    reached: list[IPAddress] = []
     try:
         async with (
             asyncio.timeout(timeout_seconds),
             aiohttp.ClientSession(
-                connector=guarded_connector(rules, lookup=lookup, ssl=tls),
+                connector=guarded_connector(rules, lookup=lookup, note=reached.append, ssl=tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             ) as session,
@@ -93,7 +98,8 @@ async def send(
         ):
             said = await answer.content.read(MOST_BYTES_READ)
             wait = parse_retry_after(answer.headers.get("Retry-After"))
-            return Posted(answer.status, wait, said)
+            in_public = bool(reached) and all(map(is_public, reached))
+            return Posted(answer.status, wait, said, is_public=in_public)
     except Exception as error:
         raise translated(error, url, seconds=timeout_seconds) from error
 

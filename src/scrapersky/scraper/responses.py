@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+from multidict import CIMultiDict
 
 from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.body import Body
-from scrapersky.scraper.politeness import parse_retry_after
+from scrapersky.scraper.politeness import ErrorKind, parse_retry_after
 
 _INCONCLUSIVE = frozenset({401, 403, 408, 425, 429})
 
@@ -51,6 +53,10 @@ class Response:
     digest: str | None = None
     """BLAKE2b of the body as it came, in hex; None when it was not read whole."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Headers as they come from the network are a view, which cannot be pickled."""
+        return {**self.__dict__, "headers": CIMultiDict(self.headers)}
+
     @property
     def retry_after_seconds(self) -> float | None:
         return parse_retry_after(self.headers.get("Retry-After"))
@@ -85,6 +91,16 @@ class StreamedResponse:
         return self._body.hit_limit
 
     @property
+    def timed_out(self) -> bool:
+        """The host did not send the body in time."""
+        return self._body.error is ErrorKind.TIMED_OUT
+
+    @property
+    def too_slow(self) -> bool:
+        """It sent next to nothing in that time."""
+        return self._body.too_slow
+
+    @property
     def network_bytes(self) -> int:
         return self._body.network_bytes
 
@@ -95,6 +111,10 @@ class StreamedResponse:
     @property
     def retry_after_seconds(self) -> float | None:
         return parse_retry_after(self.headers.get("Retry-After"))
+
+
+CheckRedirect = Callable[[str], None]
+"""Given where a redirect leads; raises `FetchFailed` when it is not to be followed."""
 
 
 class Fetches(Protocol):
@@ -113,6 +133,10 @@ class Fetches(Protocol):
         last_modified: str | None = None,
     ) -> Response: ...
 
+    async def get_robots(
+        self, url: str, *, etag: str | None = None, last_modified: str | None = None
+    ) -> Response: ...
+
     def stream(
         self,
         url: str,
@@ -121,6 +145,7 @@ class Fetches(Protocol):
         max_bytes: int | None = None,
         etag: str | None = None,
         last_modified: str | None = None,
+        check_redirect: CheckRedirect | None = None,
     ) -> AbstractAsyncContextManager[StreamedResponse]: ...
 
     async def set_crawl_delay(self, url: str, seconds: float) -> None: ...

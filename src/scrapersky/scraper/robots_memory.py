@@ -9,7 +9,7 @@ from time import monotonic
 
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches
-from scrapersky.scraper.robots import MAX_ROBOTS_BYTES, Robots, robots_of
+from scrapersky.scraper.robots import Robots, robots_of
 from scrapersky.scraper.urls import origin_of
 
 KEPT_SECONDS = 3_600.0
@@ -46,7 +46,7 @@ class RobotsMemory:
             return entry.robots
 
     async def _ask(self, origin: str) -> Robots:
-        answer = await self._fetch.get(f"{origin}/robots.txt", max_bytes=MAX_ROBOTS_BYTES)
+        answer = await self._fetch.get_robots(f"{origin}/robots.txt")
         robots = robots_of(answer)
         if delay := robots.crawl_delay(self._user_agent):
             await self._fetch.set_crawl_delay(origin, min(delay, MAX_CRAWL_DELAY_SECONDS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,9 @@ from scrapersky.scraper.events import (
     Refused,
     SitemapStatus,
 )
+from scrapersky.scraper.failures import Blocked
 from scrapersky.scraper.known import Known
+from scrapersky.scraper.site_metadata.sites import registrable_site
 from scrapersky.scraper.twins import Twins
 from scrapersky.scraper.urls import Site, is_same_site
 
@@ -26,6 +28,12 @@ MAX_TOLD = 200
 
 PROBES_GIVEN_UP_AFTER = 3
 """A host that failed so many guesses in a row would fail the rest, and slowly."""
+
+
+MAX_FOREIGN_SITES = 5
+MAX_REQUESTS_PER_FOREIGN_SITE = 5
+"""A robots.txt, an index or a redirect may lead to sites of others, where some have their sitemaps.
+Without a limit a hostile one could aim thousands of our requests at whom it likes."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,8 @@ class Scan:
         """Whether usual places are tried; otherwise what was announced decides alone."""
         self._is_blind = False
         self._longest_wait: float | None = None
+        self._foreign_requests: Counter[str] = Counter()
+        self._foreign_limit_why: str | None = None
 
     # What is to be read
 
@@ -129,6 +139,35 @@ class Scan:
             known = any(is_same_site(site, url) for site in self._own_sites)
             self._own_hosts[host] = known
         return known
+
+    def refuse_foreign(self, target: Target) -> str | None:
+        """Count a request to another site, and say why it is not made when there were too many.
+        What a person named is always asked for."""
+        is_asked_for = target.method is Method.MANUAL
+        return None if is_asked_for else self._count_foreign(target.url)
+
+    def check_redirect(self, url: str) -> None:
+        """Raise `Blocked` for a redirect to another site after too many requests there."""
+        if why := self._count_foreign(url):
+            raise Blocked(why, url=url)
+
+    def _count_foreign(self, url: str) -> str | None:
+        site = registrable_site(url)
+        if self.owns(url) or site in map(registrable_site, self._own_sites):
+            return None
+        asked = self._foreign_requests
+        if site not in asked and len(asked) >= MAX_FOREIGN_SITES:
+            why = f"{self.site.key} leads to more than {MAX_FOREIGN_SITES} other sites."
+        elif asked[site] >= MAX_REQUESTS_PER_FOREIGN_SITE:
+            why = (
+                f"{self.site.key} leads to {site}, another site, more than "
+                f"{MAX_REQUESTS_PER_FOREIGN_SITE} times."
+            )
+        else:
+            asked[site] += 1
+            return None
+        self._foreign_limit_why = self._foreign_limit_why or why
+        return why
 
     @property
     def room(self) -> int:
@@ -188,13 +227,15 @@ class Scan:
 
     def analysis(self) -> Analysis:
         outcome = self._outcome()
+        # Whoever sends us to others is not asked again for it, so it does not change the outcome.
+        truncated_why = self._truncated_why or self._foreign_limit_why
         return Analysis(
             outcome=outcome,
             base_url=self.base_url,
             sitemaps=self._sitemaps,
             urls=self.urls,
-            truncated=self._truncated_why is not None,
-            truncated_why=self._truncated_why,
+            truncated=truncated_why is not None,
+            truncated_why=truncated_why,
             refused=tuple(self._refused),
             errors=tuple(self._errors),
             warnings=tuple(self.warnings),

@@ -20,8 +20,9 @@ from scrapersky.scraper.failures import FetchFailed
 from scrapersky.scraper.home_page import looks_like_sitemap, sitemap_links
 from scrapersky.scraper.known import Known
 from scrapersky.scraper.limits import MAX_PAGE_BYTES
+from scrapersky.scraper.parser_pool import ParserError, ParserPool
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
-from scrapersky.scraper.responses import Fetches, is_inconclusive
+from scrapersky.scraper.responses import Fetches, Response, is_inconclusive
 from scrapersky.scraper.robots import Robots, robots_of
 from scrapersky.scraper.scan import Scan, Target
 from scrapersky.scraper.urls import Site, is_same_site, normalise_site
@@ -33,11 +34,18 @@ class SitemapAnalyzer:
     """Looks at sites; one analyzer may look at many, also at once."""
 
     def __init__(
-        self, fetch: Fetches, *, limits: Limits | None = None, user_agent: str = "ScraperSky"
+        self,
+        fetch: Fetches,
+        *,
+        limits: Limits | None = None,
+        user_agent: str = "ScraperSky",
+        parser: ParserPool | None = None,
     ) -> None:
         self._fetch = fetch
         self._limits = limits or Limits()
         self._user_agent = user_agent
+        self._parser = parser
+        """Reads home pages; None means that they are read in this process."""
 
     async def analyze_domain_sitemaps(
         self,
@@ -153,7 +161,16 @@ class SitemapAnalyzer:
         if is_inconclusive(page.status):
             scan.note_wait(page.retry_after_seconds)
             _note_unread(url, f"It answered {page.status}.", scan)
-        return sitemap_links(page) if page.status == 200 else ()
+        return await self._read_links(page, scan) if page.status == 200 else ()
+
+    async def _read_links(self, page: Response, scan: Scan) -> tuple[str, ...]:
+        if self._parser is None:
+            return sitemap_links(page)
+        try:
+            return await self._parser.run(sitemap_links, page)
+        except ParserError as error:
+            _note_unread(page.url, str(error), scan)
+            return ()
 
 
 async def _given(seeds: Sequence[str]) -> AsyncIterator[list[Target]]:

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from scrapersky.errors import OwnLimitReached
+from scrapersky.scraper.descriptors import EXHAUSTED, out_of_descriptors
 from scrapersky.scraper.failures import (
     Blocked,
     ConnectionFailed,
@@ -41,12 +43,16 @@ def error_kind(error: FetchFailed) -> ErrorKind:
     return kinds.get(type(error), ErrorKind.CONNECTION)
 
 
-def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed:
+def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed | OwnLimitReached:
     """The HTTP library's error in our words."""
     host = urlsplit(url).hostname or url
     if isinstance(error, FetchFailed):
         error.url = url
         return error
+    if isinstance(error, OwnLimitReached):
+        return error
+    if _os_errno(error) in EXHAUSTED:
+        return out_of_descriptors()
     if isinstance(error, TimeoutError):
         return TimedOut(f"{host} did not answer within {seconds:g} seconds.", url=url)
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
@@ -56,6 +62,12 @@ def translated(error: Exception, url: str, *, seconds: float) -> FetchFailed:
     if isinstance(error, aiohttp.ClientError | OSError):
         return ConnectionFailed(f"{host} {_connection_reason(error)}.", url=url)
     return ConnectionFailed(f"{host} could not be fetched: {type(error).__name__}.", url=url)
+
+
+def _os_errno(error: BaseException) -> int | None:
+    """What the system said; the HTTP library wraps it in errors of its own."""
+    inner = getattr(error, "os_error", None) or error
+    return inner.errno if isinstance(inner, OSError) else None
 
 
 def _tls_reason(error: Exception) -> str:

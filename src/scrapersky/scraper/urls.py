@@ -15,12 +15,12 @@ from scrapersky.scraper.addresses import (
     ALLOWED_PORTS,
     DEFAULT_PORTS,
     AddressRules,
-    IPAddress,
-    IPNetwork,
+    Opened,
     is_loopback_name,
     is_public,
     parse_ip,
 )
+from scrapersky.settings import IPAddress
 
 MAX_HOST_CHARACTERS = 253
 MAX_LABEL_CHARACTERS = 63
@@ -58,7 +58,7 @@ class Site:
 def normalise_site(
     text: str,
     *,
-    allowed_networks: Iterable[IPNetwork] = (),
+    allowed_networks: Iterable[Opened] = (),
     allowed_ports: Iterable[int] = ALLOWED_PORTS,
     resolve: Mapping[str, tuple[str, int]] | None = None,
 ) -> Site:
@@ -177,14 +177,14 @@ def _literal(host: str) -> IPAddress | None:
 
 
 def _refuse_private(host: str, port: int | None, rules: AddressRules) -> None:
-    if rules.is_exempt(host):
+    if rules.is_exempt(host, port):
         return
     address = _literal(host)
     if address is not None and not is_public(address):
         raise InvalidInput(f"{address} is a private address; only public sites are scanned.")
     if address is None and _is_private_name(host):
         raise InvalidInput(f"{host} is a private name; only public sites are scanned.")
-    if port is not None and port not in rules.allowed_ports:
+    if port is not None and not rules.may_use_port(port):
         allowed = ", ".join(str(each) for each in sorted(rules.allowed_ports))
         raise InvalidInput(f"Port {port} is not allowed; these are: {allowed}.")
 

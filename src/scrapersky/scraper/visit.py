@@ -54,6 +54,8 @@ class Visit:
         self._is_told = False
         self._count = 0
         self._dropped: Counter[str] = Counter()
+        self._children: set[str] = set()
+        """Other sitemaps it names."""
         self._carried: set[str] = set()
         self._stopped: str | None = None
         self._known = scan.known.sitemaps.get(target.url)
@@ -64,6 +66,9 @@ class Visit:
         if known is not None and known.is_current(self._target.lastmod):
             await self._leave(known, Unchanged.INDEX_LASTMOD)
             return
+        if reason := self._scan.refuse_foreign(self._target):
+            await self._pass_over(reason)
+            return
         try:
             async with (
                 asyncio.timeout_at(self._scan.ends_at),
@@ -72,6 +77,7 @@ class Visit:
                     max_bytes=self._scan.limits.max_bytes,
                     etag=known.etag if known else None,
                     last_modified=known.last_modified if known else None,
+                    check_redirect=self._scan.check_redirect,
                 ) as answer,
             ):
                 self._answer = answer
@@ -193,10 +199,15 @@ class Visit:
             self._stopped = f"The limit of {self._scan.max_urls} URLs was reached."
             self._scan.truncate(self._stopped)
         self._note(pages)
-        self._count += len(children) + len(pages)
+        self._count += self._count_new_children(children) + len(pages)
         if pages:
             self._scan.urls += len(pages)
             await self._tell(UrlsFound(self._target.url, tuple(pages)))
+
+    def _count_new_children(self, children: list[Entry]) -> int:
+        before = len(self._children)
+        self._children.update(child.loc for child in children)
+        return len(self._children) - before
 
     def _note(self, pages: list[Entry]) -> None:
         """Remember which fields and extensions the pages carry."""

@@ -13,9 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from scrapersky.errors import SettingsError
 from scrapersky.settings.pace import Pace, pace_in
-from scrapersky.settings.values import listed, objection_to_tokens, pinned, service_address
+from scrapersky.settings.values import (
+    AllowedNetwork,
+    IPNetwork,
+    listed,
+    objection_to_tokens,
+    parse_allowed_network,
+    pinned,
+    service_address,
+)
 
-IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+DEFAULT_SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
+"""The migrations create this user."""
 
 
 def default_data_dir() -> Path:
@@ -41,11 +50,17 @@ class Settings(BaseModel):
     """The server itself, when DATABASE_URL leads through a pooler in transaction mode: notices are
     heard there, and nothing is kept on a connection that would outlive a transaction."""
     scrapersky_data_dir: Path = Field(default_factory=default_data_dir)
-    """Where the embedded database lives."""
+    """Where the embedded database lives, and the key of erased values' digests."""
     scrapersky_pg_bin: Path | None = None
     """A PostgreSQL `bin` folder to use instead of the one that came with the program."""
     database_pool_size: Annotated[int, Field(ge=2, le=200)] = 10
     """Connections a process keeps at most."""
+    erasure_key: str = Field(default="", repr=False)
+    """The key of erased values' digests, at least 32 characters; the same on every machine that
+    shares a database. Empty means the key in ERASURE_KEY_FILE."""
+    erasure_key_file: Path | None = None
+    """Where that key is kept, if not as `erasure.key` in the data folder. It is created when the
+    first person is erased; back it up."""
 
     # Start
     scrapersky_foreign_variables: str = ""
@@ -61,12 +76,15 @@ class Settings(BaseModel):
     # Engine
     scheduler_enabled: bool = True
     """Whether the API process also works the queues; workers always do."""
-    scheduler_system_user_id: UUID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
+    scheduler_system_user_id: UUID = DEFAULT_SYSTEM_USER_ID
     """Who stands as the creator of what the schedulers make."""
     worker_beat_seconds: Annotated[float, Field(gt=0)] = 5
     """How often a worker says that it lives, and lost rows are looked for."""
     worker_dead_after_seconds: Annotated[float, Field(gt=0)] = 15
     """A worker silent for this long is dead and its rows are given to others."""
+    worker_exit_after_seconds: Annotated[float, Field(ge=0)] = 600
+    """A worker that could not reach the database for this long ends with exit code 1, so that its
+    supervisor starts it afresh; 0 means never. Its rows are dropped long before."""
     lease_grace_seconds: Annotated[float, Field(ge=0)] = 30
     """A lease lasts for the stage's timeout and this much more."""
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 20
@@ -99,9 +117,17 @@ class Settings(BaseModel):
     session_max_days: Annotated[float, Field(gt=0, le=365)] = 7
     """Whatever they do, people sign in to the dashboard anew after so many days."""
 
+    trusted_proxies: str = ""
+    """Addresses and networks of the reverse proxies in front, e.g. 127.0.0.1,10.0.0.0/8: only
+    their X-Forwarded-For and X-Forwarded-Proto are believed."""
+    cookie_secure: Literal["auto", "always"] = "auto"
+    """`auto` marks the session cookie for https only when the request came by https, as a trusted
+    proxy says; `always` does so in any case, and sign-in over plain http no longer works."""
+
     # Requests
     max_request_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
-    """A request's body; a larger one is answered 413 and not read to its end."""
+    """A list that is handed in, as JSON or as a file; a larger one is answered 413 and not read to
+    its end. Other bodies may have 1 MB, and those of requests without sign-in 64 kB."""
     max_header_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024
     """A request's first line and headers together; larger ones are answered 431."""
     rate_limit_per_minute: Annotated[int, Field(ge=0, le=10_000_000)] = 6_000
@@ -124,12 +150,18 @@ class Settings(BaseModel):
     """Who we say we are; the part before the slash is the name we look for in a robots.txt."""
     fetch_timeout_seconds: Annotated[float, Field(gt=0)] = 30
     """For one request with its redirects and body, all in all."""
+    fetch_min_bytes_per_second: Annotated[float, Field(ge=0)] = 64
+    """A body that comes more slowly than this for ten seconds is given up, and counts as a
+    time-out of its host; 0 means that any rate will do."""
+    robots_timeout_seconds: Annotated[float, Field(gt=0)] = 5
+    """For a robots.txt with its redirects: a small file that every page of its host waits for."""
     fetch_max_bytes: Annotated[int, Field(ge=1024)] = 50 * 1024 * 1024
     """Bytes read from the network for one answer; the rest is not read."""
     fetch_max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
     """Redirects followed for one request."""
     fetch_allow_networks: str = ""
-    """Private networks that may be fetched from, e.g. 127.0.0.0/8; any port is allowed there."""
+    """Private networks that sites may be crawled in, e.g. 127.0.0.0/8 for every port there, or
+    10.1.2.3:8080 and [::1]:9000 for one."""
     fetch_allow_ports: str = "80,443,8000,8080,8443"
     """The ports that public addresses are fetched from."""
     fetch_resolve: str = ""
@@ -138,6 +170,10 @@ class Settings(BaseModel):
     """A PEM file of further certificate authorities to trust."""
     host_concurrency: Annotated[int, Field(ge=1)] = 4
     """Requests to one host at once, over all workers."""
+    slow_host_slots: Annotated[int, Field(ge=1)] = 64
+    """Rows that a stage may have under way, in one process, at hosts that are slow or have not
+    answered yet. They are worked beside its CONCURRENCY, so that they keep nobody waiting; at most
+    four for each row of it, and fewer where there are few file descriptors."""
     host_delay_ms: Annotated[int, Field(ge=0)] = 100
     """Between the starts of two requests to one host, over all workers; its robots.txt may ask
     for more."""
@@ -162,6 +198,9 @@ class Settings(BaseModel):
     only for a 304: an index that gives old dates to new content would hide it for ever."""
 
     # Places
+    provider_allow_networks: str = ""
+    """The same as FETCH_ALLOW_NETWORKS for place providers: only needed where a …_BASE_URL leads
+    into a private network."""
     google_places_api_key: str = Field(default="", repr=False)
     """For searches at Google; without it such searches are refused."""
     google_places_base_url: str = "https://places.googleapis.com"
@@ -172,6 +211,10 @@ class Settings(BaseModel):
     places_monthly_cap_usd: Annotated[float, Field(ge=0, le=1_000_000)] = 0
     """What each tenant may spend at place providers in a month, unless it was given a budget of
     its own; 0 means that only what is free is asked."""
+    places_installation_cap_usd: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
+    """What all tenants together may spend at place providers in a month, whatever their own caps
+    add up to; empty means no further limit. An operator's `scrapersky budget set --installation`
+    counts instead."""
     places_language: str = "en"
     """The language names and addresses are asked for in, unless a search says otherwise."""
     places_region: str = ""
@@ -210,8 +253,19 @@ class Settings(BaseModel):
     """Whether addresses that a site hides from programs are decoded; how each was found is said."""
     page_max_bytes: Annotated[int, Field(ge=1024)] = 5 * 1024 * 1024
     """Bytes read of one page; what comes after is not looked at."""
+    parser_processes: Annotated[int, Field(ge=0, le=64)] = 2
+    """Processes that read pages for one worker, started when needed. A page that hangs one of them
+    or eats its memory is cut off. 0 reads pages in a thread of the worker, without these limits."""
+    parser_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 20
+    """For reading one page that was fetched; then its process is killed, and the attempt counts."""
+    parser_memory_mb: Annotated[int, Field(ge=256)] = 512
+    """Address space of such a process, on Linux. It needs about 80 MB, and 100 MB more for a page
+    of 5 MB; raise it with PAGE_MAX_BYTES."""
 
     # Webhooks
+    webhook_allow_networks: str = ""
+    """The same as FETCH_ALLOW_NETWORKS for webhooks and ALERT_WEBHOOK_URL. Every tenant's admins
+    can send there, so open single ports, e.g. 10.1.2.3:5678."""
     webhook_timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10
     """For one try to tell a receiver of an event."""
 
@@ -266,18 +320,37 @@ class Settings(BaseModel):
             raise SettingsError(objection)
         return self
 
-    @field_validator("log_level", "log_format", "auth_mode", mode="before")
+    @field_validator("log_level", "log_format", "auth_mode", "cookie_secure", mode="before")
     @classmethod
     def _words_in_lower_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
-    @property
-    def allowed_networks(self) -> tuple[IPNetwork, ...]:
-        return tuple(ipaddress.ip_network(part) for part in listed(self.fetch_allow_networks))
+    @field_validator("erasure_key")
+    @classmethod
+    def _erasure_key_is_long(cls, value: str) -> str:
+        if value and len(value) < 32:
+            raise ValueError("it needs at least 32 characters; `openssl rand -hex 32` makes one")
+        return value
 
-    @field_validator("fetch_allow_networks")
+    @property
+    def allowed_networks(self) -> tuple[AllowedNetwork, ...]:
+        """Those that sites may be crawled in."""
+        return tuple(map(parse_allowed_network, listed(self.fetch_allow_networks)))
+
+    @field_validator("fetch_allow_networks", "provider_allow_networks", "webhook_allow_networks")
     @classmethod
     def _networks_are_networks(cls, value: str) -> str:
+        for part in listed(value):
+            parse_allowed_network(part)
+        return value
+
+    @property
+    def proxy_networks(self) -> tuple[IPNetwork, ...]:
+        return tuple(ipaddress.ip_network(part) for part in listed(self.trusted_proxies))
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _proxies_are_networks(cls, value: str) -> str:
         for part in listed(value):
             ipaddress.ip_network(part)
         return value

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from scrapersky.settings.model import Settings
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SHORTEST_SECRET_BYTES = 32
 """As many as the digest that HS256 makes; it can be no safer than its key."""
@@ -36,6 +40,36 @@ def objection_to_tokens(settings: Settings) -> str:
 
 def listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+@dataclass(frozen=True)
+class AllowedNetwork:
+    """A network that may be contacted although it is private, on one port or on all."""
+
+    network: IPNetwork
+    port: int | None = None
+    """None means every port."""
+
+    def allows(self, address: IPAddress, port: int | None) -> bool:
+        """Whether a connection may go there; without a port, whether it may on any."""
+        return address in self.network and (None in (self.port, port) or self.port == port)
+
+
+def parse_allowed_network(text: str) -> AllowedNetwork:
+    """Parse `10.0.0.0/8`, `10.1.2.3:8080`, `::1`, `[::1]:9000` or `[fd00::/8]:9000`."""
+    network, port = text, ""
+    if text.startswith("["):
+        network, bracket, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+        if not bracket or (rest and not rest.startswith(":")) or (rest and not port):
+            raise ValueError(f"{text!r} is not of the form [address]:port")
+    elif text.count(":") == 1:
+        network, _, port = text.partition(":")
+        if not port:
+            raise ValueError(f"{text!r} names no port after the colon")
+    if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError(f"{port!r} is not a port")
+    return AllowedNetwork(ipaddress.ip_network(network), int(port) if port else None)
 
 
 def pinned(text: str) -> tuple[str, tuple[str, int]]:

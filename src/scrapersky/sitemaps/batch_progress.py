@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.errors import NotFound
 from scrapersky.jobs.service import is_active
 from scrapersky.models import JOB_WORDS, Actor, Batch, BatchJob, Job, SitemapFile
+from scrapersky.models.jobs import SITEMAPS_COUNT
 from scrapersky.models.sitemaps import FileStatus
 
 DELETED = "deleted"
@@ -125,6 +126,6 @@ def _member(row: BatchJob, job: Job | None, live: Mapping[UUID, tuple[int, int]]
         job.progress,
         job.phase,
         job.error,
-        int(result.get("sitemaps", files)),
+        int(result.get(SITEMAPS_COUNT, files)),
         int(result.get("urls", urls)),
     )

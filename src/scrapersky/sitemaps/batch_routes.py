@@ -10,6 +10,7 @@ from scrapersky.errors import InvalidInput
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Context, Reading, Transaction
 from scrapersky.http.errors import problem_responses
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.http.pagination import Cursor, Limit
 from scrapersky.sitemaps.batch_progress import batch_members, batch_progress
 from scrapersky.sitemaps.batch_schemas import (
@@ -24,7 +25,10 @@ from scrapersky.sitemaps.batches import request_batch
 MAX_POSITION = 2**31 - 1
 
 router = APIRouter(
-    prefix="/sitemap/batch", tags=["sitemaps"], responses=problem_responses(401, 403, 422)
+    route_class=ListRoute,
+    prefix="/sitemap/batch",
+    tags=["sitemaps"],
+    responses=problem_responses(401, 403, 422),
 )
 
 

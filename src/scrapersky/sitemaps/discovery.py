@@ -23,7 +23,8 @@ from scrapersky.jobs import service as job_service
 from scrapersky.models import JOB_WORDS, Domain, Job, JobType, SitemapFile, SitemapUrl
 from scrapersky.models.stage_names import IMPORT_STAGE, SITEMAP_STAGE
 from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.loop import RunReport, run_job_loop
+from scrapersky.pipeline.figures import RunReport
+from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.scraper.events import (
@@ -60,7 +61,7 @@ class ScanRequest:
 
     text: str
     max_urls: int
-    domain_id: UUID | None = None
+    domain_id: UUID
     known: Known = field(default_factory=Known)
     read_before: frozenset[str] = frozenset()
     """Sitemaps that have stored URLs: of these we note what is still there."""
@@ -80,6 +81,11 @@ def read(job: Job) -> ScanRequest:
     domain, max_pages = job.params.get("domain"), job.params.get("max_pages")
     if not isinstance(domain, str) or not domain:
         raise Rejected("The job names no domain.")
+    if job.domain_id is None:
+        raise Rejected(
+            f"The job for {domain} has no domain_id. Request the scan with "
+            "POST /api/v3/sitemap/scan, or set domain_id to the id of the row in domains."
+        )
     if not isinstance(max_pages, int) or isinstance(max_pages, bool) or max_pages < 1:
         raise Rejected(f"The job's max_pages is {max_pages!r}; a number from 1 up is needed.")
     scheme, path = job.params.get("scheme"), job.params.get("path") or ""
@@ -94,8 +100,6 @@ def read(job: Job) -> ScanRequest:
 
 
 async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
-    if request.domain_id is None:
-        return request
     files = await service.files_of_domain(session, request.domain_id)
     domain = await session.get_one(Domain, request.domain_id)
     now = (await session.scalars(select(func.now()))).one()
@@ -126,6 +130,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         tools.fetch,
         limits=_limits(tools.settings),
         user_agent=tools.settings.fetch_user_agent,
+        parser=tools.parser,
     )
     known = with_doubts(request.known, after=timedelta(days=tools.settings.sitemap_recheck_days))
     only = request.only_sitemap
@@ -243,9 +248,12 @@ STAGE = Stage(
 
 
 async def process_domain_with_own_session(
-    job_id: UUID, domain: str, user_id: UUID, max_urls: int = 100, *, engine: Engine
+    job_id: UUID, domain: str, user_id: UUID | None = None, max_urls: int = 100, *, engine: Engine
 ) -> EventKind:
-    """Work one job now, whatever the queue says; `Conflict` tells who holds it otherwise."""
+    """Work one job now, whatever the queue says; `Conflict` tells who holds it otherwise.
+
+    A user may run their own jobs, the system user (or None) anybody's.
+    """
     runner = engine.runner(SITEMAP_STAGE)
     await _check_job(engine, job_id, domain, user_id)
     held = await runner.claim_by_id(job_id)
@@ -257,11 +265,14 @@ async def process_domain_with_own_session(
     return await runner.begin(held)
 
 
-async def _check_job(engine: Engine, job_id: UUID, domain: str, user_id: UUID) -> None:
+async def _check_job(engine: Engine, job_id: UUID, domain: str, user_id: UUID | None) -> None:
+    system_user_id = engine.settings.scheduler_system_user_id
     key = site_of(domain, engine.settings).key
     async with engine.database.reading() as session:
         job = await session.get(Job, job_id)
-    if job is None or job.created_by != user_id:
+    if job is None:
+        raise NotFound(f"There is no job {job_id}.")
+    if user_id not in (None, system_user_id, job.created_by):
         raise NotFound(f"User {user_id} has no job {job_id}.")
     if job.params.get("domain") != key:
         raise InvalidInput(f"Job {job_id} is for {job.params.get('domain')}, not for {key}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from scrapersky.scraper.events import (
@@ -14,12 +14,13 @@ from scrapersky.scraper.events import (
     SitemapDone,
     SitemapFound,
     SitemapStatus,
+    SitemapType,
     SitemapUnchanged,
     UrlsFound,
 )
 from scrapersky.settings import Settings
 from scrapersky.sitemaps.pacing import Rhythm
-from scrapersky.sitemaps.url_rows import Sightings, UrlRows, rows_of
+from scrapersky.sitemaps.url_rows import DIGEST_BYTES, Sightings, UrlRows, rows_of
 
 STORE_EVERY_SECONDS = 0.5
 """People watch: what was found is shown while the scan goes on."""
@@ -86,6 +87,8 @@ class Tally:
         if isinstance(event, UrlsFound):
             self._add_urls(event)
             return
+        if isinstance(event, SitemapDone):
+            event = self._conclude(event)
         self.handful.append(event)
         self.concluded = self.concluded or isinstance(event, Analysis)
         if isinstance(event, SitemapUnchanged):
@@ -96,7 +99,6 @@ class Tally:
             self.reading.pop(event.url, None)
         elif isinstance(event, SitemapDone):
             self.done += 1
-            self._conclude(event)
 
     def _add_urls(self, event: UrlsFound) -> None:
         is_known = event.sitemap_url in self.read_before
@@ -106,11 +108,18 @@ class Tally:
         if is_known:
             self.reading.setdefault(event.sitemap_url, bytearray()).extend(found.digests())
 
-    def _conclude(self, event: SitemapDone) -> None:
-        """Gone is only what a complete read did not find."""
-        digests = self.reading.pop(event.url, bytearray())
-        if event.url in self.read_before and event.status is SitemapStatus.OK:
-            self.seen[event.url] = bytes(digests)
+    def _conclude(self, event: SitemapDone) -> SitemapDone:
+        """Gone is only what a complete read did not find. What was listed twice counts once."""
+        digests = bytes(self.reading.pop(event.url, b""))
+        if event.url not in self.read_before:
+            return event
+        if event.status is SitemapStatus.OK:
+            self.seen[event.url] = digests
+        if event.sitemap_type is SitemapType.INDEX:
+            return event
+        starts = range(0, len(digests), DIGEST_BYTES)
+        different = len({digests[start : start + DIGEST_BYTES] for start in starts})
+        return replace(event, url_count=different)
 
     def is_full(self) -> bool:
         late = monotonic() - self.since > STORE_EVERY_SECONDS

@@ -23,11 +23,16 @@ from scrapersky.http.intake.answers import (
 from scrapersky.http.intake.bodies import CsvFile, describe_file, given_in
 from scrapersky.http.intake.rows import listed
 from scrapersky.http.intake.taking import Asker
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.jobs.schemas import EXAMPLE_ID
 from scrapersky.sitemaps.handing_in import HAND_IN, SITEMAPS
 from scrapersky.sitemaps.importing import request_import
 
-router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
+router = APIRouter(
+    route_class=ListRoute,
+    tags=["sitemaps"],
+    responses=problem_responses(401, 403, 422),
+)
 
 
 class ImportOut(BaseModel):

@@ -33,7 +33,14 @@ from scrapersky.db.bulk import refresh_statistics
 from scrapersky.errors import Rejected, Skipped
 from scrapersky.harvest.kinds import KINDS, Kinds, kinds_of
 from scrapersky.harvest.picking import queue_right_pages
-from scrapersky.models import Actor, Page, SitemapFile, SitemapUrl, record
+from scrapersky.models import (
+    Actor,
+    Page,
+    SitemapFile,
+    SitemapUrl,
+    get_system_user_id,
+    record,
+)
 from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
 from scrapersky.models.stage_names import IMPORT_STAGE, PAGE_STAGE
 from scrapersky.pipeline.queue import queue_columns
@@ -144,14 +151,16 @@ async def store(session: AsyncSession, file: SitemapFile, result: Step) -> None:
             urls = (await session.execute(_urls(file, result))).all()
             kinds = await kinds_of([each.url for each in urls], auto_queue=result.auto_queue)
             if urls:
-                await session.execute(_import(file, urls, kinds))
+                await session.execute(_import(file, urls, kinds, get_system_user_id(session)))
         case AllStored():
             await queue_right_pages(session, file.domain_id, limit=result.pages_per_site)
         case AllImported() if result.urls >= BIG_LOAD_URLS:
             await refresh_statistics(session, Page)
 
 
-def _import(file: SitemapFile, urls: Sequence[Any], kinds: Mapping[str, Kinds]) -> Any:
+def _import(
+    file: SitemapFile, urls: Sequence[Any], kinds: Mapping[str, Kinds], created_by: UUID
+) -> Any:
     """Add the new ones, change what differs, leave everything else and all that people decided.
 
     Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
@@ -166,7 +175,7 @@ def _import(file: SitemapFile, urls: Sequence[Any], kinds: Mapping[str, Kinds]) 
     values = {
         "id": _new_id(),
         "tenant_id": literal(file.tenant_id, Uuid),
-        "created_by": literal(file.created_by, Uuid),
+        "created_by": literal(created_by, Uuid),
         "domain_id": literal(file.domain_id, Uuid),
         "sitemap_file_id": literal(file.id, Uuid),
         **{each.name: each for each in given.c},
@@ -258,6 +267,7 @@ async def queue_import(session: AsyncSession, file_ids: Sequence[UUID]) -> int:
 STAGE = Stage(
     name=IMPORT_STAGE,
     does="Turn the URLs of stored sitemaps into pages, without downloading anything again.",
+    workflow="WF5/WF6",
     model=SitemapFile,
     status="sitemap_import_status",
     words=IMPORT_WORDS,

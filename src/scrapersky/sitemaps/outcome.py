@@ -13,14 +13,18 @@ from scrapersky.jobs.finishing import announce_finished
 from scrapersky.models import JOB_WORDS, Domain, Job, SitemapFile, SitemapUrl, WebhookEvent
 from scrapersky.models.announced import sitemap_data
 from scrapersky.models.announcing import announce
+from scrapersky.models.jobs import SITEMAPS_COUNT
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import Analysis, Outcome
 from scrapersky.sitemaps.names import ONLY_SITEMAP
 from scrapersky.sitemaps.pacing import Changes, Rhythm, after_failure
+from scrapersky.sitemaps.url_totals import count_urls
 
 BIG_LOAD_URLS = 50_000
 """After this many new ones the planner's statistics are made anew."""
 REFUSED_KEPT = 50
+MAX_SITEMAPS_LISTED = 50
+"""In a job's result, which every list of jobs shows; `/sitemap/status/{job_id}` has all of them."""
 CHANGES = "changes"
 
 
@@ -34,15 +38,24 @@ async def write_result(
     changes = noted_changes(job)
     if changes.added >= BIG_LOAD_URLS:
         await refresh_statistics(session, SitemapUrl)
-    job.result_data = {**_result(analysis), CHANGES: asdict(changes)}
-    await announce_finished(session, job, JOB_WORDS.done)
+    job.result_data = {
+        **_result(analysis),
+        **await _list_sitemaps(session, job),
+        CHANGES: asdict(changes),
+    }
     if job.domain_id is None:
+        await announce_finished(session, job, JOB_WORDS.done)
         return
+    sitemaps, urls, scanned = await count_urls(
+        session, job, listed=analysis.urls, is_changed=bool(changes)
+    )
+    job.result_data = {**job.result_data, "urls": scanned}
+    await announce_finished(session, job, JOB_WORDS.done)
     domain = await session.get_one(Domain, job.domain_id, with_for_update={"key_share": True})
     was_looked_at = domain.last_scan is not None
     if not job.params.get(ONLY_SITEMAP):  # otherwise the site itself was not looked at
         _write_look(job, domain, analysis, rhythm)
-    domain.total_sitemaps, domain.sitemap_urls = await totals(session, job)
+    domain.total_sitemaps, domain.sitemap_urls = sitemaps, urls
     if was_looked_at and changes:
         told = sitemap_data(domain, job, asdict(changes))
         await announce(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, told)
@@ -147,7 +160,6 @@ def _result(analysis: Analysis) -> dict[str, Any]:
     return {
         "outcome": analysis.outcome,
         "base_url": analysis.base_url,
-        "sitemaps": analysis.sitemaps,
         "urls": analysis.urls,
         "truncated": analysis.truncated,
         "truncated_why": analysis.truncated_why,
@@ -158,6 +170,30 @@ def _result(analysis: Analysis) -> dict[str, Any]:
         "refused_count": len(analysis.refused),
         "errors": list(analysis.errors[:REFUSED_KEPT]),
         "warnings": list(analysis.warnings[:REFUSED_KEPT]),
+    }
+
+
+async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
+    """The sitemap files of the job, an index before its children, and how many there are."""
+    found = await session.execute(
+        select(
+            SitemapFile.id,
+            SitemapFile.url,
+            SitemapFile.sitemap_type,
+            SitemapFile.url_count,
+            func.count().over(),
+        )
+        .where(SitemapFile.job_id == job.id)
+        .order_by(SitemapFile.depth, SitemapFile.url)
+        .limit(MAX_SITEMAPS_LISTED)
+    )
+    rows = found.all()
+    return {
+        "sitemaps": [
+            {"id": str(file_id), "url": url, "type": sitemap_type, "url_count": url_count}
+            for file_id, url, sitemap_type, url_count, _ in rows
+        ],
+        SITEMAPS_COUNT: rows[0][-1] if rows else 0,
     }
 
 
@@ -174,18 +210,3 @@ async def _close_unfinished(session: AsyncSession, job: Job) -> None:
         .where(SitemapFile.job_id == job.id, SitemapFile.status == FileStatus.READING)
         .values(status=FileStatus.PARTIAL, reason="The scan ended before this file was read.")
     )
-
-
-async def totals(session: AsyncSession, job: Job) -> tuple[int, int]:
-    """Usable sitemaps of the domain, and the URLs they list."""
-    usable = SitemapFile.status.in_([FileStatus.OK, FileStatus.PARTIAL])
-    found = await session.execute(
-        select(
-            func.count(),
-            func.coalesce(
-                func.sum(SitemapFile.url_count).filter(SitemapFile.sitemap_type != "index"), 0
-            ),
-        ).where(SitemapFile.domain_id == job.domain_id, SitemapFile.gone_at.is_(None), usable)
-    )
-    sitemaps, urls = found.one()
-    return int(sitemaps), int(urls)

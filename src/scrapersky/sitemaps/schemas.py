@@ -43,7 +43,7 @@ class SitemapBrief(BaseModel):
     id: UUID
     url: str = Field(examples=["https://example.com/sitemap.xml"])
     type: str | None = Field(examples=["standard"])
-    url_count: int
+    url_count: int = Field(description="Different URLs in this file; of an index, its children.")
     status: str = Field(examples=["ok"])
     reason: str | None
     discovery_method: str = Field(examples=["robots_txt"])

@@ -17,7 +17,8 @@ from scrapersky.http.intake.sites import site_of as site_of
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl, record
 from scrapersky.models.domains import SUBMISSION_WORDS
-from scrapersky.models.stage_names import SITEMAP_STAGE
+from scrapersky.models.stage_names import METADATA_STAGE, SITEMAP_STAGE
+from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.urls import Site
 from scrapersky.settings import Settings
 
@@ -72,7 +73,8 @@ async def upsert_domains(
     session: AsyncSession, actor: Actor, settings: Settings, domains: Iterable[str]
 ) -> dict[str, UUID]:
     """By their names, in one order for everybody, so that two lists wait for each other and not in
-    a circle. A domain made by a scan counts as submitted: its job is there."""
+    a circle. A domain made by a scan counts as submitted: its job is there. Its home page is still
+    to be read, so that stage is woken."""
     names = sorted(set(domains))
     given = table_of(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
     values: dict[str, Any] = {
@@ -83,11 +85,14 @@ async def upsert_domains(
         "scan_interval": literal(settings.rescan_interval, Interval),
         "sitemap_analysis_status": literal(SUBMISSION_WORDS.done, Text),
     }
-    await session.execute(
+    inserted = await session.scalars(
         insert(Domain)
         .from_select(list(values), select(*values.values()), include_defaults=False)
         .on_conflict_do_nothing(index_elements=[Domain.tenant_id, Domain.domain])
+        .returning(Domain.id)
     )
+    if inserted.all():
+        wake_after_commit(session, METADATA_STAGE)
     found = await session.execute(
         select(Domain.domain, Domain.id).where(
             Domain.tenant_id == actor.tenant_id,

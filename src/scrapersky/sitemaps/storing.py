@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -26,7 +28,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.bulk import copy_new, copy_upsert, mark_missing
-from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.harvest.erasure_filter import load_erased, remove_erased
+from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl, get_system_user_id
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import (
     BaseFound,
@@ -38,7 +41,7 @@ from scrapersky.scraper.events import (
 )
 from scrapersky.scraper.urls import url_digest
 from scrapersky.sitemaps.pacing import Changes
-from scrapersky.sitemaps.url_rows import ROW_COLUMNS, UrlRows
+from scrapersky.sitemaps.url_rows import DIGEST_BYTES, EXTRAS, ROW_COLUMNS, Row, UrlRows
 
 TRUSTED_FROM = 2
 """So often an index's lastmod must have been right before its word is taken."""
@@ -53,7 +56,7 @@ async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> Non
     state = None
     if found.robots is not None and len(found.robots[0]) <= MAX_ROBOTS_KEPT:
         text, etag, last_modified = found.robots
-        text = text.replace("\x00", "")
+        text = await remove_erased(session, job.tenant_id, text.replace("\x00", ""))
         state = {"body": text, "etag": etag, "last_modified": last_modified}
     await session.execute(
         update(Domain)
@@ -85,7 +88,7 @@ async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> N
         .values(
             id=uuid7(),
             tenant_id=job.tenant_id,
-            created_by=job.created_by,
+            created_by=get_system_user_id(session),
             domain_id=job.domain_id,
             url=found.url,
             url_digest=url_digest(found.url),
@@ -100,9 +103,10 @@ async def store_found(session: AsyncSession, job: Job, found: SitemapFound) -> N
 
 async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> Changes:
     """New URLs are added, changed ones changed, the rest not written at all."""
+    rows = await _remove_erased(session, job, found.rows)
     sitemap_id, now = await _file_and_moment(session, job, found.sitemap_url)
     file = (sitemap_id, now)
-    records = [row + file for row in found.rows]
+    records = [row + file for row in rows]
     if not found.is_known:
         added = await copy_new(session, SitemapUrl, URL_COLUMNS, records)
         if added is not None:
@@ -118,6 +122,21 @@ async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> Changes
     return Changes(added=written.added, changed=written.changed)
 
 
+async def _remove_erased(session: AsyncSession, job: Job, rows: Sequence[Row]) -> Sequence[Row]:
+    """Captions and titles may name people who were erased; URLs stay as the site has them."""
+    said = {place: row[EXTRAS] for place, row in enumerate(rows) if row[EXTRAS] is not None}
+    erased = await load_erased(session, job.tenant_id) if said else None
+    if not erased:
+        return rows
+    clean = await asyncio.to_thread(
+        erased.remove_from, {str(place): json.loads(extras) for place, extras in said.items()}
+    )
+    return [
+        (*row[:EXTRAS], json.dumps(clean[str(place)]), *row[EXTRAS + 1 :]) if place in said else row
+        for place, row in enumerate(rows)
+    ]
+
+
 async def _file_and_moment(session: AsyncSession, job: Job, url: str) -> tuple[UUID, datetime]:
     found = await session.execute(select(SitemapFile.id, func.now()).where(_is(job, url)))
     sitemap_id, now = found.one()
@@ -126,7 +145,8 @@ async def _file_and_moment(session: AsyncSession, job: Job, url: str) -> tuple[U
 
 async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> Changes:
     """After a complete read: what the sitemap listed before and does not list now is gone."""
-    digests = ((seen[start : start + 16],) for start in range(0, len(seen), 16))
+    starts = range(0, len(seen), DIGEST_BYTES)
+    digests = ((seen[start : start + DIGEST_BYTES],) for start in starts)
     gone = await mark_missing(
         session,
         SitemapUrl,

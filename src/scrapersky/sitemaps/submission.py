@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import InvalidInput, Rejected, Skipped
 from scrapersky.jobs import service as job_service
-from scrapersky.models import Actor, Domain, Job, JobType
-from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.models import Actor, Domain, Job, JobType, get_system_user_id
+from scrapersky.models.domains import HOW_TO_FORCE_A_SCAN, SUBMISSION_WORDS
 from scrapersky.models.stage_names import SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.scraper.urls import Site
@@ -45,7 +45,7 @@ async def store(session: AsyncSession, domain: Domain, submission: Submission) -
     """A job in the same transaction, unless there is no need for one."""
     await _skip_if_active(session, domain)
     _skip_if_fresh(domain)
-    actor = Actor(user_id=domain.created_by, tenant_id=domain.tenant_id)
+    actor = Actor(user_id=get_system_user_id(session), tenant_id=domain.tenant_id)
     new = scan_job(
         submission.site,
         domain_id=domain.id,
@@ -75,14 +75,16 @@ def _skip_if_fresh(domain: Domain) -> None:
     if is_due or domain.last_scan is None or domain.last_scan + domain.scan_interval <= now:
         return
     raise Skipped(
-        f"The domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
-        f"it is scanned again after {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC."
+        f"No new scan: the domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
+        f"it is scanned again after {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC. "
+        f"{HOW_TO_FORCE_A_SCAN}"
     )
 
 
 STAGE = Stage(
     name=SUBMISSION_STAGE,
     does="Make a sitemap job for each domain that is queued for analysis.",
+    workflow="WF4",
     model=Domain,
     status="sitemap_analysis_status",
     words=SUBMISSION_WORDS,

@@ -20,6 +20,8 @@ ROW_COLUMNS = (
     "may_repeat",
 )
 DIGEST = ROW_COLUMNS.index("url_digest")
+EXTRAS = ROW_COLUMNS.index("extras")
+DIGEST_BYTES = 16
 EXTENSIONS = ("images", "videos", "news", "alternates", "mobile")
 BITS_PER_URL = 32
 """With two bits set for each, one new URL in three hundred looks as if it had been seen."""

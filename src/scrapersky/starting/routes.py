@@ -8,10 +8,15 @@ from scrapersky.http.auth import Curator
 from scrapersky.http.context import Context, Transaction
 from scrapersky.http.errors import problem_responses
 from scrapersky.http.intake.taking import Asker
+from scrapersky.http.list_bodies import ListRoute
 from scrapersky.starting import service
 from scrapersky.starting.schemas import StartIn, StartOut, start_out
 
-router = APIRouter(tags=["start"], responses=problem_responses(400, 401, 403, 415, 422))
+router = APIRouter(
+    route_class=ListRoute,
+    tags=["start"],
+    responses=problem_responses(400, 401, 403, 415, 422),
+)
 
 
 @router.post("/start", status_code=202, summary="Hand in domains, sitemaps and pages, mixed")

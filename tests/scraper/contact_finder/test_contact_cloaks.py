@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 
 import pytest
@@ -225,6 +226,26 @@ CLOAKS = {
 @pytest.mark.parametrize(("page", "method"), CLOAKS.values(), ids=CLOAKS)
 def test_an_address_is_read_in_spite_of(page: str, method: Method) -> None:
     assert methods(page) == {"desk@northwind.de": method}
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f'<b data-mail="{_base64("desk@northwind.org")}">x</b>',
+        f'<b data-mail="{_base64("gro.dniwhtron@ksed")}">x</b>',
+        f'<b class="mail" data-x="{_base64("desk@northwind.org")}" data-y="13">x</b>',
+        "<script>var a='desk'+'@'+'northwind.org', width=130;</script>",
+        "<script>var a='desk'+'@'+'northwind.org'; list.slice(0, 13)</script>",
+        '<b data-mail="gro.dniwhtron@ksed">x</b>',
+    ],
+)
+def test_an_address_that_was_decoded_is_not_turned_into_another(page: str) -> None:
+    """The rot13 of `.org` is `.bet`, which is a suffix as well."""
+    assert values(page) == ["desk@northwind.org"]
 
 
 @pytest.mark.parametrize("page", [page for page, _ in CLOAKS.values()], ids=CLOAKS)

@@ -168,7 +168,7 @@ async def test_the_gate_is_told_of_one_request_a_second_before_the_first(
 ) -> None:
     gate = NotingGate()
     settings = load_settings(SettingsSource(environ=provider.environment(), env_file=None))
-    rules = AddressRules.from_settings(settings)
+    rules = AddressRules.for_providers(settings)
     async with Fetcher(user_agent="ScraperSky test", rules=rules, gate=gate) as fetch:
         await Nominatim(fetch, provider.nominatim_url).area("Leipzig", "en")
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapersky import models
-from scrapersky.scraper.addresses import AddressRules, IPNetwork
+from scrapersky.scraper.addresses import AddressRules
 from scrapersky.scraper.websites import Website, WebsiteKind, read_website
 from scrapersky.scraper.websites.hosts import entries, shared_host
 
@@ -239,8 +239,8 @@ def test_a_site_that_is_named_is_taken_before_a_short_link_that_must_be_asked() 
 
 
 def test_what_the_settings_open_is_a_site() -> None:
-    networks: tuple[IPNetwork, ...] = (ipaddress.IPv4Network("127.0.0.0/8"),)
-    rules = AddressRules(networks, resolve={"bakery.test": ("127.0.0.1", 8081)})
+    network = ipaddress.IPv4Network("127.0.0.0/8")
+    rules = AddressRules((network,), resolve={"bakery.test": ("127.0.0.1", 8081)})
 
     assert read_website("http://127.0.0.1:5000/", rules=rules).site_key == "127.0.0.1:5000"
     assert read_website("bakery.test", rules=rules).site_key == "bakery.test"

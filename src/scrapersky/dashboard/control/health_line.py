@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scrapersky.http.context import AppContext
 from scrapersky.http.health import SchedulersHealth, schedulers_health
+from scrapersky.pipeline.queue_figures import describe_count
 from scrapersky.pipeline.report import Standing
 
 
@@ -14,13 +15,14 @@ class HealthLine:
     ok: bool
     sentence: str
     problems: tuple[tuple[str, str], ...] = ()
-    """Stage and sentence."""
+    """Stage and sentence; the stage is empty where the problem is not of one."""
     paused: tuple[str, ...] = ()
 
 
 def health_line(context: AppContext, standing: Standing) -> HealthLine:
-    health = schedulers_health(context, standing.reports)
-    problems = tuple((each.stage, problem) for each in health.stages for problem in each.problems)
+    health = schedulers_health(context, standing)
+    of_stages = ((each.stage, problem) for each in health.stages for problem in each.problems)
+    problems = (*of_stages, *(("", problem) for problem in health.problems))
     paused = tuple(each.stage for each in health.stages if each.paused)
     if health.status == "healthy":
         return HealthLine(True, _calm(health, len(standing.workers)), (), paused)
@@ -28,8 +30,9 @@ def health_line(context: AppContext, standing: Standing) -> HealthLine:
 
 
 def _calm(health: SchedulersHealth, workers: int) -> str:
-    due = sum(each.due for each in health.stages)
-    return f"{_counted(due, 'row')} due, {_counted(workers, 'worker')}."
+    counts = [each.due for each in health.stages]
+    rows = "row" if sum(counts) == 1 else "rows"
+    return f"{describe_count(*counts)} {rows} due, {_counted(workers, 'worker')}."
 
 
 def _said(health: SchedulersHealth, problems: tuple[tuple[str, str], ...]) -> str:

@@ -27,7 +27,7 @@ from scrapersky.models import (
     SitemapFile,
     WebhookDelivery,
 )
-from scrapersky.operations.service import get_letter
+from scrapersky.operations.service import can_read_traceback, get_letter
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 
@@ -67,6 +67,7 @@ async def dead_letter_page(
         "details/dead_letter.html",
         title=f"Dead letter: {letter.error_class}",
         letter=letter,
+        can_read_traceback=can_read_traceback(actor),
         does=stage.does if stage else None,
         subject=await _subject(session, stage, letter) if stage else None,
         letter_is_open=letter.state == DeadLetterState.OPEN,

@@ -43,9 +43,10 @@ class Deciding:
 
 def deciding(curation: Curation, row: Any) -> Deciding:
     status: str = getattr(row, curation.column.key)
-    offered = {each.value for each in curation.words}
     choices = tuple(
-        Choice(word, key, word == status) for word, key in KEYS.items() if word in offered
+        Choice(word, key, word == status)
+        for word, key in KEYS.items()
+        if word in curation.decisions
     )
     return Deciding(curation.rows, row.id, status, choices, curation.queues is not None)
 

@@ -58,7 +58,7 @@ async def _seen(session: AsyncSession, actor: Actor, job: Job) -> dict[str, Any]
         "worker": f"{host}, process {pid}" if host and actor.is_operator else None,
         "files": [each[0] for each in files],
         "file_count": files[0].total if files else 0,
-        "url_count": files[0].urls if files else 0,
+        "url_count": (job.result_data or {}).get("urls", files[0].urls if files else 0),
         "events": await events_of(session, SITEMAP_STAGE, job.id),
         "letter_id": await _letter(session, job),
         "result": job.result_data or {},

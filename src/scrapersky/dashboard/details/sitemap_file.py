@@ -37,6 +37,7 @@ FOUND_BY = {
 DROPPED = {
     "foreign_host": "on another host",
     "empty_loc": "without an address",
+    "undefined_entity": "with an XML entity in the address that is not defined",
     "too_long": "with an address that is too long",
     "not_http": "not of the web",
     "bad_url": "with no valid address",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from scrapersky.models.stage_names import (
     SUBMISSION_STAGE,
 )
 from scrapersky.pipeline.queue import QueueState, Words, queue_columns
+from scrapersky.scraper.site_metadata.model import SiteState
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,19 @@ def steps_of(progress: Progress) -> tuple[Step, ...]:
     home = queue_columns(Domain, "status").of(domain)
     handed = queue_columns(Domain, "sitemap_analysis_status").of(domain)
     return (
-        of_row("Home page", METADATA_STAGE, domain.id, home, METADATA_WORDS),
+        _home(domain, of_row("Home page", METADATA_STAGE, domain.id, home, METADATA_WORDS)),
         of_row("Asking for a scan", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_WORDS),
         _scan(progress.job),
         _imports(progress.tree),
         _reading(progress),
     )
+
+
+def _home(domain: Domain, step: Step) -> Step:
+    """That a home page was looked for and is not there is no success."""
+    if domain.site_state != SiteState.DEAD or step.status != METADATA_WORDS.done:
+        return step
+    return replace(step, status=SiteState.DEAD.value)
 
 
 def of_row(title: str, stage: str, row_id: UUID, queue: QueueState, words: Words) -> Step:

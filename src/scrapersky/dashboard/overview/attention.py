@@ -6,14 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from scrapersky.pipeline.tables import Alert
-from scrapersky.pipeline.troubles import Trouble, TroubleKind
+from scrapersky.operations.alerts import Firing
 
 MANY_CIRCUITS = "many_circuits_open"
-STAGE_RULES = {each.value for each in TroubleKind}
 
 
 @dataclass(frozen=True)
@@ -31,26 +26,17 @@ class Concern:
 class Findings:
     """What there is to be concerned about."""
 
-    troubles: Mapping[str, Sequence[Trouble]]
-    """By the stage's name."""
     letters: Mapping[str, int]
-    alerts: Sequence[Alert]
+    """Open dead letters by the stage's name."""
+    alerts: Sequence[Firing]
+    """As the alerts page shows them, judged by the same rules."""
     circuits: int
     warnings: int
-
-
-async def firing(session: AsyncSession) -> Sequence[Alert]:
-    """As they were noted; every process looks for them twice a minute."""
-    found = await session.scalars(
-        select(Alert).where(Alert.cleared_at.is_(None)).order_by(Alert.began_at, Alert.id)
-    )
-    return found.all()
 
 
 def concerns_of(findings: Findings, titles: Mapping[str, str]) -> list[Concern]:
     """The gravest first."""
     return [
-        *_troubles(findings, titles),
         *_alerts(findings, titles),
         *_letters(findings, titles),
         *_circuits(findings),
@@ -58,19 +44,14 @@ def concerns_of(findings: Findings, titles: Mapping[str, str]) -> list[Concern]:
     ]
 
 
-def _troubles(findings: Findings, titles: Mapping[str, str]) -> Iterator[Concern]:
-    for name, troubles in findings.troubles.items():
-        for each in troubles:
-            yield Concern("bad", titles[name], each.sentence, f"/stages/{name}", "See the stage")
-
-
 def _alerts(findings: Findings, titles: Mapping[str, str]) -> Iterator[Concern]:
-    """Without those about a stage's troubles, which are judged afresh."""
     for each in findings.alerts:
-        if each.rule in STAGE_RULES and each.subject in titles:
-            continue
+        if each.subject in titles:
+            path, act = f"/stages/{each.subject}", "See the stage"
+        else:
+            path, act = "/alerts", "See the alerts"
         about = titles.get(each.subject, each.subject) or "Alert"
-        yield Concern("bad", about, each.sentence, "/alerts", "See the alerts")
+        yield Concern("bad", about, each.sentence, path, act)
 
 
 def _letters(findings: Findings, titles: Mapping[str, str]) -> Iterator[Concern]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,11 +16,19 @@ from scrapersky.models import PAGE_WORDS, Domain, Job, Lead, Page, SitemapFile
 from scrapersky.models.domains import METADATA_WORDS, NOT_ASKED, SUBMISSION_WORDS
 from scrapersky.models.pages import LAST_WORTH_A_LOOK
 from scrapersky.models.sitemaps import IMPORT_WORDS
+from scrapersky.scraper.site_metadata.model import SiteState
 
 SHOWN = 5
 PAGES_LOOKED_AT = 200
 """Of the few kinds that may be worth reading; a site can have millions of others."""
 WAITING, WORKING, DONE, FAILED, NONE = "waiting", "working", "done", "failed", "none"
+STATE_OF_SITE: dict[str, str] = {
+    SiteState.OK: DONE,
+    SiteState.REDIRECTED: DONE,
+    SiteState.DEAD: FAILED,
+    SiteState.BLOCKED: FAILED,
+}
+"""What a home page that was asked for counts as; of the other states, nothing was gained."""
 COLUMNS = (
     Domain.domain,
     Domain.status,
@@ -122,17 +130,21 @@ def _progress(
     pages = _read_pages(read, waiting, importing=importing)
     ended = all(each.state not in (WAITING, WORKING) for each in (home, sitemaps, pages))
     lead = _contacts(email, contacts, why_empty, ended=ended)
-    return Progress(domain.id, domain.domain, (home, sitemaps, pages, lead))
+    steps: tuple[Step, ...] = (home, sitemaps, pages, lead)
+    if domain.site_state == SiteState.DEAD:  # what is known from before is no success of now
+        steps = tuple(replace(each, state=NONE) if each.state == DONE else each for each in steps)
+    return Progress(domain.id, domain.domain, steps)
 
 
 def _home(domain: Domain) -> Step:
     words = METADATA_WORDS
+    answered = STATE_OF_SITE.get(SiteState(domain.site_state or SiteState.OK), NONE)
     state, says = {
         NOT_ASKED: (NONE, "not asked for"),
         words.queued: (WAITING, "waits"),
         words.processing: (WORKING, "being read"),
         words.failed: (FAILED, "could not be read"),
-    }.get(domain.status, (DONE, _in_words(domain.site_state) or "read"))
+    }.get(domain.status, (answered, _in_words(domain.site_state) or "read"))
     return Step("Home page", state, says)
 
 
@@ -148,8 +160,9 @@ def _sitemaps(domain: Domain, job_status: str | None) -> Step:
         return Step("Sitemaps", FAILED, "scan failed")
     if job_status is None:
         return Step("Sitemaps", NONE, "not looked for")
-    found = f"{domain.total_sitemaps:,} with {domain.sitemap_urls:,} URLs"
-    return Step("Sitemaps", DONE, found if domain.total_sitemaps else "none found")
+    if not domain.total_sitemaps:
+        return Step("Sitemaps", NONE, "none found")
+    return Step("Sitemaps", DONE, f"{domain.total_sitemaps:,} with {domain.sitemap_urls:,} URLs")
 
 
 def _read_pages(read: int, waiting: int, *, importing: bool) -> Step:

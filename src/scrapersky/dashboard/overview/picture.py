@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from scrapersky.dashboard.overview.figures import StageFigures
 from scrapersky.dashboard.overview.statistics import Attribute, Statistics
 from scrapersky.dashboard.row_pages import LISTS
-from scrapersky.pipeline.flow import changed_pace
+from scrapersky.pipeline.report import StageReport
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import Worker
-from scrapersky.pipeline.troubles import Situation, Trouble, ticks, troubles_of
-from scrapersky.settings import Settings
-
-State = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,6 @@ class StageShown:
     """`running`, `paused`, `held back`, `in trouble`."""
     why: str
     """More about the state, where there is more to say."""
-    troubles: tuple[Trouble, ...]
 
 
 def title_of(name: str) -> str:
@@ -66,13 +58,11 @@ def shown(
     statistics: Statistics,
     *,
     last_hour: int | None,
-    states: Sequence[State] | None,
-    settings: Settings,
+    report: StageReport | None,
 ) -> StageShown:
-    """`states` is what each live worker says of the stage; nothing for those who may not know."""
-    troubles = () if states is None else _troubles(stage, figures, states, settings)
-    held = next((each["held_back"] for each in states or () if each.get("held_back")), "")
-    state, why = _state(figures, held, troubles)
+    """`report` is how the stage is doing; nothing for those who may not know."""
+    held, problems = (report.held_back, report.problems) if report else (None, ())
+    state, why = _state(figures, held, problems)
     return StageShown(
         name=stage.name,
         title=title_of(stage.name),
@@ -82,12 +72,7 @@ def shown(
         oldest_due_seconds=figures.oldest_due_seconds,
         state=state,
         why=why,
-        troubles=troubles,
     )
-
-
-def states_of(stage: AnyStage, workers: Sequence[Worker]) -> list[State]:
-    return [each.stages[stage.name] for each in workers if stage.name in each.stages]
 
 
 def _figures(stage: AnyStage, figures: StageFigures, statistics: Statistics) -> tuple[Figure, ...]:
@@ -116,31 +101,11 @@ def rows_with(stage: AnyStage, word: str) -> str | None:
     return f"{place}?{asked}" if place else None
 
 
-def _troubles(
-    stage: AnyStage, figures: StageFigures, states: Sequence[State], settings: Settings
-) -> tuple[Trouble, ...]:
-    situation = Situation(
-        states=states,
-        due=figures.due,
-        oldest_ready_seconds=figures.oldest_ready_seconds,
-        last_tick=_last_tick(states, figures.now),
-        now=figures.now,
-        paused_seconds=figures.paused_seconds,
-    )
-    pace = changed_pace(stage.paced(settings), figures.pace)
-    return troubles_of(situation, pace, settings)
-
-
-def _last_tick(states: Sequence[State], now: datetime) -> datetime | None:
-    known = [each["last_tick"] for each in states if ticks(each)]
-    return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known else None
-
-
-def _state(figures: StageFigures, held: str, troubles: Sequence[Trouble]) -> tuple[str, str]:
+def _state(figures: StageFigures, held: str | None, problems: Sequence[str]) -> tuple[str, str]:
     if figures.paused:
         return "paused", "Somebody paused it; it claims nothing."
-    if troubles:
-        return "in trouble", troubles[0].sentence
+    if problems:
+        return "in trouble", problems[0]
     if held:
-        return "held back", str(held)
+        return "held back", held
     return ("busy", "") if figures.working else ("idle", "")

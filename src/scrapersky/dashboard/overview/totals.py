@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.overview.statistics import Attribute, Statistics
-from scrapersky.models import Contact, Domain, Lead, LocalBusiness, Page, SitemapFile, SitemapUrl
+from scrapersky.models import Contact, Domain, Lead, LocalBusiness, Page, SitemapFile
 from scrapersky.pipeline.counting import EXACT_UP_TO
 from scrapersky.pipeline.tables import Host
 
@@ -28,6 +28,8 @@ class Kind:
     path: str
     filled: str | None = None
     """Only rows that have something in this column."""
+    summed: str | None = None
+    """Not the rows are counted: what stands in this column of them is added up."""
 
     @property
     def attribute(self) -> Attribute:
@@ -37,9 +39,6 @@ class Kind:
         where = [getattr(self.model, self.filled).is_not(None)] if self.filled else []
         if tenant_id is None:
             return where
-        if self.model is SitemapUrl:
-            files = select(SitemapFile.id).where(SitemapFile.tenant_id == tenant_id)
-            return [*where, SitemapUrl.sitemap_id.in_(files)]
         return [*where, self.model.tenant_id == tenant_id]
 
 
@@ -47,7 +46,7 @@ KINDS = (
     Kind("Domains", Domain, "/domains"),
     Kind("Businesses", LocalBusiness, "/local-businesses"),
     Kind("Sitemaps", SitemapFile, "/sitemap-files"),
-    Kind("URLs in sitemaps", SitemapUrl, "/sitemap-files?sort=-url_count"),
+    Kind("URLs in sitemaps", Domain, "/domains?sort=-sitemap_urls", summed="sitemap_urls"),
     Kind("Pages", Page, "/pages"),
     Kind("Contacts", Contact, "/contacts"),
     Kind("Leads", Lead, "/leads"),
@@ -77,7 +76,8 @@ class Counted:
 
     @property
     def has_large(self) -> bool:
-        return any(each > self.most for each in self.kinds)
+        counts = zip(KINDS, self.kinds, strict=True)
+        return any(number > self.most for kind, number in counts if not kind.summed)
 
     @property
     def domains(self) -> int:
@@ -94,12 +94,11 @@ async def count(session: AsyncSession, tenant_id: UUID | None) -> Counted:
 
 
 def _bounded(kind: Kind, tenant_id: UUID | None, most: int) -> ScalarSelect[int]:
-    some = select(kind.model.__table__.c[_key(kind)]).where(*kind.condition(tenant_id))
-    return select(func.count()).select_from(some.limit(most + 1).subquery()).scalar_subquery()
-
-
-def _key(kind: Kind) -> str:
-    return "sitemap_id" if kind.model is SitemapUrl else "id"
+    """Counted, or added up, over so many rows at most."""
+    column = kind.model.__table__.c[kind.summed or "id"]
+    some = select(column).where(*kind.condition(tenant_id)).limit(most + 1).subquery()
+    number = func.coalesce(func.sum(some.c[column.key]), 0) if kind.summed else func.count()
+    return select(number).select_from(some).scalar_subquery()
 
 
 def _warnings(tenant_id: UUID | None) -> ScalarSelect[int]:
@@ -115,9 +114,15 @@ def _circuits() -> ScalarSelect[int]:
 
 def totals_of(counted: Counted, statistics: Statistics) -> list[Total]:
     return [
-        _total(kind, number, counted.most, statistics)
+        _sum(kind, int(number), is_whole=counted.domains <= counted.most)
+        if kind.summed
+        else _total(kind, number, counted.most, statistics)
         for kind, number in zip(KINDS, counted.kinds, strict=True)
     ]
+
+
+def _sum(kind: Kind, number: int, *, is_whole: bool) -> Total:
+    return Total(kind.title, kind.path, number, "" if is_whole else "more than")
 
 
 def _total(kind: Kind, number: int, most: int, statistics: Statistics) -> Total:

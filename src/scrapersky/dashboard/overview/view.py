@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,25 +12,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.charts import StackedBars, stacked_bars
 from scrapersky.dashboard.overview import throughput, totals
-from scrapersky.dashboard.overview.attention import Concern, Findings, concerns_of, firing
+from scrapersky.dashboard.overview.attention import Concern, Findings, concerns_of
 from scrapersky.dashboard.overview.figures import StageFigures, figures_of
 from scrapersky.dashboard.overview.keeping import Keeper
 from scrapersky.dashboard.overview.newest import Progress, newest_domains
-from scrapersky.dashboard.overview.picture import (
-    StageShown,
-    attributes_of,
-    shown,
-    states_of,
-    title_of,
-)
+from scrapersky.dashboard.overview.picture import StageShown, attributes_of, shown, title_of
 from scrapersky.dashboard.overview.statistics import Statistics, statistics_of
 from scrapersky.dashboard.overview.throughput import Over, Throughput
 from scrapersky.dashboard.overview.totals import Counted, Total, totals_of
 from scrapersky.dashboard.wording import duration
 from scrapersky.http.context import AppContext
 from scrapersky.models import Actor
-from scrapersky.pipeline.report import live_workers
-from scrapersky.pipeline.tables import Alert, Worker
+from scrapersky.operations.alerts import Firing, firing_now
+from scrapersky.pipeline.rates import last_hours
+from scrapersky.pipeline.report import StageReport, standing
 
 
 @dataclass(frozen=True)
@@ -40,9 +35,15 @@ class Known:
     figures: Sequence[StageFigures]
     counted: Counted
     statistics: Statistics
-    workers: Sequence[Worker] | None
-    """Nothing for those who see one tenant only."""
-    alerts: Sequence[Alert]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is wrong with the installation, by the rules of the alerts page; for operators only."""
+
+    reports: Mapping[str, StageReport] = field(default_factory=dict)
+    """By the stage's name."""
+    alerts: Sequence[Firing] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Keepers:
     """What a process remembers of the last look."""
 
     known: Keeper[Known] = field(default_factory=Keeper)
+    judged: Keeper[Judged] = field(default_factory=Keeper)
     done: Keeper[Throughput] = field(default_factory=Keeper)
 
 
@@ -93,11 +95,12 @@ class Looker:
         known = await keepers.known.get(self.tenant_id, self._known)
         now = known.figures[0].now
         done = await keepers.done.get((self.tenant_id, over), lambda: self._throughput(over, now))
-        stages = self._stages(known, done)
+        judged = await keepers.judged.get(self.tenant_id, self._judged)
+        stages = self._stages(known, done, judged)
         newest = await newest_domains(self.session, self.actor.tenant_id)
         return Seen(
             stages=stages,
-            concerns=self._concerns(known, stages),
+            concerns=self._concerns(known, stages, judged),
             totals=totals_of(known.counted, known.statistics),
             throughput=done,
             chart=stacked_bars(done.series, ago(done)),
@@ -105,7 +108,7 @@ class Looker:
         )
 
     async def _known(self) -> Known:
-        session, context, operator = self.session, self.context, self.actor.is_operator
+        session, context = self.session, self.context
         figures = await figures_of(
             session,
             context.stages,
@@ -117,9 +120,16 @@ class Looker:
             figures=figures,
             counted=counted,
             statistics=await self._statistics(figures, counted),
-            workers=await live_workers(session, context.settings) if operator else None,
-            alerts=await firing(session) if operator else (),
         )
+
+    async def _judged(self) -> Judged:
+        if not self.actor.is_operator:
+            return Judged()
+        stages, settings = self.context.stages, self.context.settings
+        now = await standing(self.session, stages, settings)
+        now = replace(now, last_hours=await last_hours(self.session, stages))
+        reports = {each.name: each for each in now.reports}
+        return Judged(reports, await firing_now(self.session, now))
 
     async def _statistics(self, figures: Sequence[StageFigures], counted: Counted) -> Statistics:
         """Asked for only where something was too much to be counted, and all tenants are shown."""
@@ -135,24 +145,24 @@ class Looker:
         titles = {each.name: title_of(each.name) for each in self.context.stages}
         return await throughput.of_stages(self.session, titles, over, now)
 
-    def _stages(self, known: Known, done: Throughput) -> list[StageShown]:
+    def _stages(self, known: Known, done: Throughput, judged: Judged) -> list[StageShown]:
         return [
             shown(
                 stage,
                 figures,
                 known.statistics,
                 last_hour=done.last_hour.get(stage.name, 0) if self.actor.is_operator else None,
-                states=None if known.workers is None else states_of(stage, known.workers),
-                settings=self.context.settings,
+                report=judged.reports.get(stage.name),
             )
             for stage, figures in zip(self.context.stages, known.figures, strict=True)
         ]
 
-    def _concerns(self, known: Known, stages: Sequence[StageShown]) -> list[Concern]:
+    def _concerns(
+        self, known: Known, stages: Sequence[StageShown], judged: Judged
+    ) -> list[Concern]:
         findings = Findings(
-            troubles={each.name: each.troubles for each in stages},
             letters={each.name: each.letters for each in known.figures},
-            alerts=known.alerts,
+            alerts=judged.alerts,
             circuits=known.counted.circuits if self.actor.is_operator else 0,
             warnings=known.counted.warnings,
         )

@@ -13,9 +13,9 @@ from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Showing
 from scrapersky.dashboard.searching.wording import dollars, method_in_words, sku_in_words
 from scrapersky.http.auth import Viewer
-from scrapersky.http.context import Reading
+from scrapersky.http.context import Overview, Reading
 from scrapersky.http.lists import Asked
-from scrapersky.places.budget import budget_of
+from scrapersky.places.budget import budget_of, get_installation_budget
 from scrapersky.places.budget_listing import ENTRIES
 from scrapersky.places.budget_schemas import BudgetOut
 
@@ -49,17 +49,22 @@ def spent_of(budget: BudgetOut) -> Spent:
 
 
 @router.get("/budget")
-async def budget_page(actor: Viewer, session: Reading, show: Showing) -> HTMLResponse:
-    budget = await budget_of(session, actor, show.context.settings)
+async def budget_page(
+    actor: Viewer, session: Reading, overview: Overview, show: Showing
+) -> HTMLResponse:
+    settings = show.context.settings
+    budget = await budget_of(session, actor, settings)
+    installation = await get_installation_budget(overview, settings) if actor.is_operator else None
     ledger = await ENTRIES.show(session, actor, Asked(limit=ENTRIES_SHOWN))
     return show.page(
         "searching/budget.html",
         title="Budget",
         budget=budget,
         spent=spent_of(budget),
+        installation=installation,
         entries=ledger.rows,
         has_more=ledger.next_cursor is not None,
-        has_key=bool(show.context.settings.google_places_api_key),
+        has_key=bool(settings.google_places_api_key),
         dollars=dollars,
         sku_in_words=sku_in_words,
         method_in_words=method_in_words,

@@ -17,7 +17,6 @@ Cell = Callable[[Row, bool], Markup]
 """How a row reads in a column; told whether the one who looks may change rows."""
 Prepare = Callable[[AsyncSession, Sequence[Row]], Awaitable[Sequence[Row]]]
 
-PROGRESS = frozenset(("Queued", "Processing", "Complete", "Error"))
 """Words that tell how far a decision has come; no person decides them."""
 KEYS = {"Selected": "s", "Maybe": "m", "Not a Fit": "n", "Skipped": "n", "Archived": "a"}
 
@@ -115,8 +114,8 @@ class Table:
 def _decisions(curation: Curation | None) -> tuple[Act, ...]:
     if curation is None:
         return ()
-    words = [each.value for each in curation.words if each.value not in PROGRESS]
     path = f"/{curation.rows}/curate"
     return tuple(
-        Act(word, path, f"{word} now", {"status": word}, KEYS.get(word, "")) for word in words
+        Act(word, path, f"{word} now", {"status": word}, KEYS.get(word, ""))
+        for word in curation.decisions
     )

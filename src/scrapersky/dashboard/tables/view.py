@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +18,8 @@ from scrapersky.dashboard.tables.table import Act, Column, Row, Table
 from scrapersky.dashboard.wording import number
 from scrapersky.http.lists import Asked, Listing
 from scrapersky.http.lists.listing import Shown
-from scrapersky.http.lists.totals import TotalIs, count
+from scrapersky.http.lists.totals import BoundedTotal, count_bounded
 from scrapersky.models import Actor, Role
-
-COUNTING_COSTS_AT_MOST = 2_000.0
-"""In the planner's unit, some milliseconds: who looks at a page does not wait for its total."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,7 @@ class View:
     page: Shown
     rows: Sequence[Row]
     may_change: bool
+    counted: BoundedTotal
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -50,6 +48,14 @@ class View:
     @cached_property
     def acts(self) -> tuple[Act, ...]:
         return self.table.all_acts if self.may_change else ()
+
+    def leaves(self, act: Act) -> bool:
+        """Whether rows are no longer in this list once the act was done to them."""
+        curation = self.table.curation
+        if curation is None or "status" not in act.body:
+            return False
+        in_force = self.given.get(curation.column.key)
+        return in_force is not None and act.body["status"] not in in_force
 
     @property
     def given(self) -> dict[str, Any]:
@@ -113,16 +119,10 @@ class View:
 
     @property
     def total(self) -> str:
-        total = self.page.total
-        if total is None:
-            return ""
-        noun = self.table.noun if total.count == 1 else self.table.nouns
-        about = "" if total.how is TotalIs.EXACT else "about "
-        return f"{about}{number(total.count)} {noun}"
-
-    @property
-    def is_estimated(self) -> bool:
-        return self.page.total is not None and self.page.total.how is TotalIs.ESTIMATED
+        """`1 lead`, `9,999 leads`, `10,000+ leads`."""
+        count, has_more = self.counted.count, self.counted.has_more
+        noun = self.table.noun if count == 1 and not has_more else self.table.nouns
+        return f"{number(count)}{'+' if has_more else ''} {noun}"
 
     @property
     def filter_json(self) -> str:
@@ -142,14 +142,18 @@ class View:
 async def view_of(
     table: Table, session: AsyncSession, actor: Actor, wanted: Wanted, address: Address
 ) -> View:
-    page = await _with_total(table.listing, session, actor, wanted.asked)
+    page = await table.listing.show(session, actor, wanted.asked)
     rows = page.rows if table.prepare is None else await table.prepare(session, page.rows)
     may_change = actor.role.includes(Role.CURATOR)
-    return View(table, wanted, address, page, rows, may_change)
+    counted = await _count(table.listing, session, actor, wanted.asked, page)
+    return View(table, wanted, address, page, rows, may_change, counted)
 
 
-async def _with_total(listing: Listing, session: AsyncSession, actor: Actor, asked: Asked) -> Shown:
-    page = await listing.show(session, actor, asked)
+async def _count(
+    listing: Listing, session: AsyncSession, actor: Actor, asked: Asked, page: Shown
+) -> BoundedTotal:
+    follows = page.next_cursor is not None
+    if asked.cursor is None and not follows:  # the page is the whole list
+        return BoundedTotal(len(page.rows))
     keys = listing.statement(asked.given, actor).with_only_columns(listing.model.id)
-    total = await count(session, keys, costs_at_most=COUNTING_COSTS_AT_MOST)
-    return replace(page, total=total)
+    return await count_bounded(session, keys, seen=len(page.rows), follows=follows)

@@ -39,6 +39,8 @@ class Finding:
     name: str
     ok: bool
     sentence: str
+    is_warning: bool = False
+    """It works and deserves a look."""
 
 
 def diagnose(data_dir: Path, pg_bin: Path | None = None) -> list[Finding]:

@@ -90,7 +90,7 @@ class PlacesProvider:
             "GOOGLE_PLACES_BASE_URL": self.google_url,
             "NOMINATIM_BASE_URL": self.nominatim_url,
             "OVERPASS_BASE_URL": self.overpass_url,
-            "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
+            "PROVIDER_ALLOW_NETWORKS": "127.0.0.0/8",
         }
 
     # What goes wrong

@@ -15,7 +15,7 @@ from scrapersky.http.intake.rows import Given, refuse_too_many, rows_in
 
 async def _csv_file(request: Request) -> BinaryIO:
     """All of it, before anything is asked of the database: nobody holds a connection while a slow
-    client sends. How much that may be is MAX_REQUEST_BYTES."""
+    client sends. How much that may be is MAX_REQUEST_BYTES, on a `ListRoute`."""
     if declared_type(request) not in FILE_TYPES:
         raise HTTPException(
             415,

@@ -16,9 +16,8 @@ from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput
 from scrapersky.models import Actor, Domain
 from scrapersky.models.domains import NOT_ASKED
-from scrapersky.scraper.addresses import IPNetwork
 from scrapersky.scraper.urls import Site, normalise_site
-from scrapersky.settings import Settings
+from scrapersky.settings import AllowedNetwork, Settings
 
 _EMAIL = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)\Z", re.IGNORECASE)
 
@@ -27,7 +26,7 @@ _EMAIL = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)\Z", re.IGNORE
 class SiteReader:
     """Reads what people type as sites; made once for a whole list."""
 
-    networks: tuple[IPNetwork, ...]
+    networks: tuple[AllowedNetwork, ...]
     ports: frozenset[int]
     resolve: Mapping[str, tuple[str, int]]
 

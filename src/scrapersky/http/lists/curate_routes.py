@@ -39,7 +39,7 @@ def curate_asked(curation: Curation) -> Callable[..., CurateAsked]:
         f"Curate{curation.listing.name}In",
         __base__=CurateIn,
         filter=narrowed,
-        status=(curation.words, Field(description=said or "What was decided.")),
+        status=(_decisions(curation), Field(description=said or "What was decided.")),
         limit=(int, most),
     )
 
@@ -48,6 +48,13 @@ def curate_asked(curation: Curation) -> Callable[..., CurateAsked]:
         return CurateAsked(wanted.status.value, rows)
 
     return with_model(read, "wanted", model, Body())
+
+
+def _decisions(curation: Curation) -> Any:
+    """The words of the kind that people choose from, as a type: others are refused with a 422."""
+    words = {each.name: each.value for each in curation.words if each in curation.decisions}
+    same = len(words) == len(curation.words)
+    return curation.words if same else StrEnum(f"{curation.listing.name}Decision", words)
 
 
 def curation_routes(curation: Curation) -> APIRouter:

@@ -34,9 +34,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.direct import written_out
+from scrapersky.errors import InvalidInput
 from scrapersky.http.lists.bulk import BulkAsked
 from scrapersky.http.lists.listing import Listing
-from scrapersky.models import Actor, BulkAction, BulkActionRows, record
+from scrapersky.models import ENGINE_WORDS, Actor, BulkAction, BulkActionRows, record
 from scrapersky.pipeline.bulk_acts import Where, patiently
 from scrapersky.pipeline.closing import is_open
 from scrapersky.pipeline.queue import QueueColumns, Words, queue_columns
@@ -71,6 +72,8 @@ class Curation:
     queues: Queues | None = None
     then: Callable[[AsyncSession, UUID], Awaitable[None]] | None = None
     """Told of an action once it was carried out or taken back, in the same transaction."""
+    remark: Callable[[AsyncSession, UUID], Awaitable[str | None]] | None = None
+    """Given an action that selected rows: what whoever selected them has to know besides."""
 
     @property
     def kind(self) -> str:
@@ -87,6 +90,11 @@ class Curation:
     def model(self) -> Any:
         return self.listing.model
 
+    @property
+    def decisions(self) -> list[str]:
+        """The words that people choose from; the others are the engine's."""
+        return [each.value for each in self.words if each.value not in ENGINE_WORDS]
+
     @cached_property
     def queue(self) -> QueueColumns | None:
         return queue_columns(self.model, self.queues.status) if self.queues else None
@@ -101,6 +109,10 @@ class CurateOut(BaseModel):
     remaining_count: int = Field(description="Rows over `limit`: ask again for them.")
     dry_run: bool
     action_id: UUID | None = Field(description="To undo it; null when nothing was changed.")
+    message: str | None = Field(
+        default=None,
+        description="What to know besides, such as selected domains of which no new scan is made.",
+    )
 
 
 @dataclass(frozen=True)
@@ -108,12 +120,14 @@ class Done:
     updated: int = 0
     queued: int = 0
     action_id: UUID | None = None
+    message: str | None = None
 
 
 async def curate(
     session: AsyncSession, actor: Actor, curation: Curation, status: str, asked: BulkAsked
 ) -> CurateOut:
     """Rows that have the status already are left alone; selected ones are queued and woken for."""
+    refuse_unknown(curation, status)
     where = [*asked.conditions(curation.listing, actor), curation.column != status]
     if asked.dry_run:
         matched = await _count(session, curation, where)
@@ -126,6 +140,14 @@ async def curate(
     return _answer(done, remaining, asked, matched=done.updated + remaining)
 
 
+def refuse_unknown(curation: Curation, status: str) -> None:
+    if status not in curation.decisions:
+        noun = curation.kind.replace("_", " ")
+        words = ", ".join(curation.decisions)
+        why = " is set by the engine only" if status in ENGINE_WORDS else " is no decision"
+        raise InvalidInput(f"{status!r}{why}. Choose one of these for a {noun}: {words}.")
+
+
 def _answer(done: Done, remaining: int, asked: BulkAsked, *, matched: int) -> CurateOut:
     return CurateOut(
         updated_count=done.updated,
@@ -134,6 +156,7 @@ def _answer(done: Done, remaining: int, asked: BulkAsked, *, matched: int) -> Cu
         remaining_count=remaining,
         dry_run=asked.dry_run,
         action_id=done.action_id,
+        message=done.message,
     )
 
 
@@ -161,9 +184,11 @@ async def _decide(
     action.updated_count, action.queued_count = updated, queued
     if curation.then is not None:
         await curation.then(session, action.id)
+    message = None
     if queued:
         await _go_on(session, actor, curation, action.id, asked.note)
-    return Done(updated, queued, action.id)
+        message = await curation.remark(session, action.id) if curation.remark else None
+    return Done(updated, queued, action.id, message)
 
 
 def _action(actor: Actor, curation: Curation, status: str, asked: BulkAsked) -> BulkAction:

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.http.lists.curating import Curation
 from scrapersky.http.lists.ownership import owned_by
-from scrapersky.models import Actor, BulkAction, BulkActionRows, record
+from scrapersky.models import ENGINE_WORDS, Actor, BulkAction, BulkActionRows, record
 from scrapersky.pipeline.bulk_acts import patiently
 
 FAILED_BEFORE = "It had failed before it was selected; the selection was taken back."
@@ -40,7 +40,7 @@ class UndoOut(BaseModel):
         "it had not begun with them."
     )
     left_alone_count: int = Field(
-        description="Rows that somebody changed meanwhile, or that are gone."
+        description="Rows that somebody changed or a stage began with meanwhile, or that are gone."
     )
 
 
@@ -74,12 +74,24 @@ def _chain(curation: Curation, actor: Actor, action: BulkAction) -> Select[int, 
     changed = (
         update(curation.model)
         .where(curation.model.id == locked.c.id)
-        .values({curation.column: locked.c.before_status, **_unqueueing(curation, locked)})
+        .values({curation.column: _before(curation, locked), **_unqueueing(curation, locked)})
         .returning(locked.c.waits)
         .execution_options(synchronize_session=False)
         .cte("changed")
     )
     return select(func.count(), func.count().filter(changed.c.waits)).select_from(changed)
+
+
+def _before(curation: Curation, locked: CTE) -> ColumnElement[str]:
+    """What it was, or what the engine would say by now: processing went on meanwhile."""
+    before: ColumnElement[str] = locked.c.before_status
+    queue, queues = curation.queue, curation.queues
+    if queue is None or queues is None or not ENGINE_WORDS.intersection(curation.words):
+        return before
+    status = case((locked.c.waits, locked.c.queue_before), else_=queue.status)
+    done, skipped = queues.words.done, queues.words.skipped
+    now = case((status == skipped, done), else_=status)
+    return case((before.in_(sorted(ENGINE_WORDS)), now), else_=before)
 
 
 def _locked(curation: Curation, actor: Actor, action: BulkAction) -> CTE:

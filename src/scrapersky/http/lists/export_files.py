@@ -1,6 +1,6 @@
 """A list as a file, made while it is being read.
 
-CSV and JSON Lines are written by the database, the others by us.
+CSV and JSON are written by the database, the others by us.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Select, func, literal, select
 
 from scrapersky.db.bulk import CopyOut
+from scrapersky.db.migrate import require_writable
 from scrapersky.db.session import Database
 from scrapersky.http.exports import Counts, write_parquet, write_xlsx
 from scrapersky.http.exports.columns import Row
@@ -33,11 +34,17 @@ UNHEARD_OF = {"quote": "\x01", "delimiter": "\x02"}
 
 
 async def export_file(
-    database: Database, export: Export, actor: Actor, asked: ExportAsked
+    database: Database,
+    export: Export,
+    actor: Actor,
+    asked: ExportAsked,
+    *,
+    counts: Counts | None = None,
 ) -> Pieces:
     """Its bytes. What is wrong from the beginning is raised here, before there are any; what
-    becomes of the others is noted in the audit log."""
-    exporting = Exporting(database, export, actor, asked)
+    becomes of the others is noted in the audit log. The rows are counted in `counts`."""
+    await require_writable(database)  # or the file would be cut off for want of its audit entry
+    exporting = Exporting(database, export, actor, asked, counts)
     noting = Noting(database, export, actor, asked, exporting.counts)
     return noting.pieces(await exporting.pieces())
 
@@ -46,12 +53,17 @@ class Exporting:
     """One export: whose rows, which of them, and what of each."""
 
     def __init__(
-        self, database: Database, export: Export, actor: Actor, asked: ExportAsked
+        self,
+        database: Database,
+        export: Export,
+        actor: Actor,
+        asked: ExportAsked,
+        counts: Counts | None = None,
     ) -> None:
         self._database, self._export, self._actor, self._asked = database, export, actor, asked
         self._parts = parts_of(database, export.listing, actor, asked.given, asked.sort)
         self.fields = export.fields(asked.columns)
-        self.counts = Counts()
+        self.counts = Counts() if counts is None else counts
 
     async def pieces(self) -> Pieces:
         match self._asked.format:
@@ -59,6 +71,8 @@ class Exporting:
                 return await self.as_csv()
             case Format.JSONL:
                 return await self.as_jsonl()
+            case Format.JSON:
+                return _in_array(await self.as_jsonl())
             case Format.XLSX:
                 return await self.as_xlsx()
             case Format.PARQUET:
@@ -130,6 +144,17 @@ async def _with_ends(lines: Pieces, end: bytes, heading: bytes) -> Pieces:
         yield heading
         async for some in lines:
             yield some.replace(end, b"\r\n")
+
+
+async def _in_array(lines: Pieces) -> Pieces:
+    """One JSON array of the objects of JSON Lines, each still on a line of its own."""
+    before = b"[\n"
+    async with aclosing(lines):
+        async for some in lines:
+            if objects := some.removesuffix(b"\n"):
+                yield before + objects.replace(b"\n", b",\n")
+                before = b",\n"
+    yield b"[]\n" if before == b"[\n" else b"\n]\n"
 
 
 async def begun(source: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

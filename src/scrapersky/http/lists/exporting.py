@@ -29,6 +29,7 @@ _KINDS: tuple[tuple[type[Any], Kind], ...] = (
 class Format(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
+    JSON = "json"
     XLSX = "xlsx"
     PARQUET = "parquet"
 
@@ -37,6 +38,7 @@ class Format(StrEnum):
         return {
             "csv": "text/csv; charset=utf-8",
             "jsonl": "application/x-ndjson",
+            "json": "application/json",
             "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             "parquet": "application/vnd.apache.parquet",
         }[self.value]

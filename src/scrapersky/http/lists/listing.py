@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
@@ -183,6 +183,8 @@ class Listing:
         rows = rows[: asked.limit]
         following = order.position_of(rows[-1]).encode(mark) if more else None
         total = await self._total(session, statement) if asked.totals else None
+        if total is not None:  # an estimate may be less than the rows that are shown with it
+            total = replace(total, count=max(total.count, len(rows) + more))
         return Shown(rows, following, total)
 
     def order(self, sort: str) -> Order:

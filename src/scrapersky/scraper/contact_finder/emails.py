@@ -177,6 +177,17 @@ def is_example_domain(domain: str) -> bool:
     return any(".".join(labels[-count:]) in words.EXAMPLE_DOMAINS for count in (2, 3))
 
 
+def is_undeliverable(email: str, *, on_test_site: bool = False) -> bool:
+    """Whether nobody can get mail there: at a domain that is reserved for documentation (RFC 2606).
+
+    A site below `.example` is one of a test or a demonstration; there, addresses like it count.
+    """
+    domain = email.rpartition("@")[2].lower()
+    if ".".join(domain.split(".")[-2:]) in words.RESERVED_DOMAINS:
+        return True
+    return domain.endswith(".example") and not on_test_site
+
+
 def is_role_address(email: str) -> bool:
     local = email.partition("@")[0]
     return local in words.ROLE_WORDS or _FIRST_WORD.split(local, 1)[0] in words.ROLE_WORDS

@@ -51,6 +51,9 @@ ROLE_WORDS = words_of(
 )
 """In the languages whose pages we know: en, de, fr, es, it, pt, nl, pl, sv, da, cs, tr."""
 
+RESERVED_DOMAINS = words_of("example.com example.org example.net example.edu")
+"""Nobody can ever have a mailbox there."""
+
 EXAMPLE_DOMAINS = words_of(
     """
     example.com example.org example.net example.edu example.de example.fr example.co.uk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
@@ -12,7 +13,6 @@ from scrapersky.scraper.limits import MAX_PAGE_BYTES
 from scrapersky.scraper.politeness import MAX_CRAWL_DELAY_SECONDS
 from scrapersky.scraper.responses import Fetches, Response
 from scrapersky.scraper.robots import robots_of
-from scrapersky.scraper.site_metadata.forwarding import forwarding_of
 from scrapersky.scraper.site_metadata.model import SiteMetadata, SiteState
 from scrapersky.scraper.site_metadata.reading import SiteVisit, look_at
 from scrapersky.scraper.site_metadata.sites import registrable_site
@@ -23,6 +23,9 @@ LONGEST_PAUSE_SECONDS = 30.0
 LONG_PAGE_BYTES = 256 * 1024
 """Reading more than that takes long enough to keep others waiting, so it is done beside them."""
 MAX_FORWARDINGS = 2
+
+ReadHomePage = Callable[[Response, str], Awaitable[SiteVisit]]
+"""Given the answer and the name that was asked for."""
 
 _WANTED = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 _PASSING = frozenset({408, 425, 429})
@@ -64,17 +67,19 @@ async def visit_site(
     max_retries: int = 3,
     first_pause_seconds: float = 0.5,
     user_agent: str = "ScraperSky",
+    read: ReadHomePage | None = None,
 ) -> SiteVisit:
     """Fetch the home page over https, `www.` or http and read it.
 
     What will not pass (no such name, no valid certificate) is told as a dead site. What may pass
     (no answer, 5xx, 429) is tried again `max_retries` times and then raised as it is; once the
-    caller has given up too, `dead_site` makes a result of it.
+    caller has given up too, `dead_site` makes a result of it. Pages are read in this process
+    unless `read` does it elsewhere.
     """
     site = _site(url_or_domain, fetch)
     for attempt in count():
         try:
-            return await _visit(site, fetch, user_agent)
+            return await _visit(site, fetch, user_agent, read or _read_here)
         except FetchFailed as error:
             if error.permanent:
                 return SiteVisit(dead_site(error, url=site.key))
@@ -113,19 +118,19 @@ def _pause(error: FetchFailed, otherwise: float) -> float:
     return error.seconds_left if isinstance(error, HostClosed) else otherwise
 
 
-async def _visit(site: Site, fetch: Fetches, user_agent: str) -> SiteVisit:
+async def _visit(site: Site, fetch: Fetches, user_agent: str, read: ReadHomePage) -> SiteVisit:
     base = await find_base(site, fetch)
     if base.url is None or base.robots is None:
         raise _most_telling(base)
     home = _home(site, base, base.robots)
     robots = robots_of(base.robots)
     if not robots.is_known:
-        return await _unless_trouble(base.robots, site)
+        return await _unless_trouble(base.robots, site, read)
     if not robots.can_fetch(home, user_agent):
         return SiteVisit(_disallowed(site, base.robots))
     if delay := robots.crawl_delay(user_agent):
         await fetch.set_crawl_delay(home, min(delay, MAX_CRAWL_DELAY_SECONDS))
-    return await _read(home, site, fetch)
+    return await _read(home, site, fetch, read)
 
 
 def _most_telling(base: Base) -> FetchFailed:
@@ -147,12 +152,12 @@ def _disallowed(site: Site, robots: Response) -> SiteMetadata:
     return SiteMetadata(site.key, SiteState.DISALLOWED, reason, final_url=robots.final_url)
 
 
-async def _read(url: str, site: Site, fetch: Fetches) -> SiteVisit:
+async def _read(url: str, site: Site, fetch: Fetches, read: ReadHomePage) -> SiteVisit:
     """Read the home page, or the page to which it sends its visitors within the site."""
     seen = {url}
     while True:
         page = await fetch.get(url, headers=_WANTED, max_bytes=MAX_PAGE_BYTES)
-        visit = await _unless_trouble(page, site)
+        visit = await _unless_trouble(page, site, read)
         target = _sent_to(visit)
         if target is None or target in seen or len(seen) > MAX_FORWARDINGS:
             return visit
@@ -161,21 +166,24 @@ async def _read(url: str, site: Site, fetch: Fetches) -> SiteVisit:
 
 
 def _sent_to(visit: SiteVisit) -> str | None:
-    if visit.document is None or visit.facts is None or visit.metadata.state in _FINAL:
+    forwarding = visit.forwarding
+    if visit.page is None or forwarding is None or visit.metadata.state in _FINAL:
         return None
-    forwarding = forwarding_of(visit.document, visit.facts)
-    if forwarding is None or forwarding.means == "in a frame":
+    if forwarding.means == "in a frame":
         return None
-    is_own = registrable_site(forwarding.url) == registrable_site(visit.document.url)
+    is_own = registrable_site(forwarding.url) == registrable_site(visit.page.final_url)
     return forwarding.url if is_own else None
 
 
-async def _unless_trouble(page: Response, site: Site) -> SiteVisit:
-    """What the answer says, unless it says to come back later."""
+async def _read_here(page: Response, asked: str) -> SiteVisit:
     if len(page.body) > LONG_PAGE_BYTES:
-        visit = await asyncio.to_thread(look_at, page, asked=site.key)
-    else:
-        visit = look_at(page, asked=site.key)
+        return await asyncio.to_thread(look_at, page, asked=asked)
+    return look_at(page, asked=asked)
+
+
+async def _unless_trouble(page: Response, site: Site, read: ReadHomePage) -> SiteVisit:
+    """What the answer says, unless it says to come back later."""
+    visit = await read(page, site.key)
     is_passing = page.status in _PASSING or page.status >= 500
     if visit.metadata.blocked_by or not is_passing:
         return visit

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from scrapersky.scraper.contact_finder.found import ContactsFound
 from scrapersky.scraper.page_facts.document import Document, open_document
 from scrapersky.scraper.page_facts.model import PageFacts
 from scrapersky.scraper.page_facts.reading import facts_of
@@ -13,6 +14,7 @@ from scrapersky.scraper.page_facts.schema import json_ld_of
 from scrapersky.scraper.responses import Response
 from scrapersky.scraper.site_metadata.evidence import Evidence, gather
 from scrapersky.scraper.site_metadata.fingerprints import technologies
+from scrapersky.scraper.site_metadata.forwarding import Forwarding, forwarding_of
 from scrapersky.scraper.site_metadata.matching import find_technologies
 from scrapersky.scraper.site_metadata.model import SiteMetadata, SiteState, Technology
 from scrapersky.scraper.site_metadata.organisation import organisation_of
@@ -38,8 +40,12 @@ class SiteVisit:
     page: Response | None = None
     """None when nothing answered, or nothing might be asked."""
     document: Document | None = None
-    """The page, decoded and parsed."""
+    """The page, decoded and parsed, if it was read in this process."""
     facts: PageFacts | None = None
+    forwarding: Forwarding | None = None
+    """Where the page sends its visitors."""
+    contacts: ContactsFound | None = None
+    """None when they were not looked for."""
 
     @property
     def is_own_page(self) -> bool:
@@ -70,7 +76,13 @@ def look_at(page: Response, *, asked: str | None = None) -> SiteVisit:
         metadata = _with_page(metadata, document, facts)
     else:
         evidence = gather(page.headers, page.final_url)
-    return SiteVisit(_with_technologies(metadata, evidence), page, document, facts)
+    return SiteVisit(
+        _with_technologies(metadata, evidence),
+        page,
+        document,
+        facts,
+        forwarding=forwarding_of(document, facts),
+    )
 
 
 def _with_page(metadata: SiteMetadata, document: Document, facts: PageFacts) -> SiteMetadata:

@@ -31,6 +31,16 @@ def unescape(text: str, declared: Container[str] = ()) -> str:
     return _REFERENCE.sub(replacement, text)
 
 
+def has_undefined(text: str, declared: Container[str] = ()) -> bool:
+    """Whether there is a reference in it whose text nobody knows.
+
+    Entities that a document declares are never expanded, and others it may not even declare: a URL
+    without that text would be another page's.
+    """
+    names = (match[3] for match in _REFERENCE.finditer(text) if match[3] is not None)
+    return any(each not in _XML and (each in declared or f"{each};" not in html5) for each in names)
+
+
 def _character(code: int) -> str:
     is_possible = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
     return chr(code) if is_possible else ""

@@ -36,6 +36,8 @@ class Container:
         """Fields that are the page's by their name but stand in here, while it is still open."""
 
     def add(self, field: str, raw: str, attributes: str, values: Values) -> None:
+        if _is_url(field) and values.is_undefined(raw):
+            return
         add = adder_for(self.name, field, self.parent)
         add(self.content, values.text(raw), attributes, values)
 

@@ -65,7 +65,7 @@ class Maker:
 
     def _meant(self, slot: int, raw: str) -> str | None:
         if slot == self._loc:
-            return self._values.address(self._values.text(raw))
+            return self._values.address_of(raw)
         if slot in self._urls:
             return self._values.url(raw)
         return self._values.text(raw) if slot in self._words else None

@@ -130,7 +130,7 @@ class Template:
         return locs, self._origin if has_origin else None
 
     def _address(self, raw: str) -> str:
-        url = None if "<" in raw else self._values.address(self._values.text(raw))
+        url = None if "<" in raw else self._values.address_of(raw)
         if url is None:
             raise Unfit
         return url

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from scrapersky.scraper.dates import parse_lastmod
-from scrapersky.scraper.sitemap_parser.escapes import unescape
+from scrapersky.scraper.sitemap_parser.escapes import has_undefined, unescape
 from scrapersky.scraper.urls import clean_url, origin_of
 
 Value = TypeVar("Value")
@@ -75,7 +75,14 @@ class Values:
 
     def loc(self, raw: str) -> str | None:
         """The URL of a page; None, counted by reason, when there is none in it."""
+        if self.is_undefined(raw):
+            self.dropped["undefined_entity"] += 1
+            return None
         return self.loc_of_text(self.text(raw))
+
+    def is_undefined(self, raw: str) -> bool:
+        """Whether it has a reference whose text is not known, so that its URL is not either."""
+        return "&" in raw and has_undefined(raw, self.entities)
 
     def loc_of_text(self, text: str) -> str | None:
         """The same for a text without references."""
@@ -84,8 +91,12 @@ class Values:
             self.dropped[_why_not(text)] += 1
         return url
 
+    def address_of(self, raw: str) -> str | None:
+        """The URL of a page as it is written, references and all, without counting."""
+        return None if self.is_undefined(raw) else self.address(self.text(raw))
+
     def address(self, text: str) -> str | None:
-        """The same without counting."""
+        """The same for a text without references."""
         if len(text) > MAX_LOC_CHARACTERS:
             return None
         if _PLAIN_URL.match(text):
@@ -96,7 +107,7 @@ class Values:
 
     def url(self, raw: str) -> str | None:
         """A URL inside an extension; None when it is none."""
-        return self.resolved(self.text(raw))
+        return None if self.is_undefined(raw) else self.resolved(self.text(raw))
 
     def resolved(self, text: str) -> str | None:
         """The same for a text whose references were undone already."""

@@ -1,4 +1,4 @@
-// The month's cap, changed in a dialog.
+// Monthly caps, changed in dialogs: the tenant's own, and for operators any tenant's and the installation's.
 
 import { call } from "./api.js";
 import { renew } from "./detail-parts.js";
@@ -7,17 +7,35 @@ import { submitting } from "./team.js";
 
 const inDollars = (usd) => `${Number(usd).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 6 })} USD`;
 
+const orSetting = (cap) => (cap === "" ? null : cap);
+
+const FORMS = {
+  cap: async ({ cap }) => {
+    const changed = await call("PUT", "/budget", { monthly_cap_usd: cap });
+    return `${inDollars(changed.monthly_cap_usd)} may be spent in a month now.`;
+  },
+  "installation-cap": async ({ cap }) => {
+    await call("PUT", "/budget/installation", { monthly_cap_usd: orSetting(cap) });
+    return "Cap over all tenants saved";
+  },
+  "tenant-cap": async ({ tenant, cap }) => {
+    await call("PUT", `/budget/tenants/${tenant}`, { monthly_cap_usd: orSetting(cap) });
+    return "Tenant's cap saved";
+  },
+};
+
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.dataset.form !== "cap") return;
+  const save = FORMS[form.dataset.form];
+  if (!save) return;
   event.preventDefault();
-  let changed;
-  const isDone = await submitting(form, async ({ cap }) => {
-    changed = await call("PUT", "/budget", { monthly_cap_usd: cap });
+  let sentence;
+  const isDone = await submitting(form, async (values) => {
+    sentence = await save(values);
   });
   if (!isDone) return;
   form.elements.cap.defaultValue = form.elements.cap.value;
   form.closest("dialog").close();
-  toast(`${inDollars(changed.monthly_cap_usd)} may be spent in a month now.`);
+  toast(sentence);
   await renew().catch(complain);
 });

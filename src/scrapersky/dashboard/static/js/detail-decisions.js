@@ -14,7 +14,8 @@ export async function decideOn(button) {
     if (!answer.action_id) return toast(`It is ${status} already.`);
     last = answer.action_id;
     const queued = answer.queued_count ? "; its next stage begins" : "";
-    toast(`Decided: ${status}${queued}.`, { act: "Undo", onAct: undo });
+    const told = answer.message ? `Decided: ${status}. ${answer.message}` : `Decided: ${status}${queued}.`;
+    toast(told, { act: "Undo", onAct: undo });
     await renew();
   } catch (error) {
     complain(error);

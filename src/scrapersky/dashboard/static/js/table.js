@@ -12,8 +12,8 @@ const decisions = () => [...document.querySelectorAll("#bulk [data-key]")];
 /** The chosen rows; without any, the one pointed at. */
 function which() {
   if (selection.chosenRows().length) return selection.chosen();
-  const row = current.row();
-  return row ? { ids: [row.dataset.id] } : null;
+  const id = current.id();
+  return id ? { ids: [id] } : null;
 }
 
 function decide(button) {
@@ -54,6 +54,7 @@ document.addEventListener("keydown", (event) => {
   const doing = button ? () => decide(button) : keys[event.key];
   if (!doing) return;
   event.preventDefault();
+  if (event.repeat && (button || event.key === "u")) return; // a key held down decides once
   doing();
 });
 

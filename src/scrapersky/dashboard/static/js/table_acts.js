@@ -3,7 +3,7 @@
 import { call, part } from "./api.js";
 import { put } from "./live.js";
 import { ask, complain, toast } from "./messages.js";
-import { current, pointAgain } from "./table_rows.js";
+import { keepCurrent, leave, settle, stay } from "./table_rows.js";
 import * as selection from "./table_selection.js";
 
 const DECIDED = "decided";
@@ -11,28 +11,31 @@ const place = () => document.getElementById("table");
 
 /** The same rows of the list as they are now; where one is and what one chose meanwhile stays. */
 export async function renew() {
-  const address = new URL(location.href);
+  const address = new URL(place().dataset.address, location.href); // without filters that are not valid
   address.searchParams.set("part", "rows");
   const html = await part(address);
-  const [here, index, ids] = [current.row()?.dataset.id, current.index(), selection.chosenIds()];
-  put("table", html);
+  const ids = selection.chosenIds();
+  keepCurrent(() => put("table", html));
   selection.choose(ids);
-  pointAgain(here, index);
 }
 
 let before = Promise.resolve();
+let waiting = 0;
 
-/** One after the other, in the order in which they were asked for: fast fingers lose nothing. */
+/** One after the other, in the order in which they were asked for. The rows are shown anew after the last. */
 function inTurn(doing) {
+  waiting += 1;
   before = before.then(async () => {
     place().setAttribute("aria-busy", "true");
     try {
       await doing();
     } catch (error) {
       complain(error);
-    } finally {
-      place().removeAttribute("aria-busy");
     }
+    waiting -= 1;
+    if (waiting) return;
+    await renew().catch(complain);
+    place().removeAttribute("aria-busy");
   });
 }
 
@@ -55,22 +58,44 @@ function sentence(done, answer, meant) {
   const queued = answer.queued_count ? ` ${answer.queued_count.toLocaleString("en")} wait for their next stage.` : "";
   const left = meant > answer.updated_count ? ` ${(meant - answer.updated_count).toLocaleString("en")} stayed as before.` : "";
   const more = answer.remaining_count ? ` ${answer.remaining_count.toLocaleString("en")} are left: do it again for them.` : "";
-  return changed + queued + left + more;
+  const besides = answer.message ? ` ${answer.message}` : "";
+  return changed + queued + left + more + besides;
 }
 
-/** `which` are ids, or all that match. */
-export const act = (button, which) => inTurn(async () => {
-  if (which.all && !(await agreed(button, which))) return;
-  if (!which.all && button.matches(".danger") && !(await agreed(button, which))) return;
+async function carryOut(button, which) {
   const wanted = { ...JSON.parse(button.dataset.body || "{}"), ...which };
   const answer = await call("POST", button.dataset.act, wanted);
   const said = sentence(button.dataset.done, answer, which.ids?.length ?? 0);
   const id = answer.action_id;
   if (id) keep([...decided(), id]);
-  selection.forget(which);
   toast(said, id ? { act: "Undo", onAct: () => undo(id), seconds: 12 } : { tone: answer.updated_count ? "good" : "plain" });
-  await renew();
-});
+}
+
+/** `which` are ids, or all that match. What needs no question is settled for the keys at once: the next key
+ * that is pressed is about the next row, however long the server takes. */
+export function act(button, which) {
+  if (which.all || button.matches(".danger")) {
+    inTurn(async () => {
+      if (!(await agreed(button, which))) return;
+      await carryOut(button, which);
+      selection.forget(which);
+    });
+    return;
+  }
+  const ticked = selection.chosenIds();
+  selection.forget(which);
+  if ("leaves" in button.dataset) leave(which.ids);
+  inTurn(async () => {
+    try {
+      await carryOut(button, which);
+      settle(which.ids);
+    } catch (error) {
+      stay(which.ids);
+      selection.choose(new Set([...selection.chosenIds(), ...which.ids.filter((id) => ticked.has(id))]));
+      throw error;
+    }
+  });
+}
 
 export const undo = (id) => inTurn(async () => {
   const known = decided();
@@ -83,7 +108,6 @@ export const undo = (id) => inTurn(async () => {
   const answer = await call("POST", "/bulk-actions/undo", { action_id: wanted });
   const left = answer.left_alone_count ? ` ${answer.left_alone_count} were changed since and stay as they are.` : "";
   toast(`Taken back: ${selection.countOf(answer.restored_count)}.${left}`);
-  await renew();
 });
 
 /** A button in a row: by a route for many with its id alone, or by one of its own. */
@@ -97,5 +121,4 @@ export const actOnRow = (button) => inTurn(async () => {
     await call(method, path, body ? JSON.parse(body) : undefined);
     toast(done);
   }
-  await renew();
 });

@@ -1,21 +1,25 @@
-// The row one is at: pointed at by keys, kept when the rows are shown anew.
+// The current row: known by its id, so that rows that come, go or are shown anew never change which row a key means.
 
 import { rows } from "./table_selection.js";
 
-let at = -1;
+let currentId = null;
+// Where the current row stood when it left and none followed it: after the row with this id, or before all (null).
+let gapAfter;
+
+const idOf = (row) => row?.dataset.id ?? null;
+const indexOf = (id) => (id === null ? -1 : rows().findIndex((row) => idOf(row) === id));
 
 export const current = {
-  index: () => at,
-  row: () => rows()[at] ?? null,
+  id: () => currentId,
+  row: () => rows()[indexOf(currentId)] ?? null,
 };
 
-/** To a row by its place; the nearest there is. */
-export function point(index, { focus = true } = {}) {
-  const listed = rows();
-  for (const each of listed) each.classList.remove("current");
-  at = index < 0 || listed.length === 0 ? -1 : Math.min(index, listed.length - 1);
-  const row = current.row();
+/** Make this row the current one; without a row there is none. */
+export function point(row, { focus = true } = {}) {
+  for (const each of document.querySelectorAll("#table tr.current")) each.classList.remove("current");
+  currentId = idOf(row);
   if (!row) return;
+  gapAfter = undefined;
   row.classList.add("current");
   if (!focus) return;
   const target = row.querySelector("[data-open]") ?? row.querySelector("input, button, a");
@@ -23,15 +27,64 @@ export function point(index, { focus = true } = {}) {
   row.scrollIntoView({ block: "nearest" });
 }
 
-/** To the same row after all were shown anew; where it is gone, to the one in its place. */
-export function pointAgain(id, index) {
-  const found = rows().findIndex((row) => row.dataset.id === id);
-  point(found < 0 ? index : found);
+/** Go from the current row to the one after it (1) or before it (-1). */
+export function move(by) {
+  const listed = rows();
+  let from = indexOf(currentId);
+  if (from < 0 && gapAfter !== undefined) from = indexOf(gapAfter) + (by < 0 ? 1 : 0);
+  const to = from < 0 ? 0 : Math.min(Math.max(from + by, 0), listed.length - 1);
+  point(listed[to] ?? null);
 }
 
-export const move = (by) => point(at < 0 ? 0 : Math.max(at + by, 0));
+const leavingIds = new Set();
+
+const markLeaving = () => {
+  for (const row of document.querySelectorAll("#table tbody tr")) {
+    row.toggleAttribute("data-leaving", leavingIds.has(row.dataset.id));
+  }
+};
+
+/** These rows were decided about and will not be in the list any more: keys go on at the row that follows,
+ * at once, and not when the server has answered. They stay visible until then, for the total counts them. */
+export function leave(ids) {
+  const listed = rows().map(idOf);
+  const left = new Set(ids);
+  const at = listed.indexOf(currentId);
+  for (const id of ids) leavingIds.add(id);
+  markLeaving();
+  if (!left.has(currentId)) return;
+  const following = listed.slice(at + 1).find((id) => !left.has(id));
+  gapAfter = listed.slice(0, at).findLast((id) => !left.has(id)) ?? null;
+  point(rows()[indexOf(following ?? null)] ?? null);
+}
+
+/** What was decided about these rows is settled: the next rows from the server tell whether they are there. */
+export function settle(ids) {
+  for (const id of ids) leavingIds.delete(id);
+}
+
+/** The decision failed: the rows stay in the list after all. */
+export function stay(ids) {
+  settle(ids);
+  markLeaving();
+}
+
+/** Put other rows in place; the current row stays the current one, else it is the one that followed it. */
+export function keepCurrent(put) {
+  const listed = rows().map(idOf);
+  const [at, active] = [listed.indexOf(currentId), document.activeElement];
+  const focus = active === document.body || document.getElementById("table").contains(active);
+  put();
+  markLeaving();
+  const fresh = new Map(rows().map((row) => [idOf(row), row]));
+  if (currentId === null && gapAfter === undefined) return;
+  if (currentId === null) return point(rows()[indexOf(gapAfter) + 1] ?? null, { focus });
+  const stays = [currentId, ...listed.slice(at + 1)].find((id) => fresh.has(id));
+  if (stays === undefined) gapAfter = listed.slice(0, Math.max(at, 0)).findLast((id) => fresh.has(id)) ?? null;
+  point(fresh.get(stays) ?? rows()[indexOf(gapAfter) + 1] ?? null, { focus });
+}
 
 document.addEventListener("focusin", (event) => {
-  const row = event.target.closest?.("#table tbody tr");
-  if (row) point(rows().indexOf(row), { focus: false });
+  const row = event.target.closest?.("#table tbody tr:not([data-leaving])");
+  if (row) point(row, { focus: false });
 });

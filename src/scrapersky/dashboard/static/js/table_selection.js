@@ -1,7 +1,8 @@
 // Which rows are chosen: some of this page, or all that match the filter.
 
 const table = () => document.querySelector("#table table");
-export const rows = () => [...document.querySelectorAll("#table tbody tr")];
+/** Without those that were decided about and are about to leave the list. */
+export const rows = () => [...document.querySelectorAll("#table tbody tr:not([data-leaving])")];
 const tickOf = (row) => row.querySelector(".tick input");
 
 let all = false;

@@ -12,6 +12,7 @@ from scrapersky.domains.listing import CURATION
 from scrapersky.domains.listing import DOMAINS as LISTING
 from scrapersky.models.domains import METADATA_WORDS, SUBMISSION_WORDS
 from scrapersky.models.stage_names import METADATA_STAGE, SUBMISSION_STAGE
+from scrapersky.scraper.site_metadata.model import SiteState
 
 READ_AGAIN = f"/stages/{METADATA_STAGE}/rows/requeue"
 LOOK_AGAIN = f"/stages/{SUBMISSION_STAGE}/rows/requeue"
@@ -22,6 +23,13 @@ _submission = cells.stage(
     failed=SUBMISSION_WORDS.failed,
     retry=LOOK_AGAIN,
 )
+
+
+def _home_page_of_site(row: Row, may_change: bool) -> Markup:
+    """That a home page was looked for and is not there is no success."""
+    if row.site_state == SiteState.DEAD and row.status == METADATA_WORDS.done:
+        return badge(row.status, "plain")
+    return _home_page(row, may_change)
 
 
 def _sitemaps(row: Row, may_change: bool) -> Markup:
@@ -72,7 +80,7 @@ DOMAINS = Table(
         Column("title", "Title", _title),
         Column("sitemap_curation_status", "Decision", cells.badge("sitemap_curation_status")),
         Column("site_state", "Site", _state, sort="site_state"),
-        Column("status", "Home page", _home_page, sort="status"),
+        Column("status", "Home page", _home_page_of_site, sort="status"),
         Column("sitemap_analysis_status", "Sitemaps", _sitemaps, sort="sitemap_analysis_status"),
         Column("sitemap_urls", "URLs", cells.number("sitemap_urls"), "sitemap_urls", number=True),
         Column("next_scan_at", "Next look", cells.moment("next_scan_at"), sort="next_scan_at"),

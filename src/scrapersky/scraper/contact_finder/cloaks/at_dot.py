@@ -18,20 +18,20 @@ _SPOKEN = frozenset(("alt", "title", "aria-label", "content"))
 _REACH = 100
 _WIDE = " " * 4
 """No address goes on behind a gap like this."""
-_AT_WORDS = (
+AT_WORDS = (
     "@|at|ät|æt|aet|a|à|bei|arroba|arobase|arobas|chiocciola|klammeraffe|affe|apenstaartje"
     "|malpa|małpa|snabel-a|snabela|snabel|zavinac|zavináč|kukac|собака|at-sign|at sign|kuyruklu a"
     "|kuyruklu|miukumauku|παπάκι"
 )
-_DOT_WORDS = (
+DOT_WORDS = (
     "dot|d0t|punkt|pkt|punto|ponto|point|punt|kropka|punktum|prick|te[cč]ka|nokta|piste|pont"
     "|точка|period"
 )
 _OPEN, _CLOSE = r"[\[({<«]{1,3}", r"[\])}>»]{1,3}"
 _FENCE = r"[\"'`*_~|/=+\-]{1,2}"
 _HIDDEN_DOT = (
-    rf"(?i: {{0,3}}{_OPEN} {{0,3}}(?:{_DOT_WORDS}|\.)| {{1,3}}(?:{_DOT_WORDS}) "
-    rf"|{_FENCE}(?:{_DOT_WORDS}){_FENCE})"
+    rf"(?i: {{0,3}}{_OPEN} {{0,3}}(?:{DOT_WORDS}|\.)| {{1,3}}(?:{DOT_WORDS}) "
+    rf"|{_FENCE}(?:{DOT_WORDS}){_FENCE})"
 )
 
 
@@ -43,16 +43,14 @@ def _spellings(words: str) -> str:
 
 # None of these begins with something optional or follows its own first sign, so that a text of
 # nothing but brackets or spaces is passed over quickly.
-_BRACKETED_AT = re.compile(
-    rf"{_OPEN}\s{{0,3}}(?:{_spellings(_AT_WORDS)})\s{{0,3}}{_CLOSE}\s{{0,3}}"
-)
+_BRACKETED_AT = re.compile(rf"{_OPEN}\s{{0,3}}(?:{_spellings(AT_WORDS)})\s{{0,3}}{_CLOSE}\s{{0,3}}")
 _FENCED_AT = re.compile(rf"{_FENCE}[ \t]?(?:at|AT|At|ät|@)[ \t]?{_FENCE}[ \t]{{0,3}}")
 _QUOTED_AT = re.compile(r"[“„‘]\s?(?:at|AT|At|ät|@)\s?[”“’]\s{0,3}")
 _AT_BEFORE_SIGN = re.compile(r"at ?[)\]}>»\"'`*_~|/=+\-]")
 _SIGN_BEFORE_SIGN = re.compile(r"@ ?[)\]}>»\"'`*_~|/=+\-]")
 _RARE_SIGNS = (
     *("(a)", "[a]", "{a}", "ät", "æt", "aet", "(à)", "[à]", "bei)", "bei]"),
-    *(word for word in _AT_WORDS.split("|") if len(word) > 3),
+    *(word for word in AT_WORDS.split("|") if len(word) > 3),
 )
 _MEANS_NOTHING_ELSE = ("arroba", "arobase", "chiocciola", "apenstaartje", "małpa", "zavináč")
 _SIGNS = "[({<«\"'`*_~|/=+-"
@@ -65,9 +63,9 @@ _SIGN_BEFORE_HIDDEN_DOT = re.compile(
 )
 _SPACED_SIGN = re.compile(r" @ {0,2}(?=\w)|(?<=\w)@ {1,2}(?=\w)")
 _DOT = re.compile(
-    rf"\s{{0,3}}{_OPEN}\s{{0,3}}(?:{_DOT_WORDS}|\.|,)\s{{0,3}}{_CLOSE}\s{{0,3}}"
-    rf"|[ \t]{{0,3}}{_FENCE}[ \t]?(?:{_DOT_WORDS})[ \t]?{_FENCE}[ \t]{{0,3}}"
-    rf"|[ \t]{{1,3}}(?:{_DOT_WORDS})[ \t]{{1,3}}|[ \t]{{1,2}}\.[ \t]{{1,2}}",
+    rf"\s{{0,3}}{_OPEN}\s{{0,3}}(?:{DOT_WORDS}|\.|,)\s{{0,3}}{_CLOSE}\s{{0,3}}"
+    rf"|[ \t]{{0,3}}{_FENCE}[ \t]?(?:{DOT_WORDS})[ \t]?{_FENCE}[ \t]{{0,3}}"
+    rf"|[ \t]{{1,3}}(?:{DOT_WORDS})[ \t]{{1,3}}|[ \t]{{1,2}}\.[ \t]{{1,2}}",
     re.IGNORECASE,
 )
 _MAIL_LABEL = re.compile(

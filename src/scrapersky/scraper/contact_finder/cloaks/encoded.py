@@ -58,12 +58,23 @@ def read_encoded_attributes(page: Page) -> Iterator[Uncloaked]:
 
 
 def readings(value: str) -> Iterator[tuple[str, Method]]:
-    """Every way to read a value that may be an address in disguise, if it is none as it stands."""
+    """The way to read a value that may be an address in disguise, if it is none as it stands.
+
+    One of them is meant: as soon as one gives an address, the others are not tried, for what they
+    make of an address (rot13 of a name is a name too) is nobody's.
+    """
     value = value.strip().removeprefix("javascript:").removeprefix("#").strip()
     if not 6 <= len(value) <= MAX_CHARACTERS or value.lower().startswith(_OPEN):
         return
-    if next(find_emails(value, limit=5), None) is not None:
+    if _has_address(value):
         return
+    for text, method in _possible_readings(value):
+        yield text, method
+        if _has_address(text):
+            return
+
+
+def _possible_readings(value: str) -> Iterator[tuple[str, Method]]:
     plain = from_base64(value)
     if plain:
         yield plain, Method.BASE64
@@ -77,3 +88,7 @@ def readings(value: str) -> Iterator[tuple[str, Method]]:
     if _ADDRESS_SIGN.search(turned):
         yield turned, Method.ROT13
         yield turned[::-1], Method.ROT13
+
+
+def _has_address(text: str) -> bool:
+    return next(find_emails(text, limit=5), None) is not None

@@ -14,10 +14,12 @@ from scrapersky.scraper.contact_finder.cloaks.literals import (
     unescape_script,
 )
 from scrapersky.scraper.contact_finder.cloaks.uncloaked import Uncloaked, rot13
+from scrapersky.scraper.contact_finder.emails import find_emails
 from scrapersky.scraper.contact_finder.found import Method
 from scrapersky.scraper.contact_finder.markup import unescaped
 from scrapersky.scraper.contact_finder.page import Page
 
+_ROT13 = re.compile(r"rot-?_?13|znvygb|[+\-] ?13\b", re.IGNORECASE)
 MAX_SCRIPT_CHARACTERS = 6_000
 """What hides an address is short; in a longer script only the neighbourhood of signs is read."""
 MAX_CHARACTERS = 60_000
@@ -150,10 +152,18 @@ def _turns_letters(code: str) -> bool:
 def _turned(text: str, code: str, place: int) -> Iterator[Uncloaked]:
     if "reverse" in code and "@" in text:
         yield Uncloaked(text[::-1], text[:200], Method.REVERSED, place)
-    if ("13" in code or "znvygb" in text) and ("@" in text or "ng" in text):
+    if _turns_by_13(text, code) and ("@" in text or "ng" in text):
         yield Uncloaked(rot13(text), text[:200], Method.ROT13, place)
     if "charCodeAt" in code and (moved := _moved_back(text, code)):
         yield Uncloaked(moved, text[:200], Method.JAVASCRIPT, place)
+
+
+def _turns_by_13(text: str, code: str) -> bool:
+    """An address that stands there as it is, is turned only by a script that clearly does so: the
+    rot13 of somebody's address is nobody's."""
+    if next(find_emails(text, limit=1), None) is not None:
+        return _ROT13.search(code) is not None
+    return "13" in code or "znvygb" in text
 
 
 def _moved_back(text: str, code: str) -> str | None:

@@ -96,6 +96,7 @@ class GooglePlaces:
                 body,
                 headers=self._headers(mask),
                 max_bytes=MAX_ANSWER_BYTES,
+                to_provider=True,
             )
         except FetchFailed as error:
             raise unreachable("Google", error) from error

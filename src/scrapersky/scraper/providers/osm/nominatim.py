@@ -69,7 +69,9 @@ class Nominatim:
     async def _ask(self, url: str) -> Any:
         headers = {"Accept": "application/json"}
         try:
-            response = await self._fetch.ask(url, headers=headers, max_bytes=MAX_ANSWER_BYTES)
+            response = await self._fetch.ask(
+                url, headers=headers, max_bytes=MAX_ANSWER_BYTES, to_provider=True
+            )
         except FetchFailed as error:
             raise unreachable("Nominatim", error) from error
         return document_in(response, "Nominatim")

@@ -55,7 +55,7 @@ class Overpass:
         body = urlencode({"data": text}).encode()
         try:
             response = await self._fetch.ask(
-                f"{self._base_url}/api/interpreter", body, headers=headers
+                f"{self._base_url}/api/interpreter", body, headers=headers, to_provider=True
             )
         except FetchFailed as error:
             raise unreachable("Overpass", error) from error

@@ -1,0 +1,179 @@
+"""All the ways one address or number may be written, and how it is taken out of what says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+from urllib.parse import quote
+
+import idna
+from phonenumbers import (
+    PhoneNumberFormat,
+    format_number,
+    national_significant_number,
+    parse,
+)
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_
+
+from scrapersky.harvest.reading import PageRead
+from scrapersky.scraper.contact_finder import FoundContact
+from scrapersky.scraper.contact_finder.cloaks.at_dot import AT_WORDS, DOT_WORDS
+from scrapersky.scraper.page_facts import PageFacts, PageLink
+from scrapersky.scraper.site_metadata import SiteMetadata
+
+ERASED = "[erased]"
+SHORTEST_RAW = 16
+"""What a page hid an address in is looked for only where it cannot be a plain word."""
+FEWEST_DIGITS = 7
+
+_URL_OF_ITS_OWN: Mapping[type, frozenset[str]] = {
+    PageRead: frozenset({"url", "final_url"}),
+    PageFacts: frozenset({"url"}),
+    PageLink: frozenset({"url"}),
+    SiteMetadata: frozenset({"url", "final_url"}),
+}
+"""Fields by which a page is found again: they are kept as URLs of rows are."""
+
+_BEFORE_EMAIL = (
+    r"(?:(?<![\w.+'\-])|(?<=%[0-9A-Fa-f]{2})|(?<=u00[0-9A-Fa-f]{2})|(?<=\d{4})(?=[A-Za-z]))"
+)
+# A sentence may go on without a blank: `anna@bakery.deTelefon`, `anna@bakery.de.Call us`.
+_AFTER_EMAIL = r"(?:(?![\w\-])(?!\.\w)|(?<=(?-i:[a-z]))(?=\.?(?-i:[A-Z])))"
+# `anna (at) bakery [dot] de`: what is between is short, so that little is tried more than once.
+_FENCE = r"\s{0,3}[^\w\s]{0,3}\s{0,3}"
+_AT = rf"{_FENCE}(?:@|%40|&\#x?\d\d;|(?<!\w)(?:{AT_WORDS})(?!\w)){_FENCE}"
+_DOT = rf"{_FENCE}(?:\.|(?<!\w)(?:{DOT_WORDS})(?!\w)){_FENCE}"
+_SIGNS = r"[\s().\-/\u00b7\u2010-\u2015\u200b]{0,4}"
+_BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\d+])", r"(?!\d)"
+_BEFORE_URL, _AFTER_URL = r"(?<!\w)", r"(?![\w\-])"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """All the ways one value may be written."""
+
+    spellings: tuple[str, ...]
+    pattern: re.Pattern[str]
+    words: tuple[str, ...] = ()
+    """Texts that stand together wherever it is written in letters."""
+    digits: str = ""
+    """Digits that follow each other wherever it is written, with or without signs in between."""
+
+    def stands_in(self, column: SQLColumnExpression[str]) -> ColumnElement[bool]:
+        """Roughly; the pattern decides."""
+        ways = [column.icontains(each, autoescape=True) for each in self.spellings]
+        if self.words:
+            ways.append(and_(*(column.icontains(each, autoescape=True) for each in self.words)))
+        if self.digits:
+            ways.append(column.regexp_match("[^0-9]{0,4}".join(self.digits)))
+        return or_(*ways)
+
+    def is_in(self, text: str) -> bool:
+        return self.pattern.search(text) is not None
+
+    def out_of(self, value: Any) -> Any:
+        """The same without it: from lists and objects what holds it goes, in texts it is blotted
+        out. Contacts go as a whole when their value is it."""
+        if isinstance(value, Enum):
+            return value
+        if isinstance(value, str):
+            return self.pattern.sub(ERASED, value)
+        if isinstance(value, list | tuple):
+            return type(value)(self.out_of(each) for each in value if not self._is_all_of(each))
+        if isinstance(value, Mapping):
+            return {
+                key: self.out_of(each)
+                for key, each in value.items()
+                if not self._is_all_of(each) and not self.is_in(key)
+            }
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._out_of_fields(value)
+        return value
+
+    def _out_of_fields(self, value: Any) -> Any:
+        kept = _URL_OF_ITS_OWN.get(type(value), frozenset())
+        changed = {}
+        for field in fields(value):
+            before = getattr(value, field.name)
+            if not field.init or field.name in kept or before is None:
+                continue
+            is_gone = field.default is None and self._is_all_of(before)
+            after = None if is_gone else self.out_of(before)
+            if after is not before and after != before:
+                changed[field.name] = after
+        return replace(value, **changed) if changed else value
+
+    def _is_all_of(self, value: Any) -> bool:
+        """Or so much of it that the rest says nothing, as of a link."""
+        if isinstance(value, FoundContact):
+            return self.is_in(value.value)
+        if not isinstance(value, str) or isinstance(value, Enum):
+            return False
+        bare = value.strip()
+        return bool(self.pattern.fullmatch(bare)) or (
+            not any(map(str.isspace, bare)) and self.is_in(bare)
+        )
+
+
+def email_wording(address: str, raws: Iterable[str]) -> Wording:
+    local, _, domain = address.partition("@")
+    signs = ("@", "%40", "&#64;", "&#x40;")
+    plain = {f"{local}{sign}{domain}" for sign in signs}
+    plain |= {f"{local}@{_readable(domain)}", quote(address)}
+    said = {each.strip() for each in raws if _tells_address(each, local, domain)}
+    spelled_out = {
+        re.escape(local) + _AT + _DOT.join(map(re.escape, each.split(".")))
+        for each in (domain, _readable(domain))
+    }
+    words = (local, domain.partition(".")[0])
+    return _wording(plain | said, _BEFORE_EMAIL, _AFTER_EMAIL, spelled_out, words=words)
+
+
+def _readable(domain: str) -> str:
+    try:
+        return str(idna.decode(domain))
+    except (idna.IDNAError, UnicodeError):
+        return domain
+
+
+def _tells_address(raw: str, local: str, domain: str) -> bool:
+    """`kontakt` alone would be blotted out of half of all texts."""
+    bare = raw.strip().lower()
+    spelled_out = local in bare and domain.partition(".")[0] in bare
+    return spelled_out or (len(bare) >= SHORTEST_RAW and not any(map(str.isspace, bare)))
+
+
+def phone_wording(number: str, raws: Iterable[str]) -> Wording:
+    parsed = parse(number)
+    formats = (PhoneNumberFormat.INTERNATIONAL, PhoneNumberFormat.NATIONAL)
+    written = {format_number(parsed, each) for each in formats}
+    plain = {number, number.removeprefix("+"), *written, *map(digits_of, written)}
+    said = {each.strip() for each in raws if len(digits_of(each)) >= FEWEST_DIGITS}
+    national = national_significant_number(parsed)
+    code = rf"(?:\+|00)?{_SIGNS.join(str(parsed.country_code))}{_SIGNS}(?:\(?0\)?{_SIGNS})?"
+    dialled = digits_of(format_number(parsed, PhoneNumberFormat.NATIONAL))
+    any_signs = {code + _SIGNS.join(national), _SIGNS.join(dialled)}
+    return _wording(
+        plain | said, _BEFORE_NUMBER, _AFTER_NUMBER, any_signs, digits=national.lstrip("0")
+    )
+
+
+def digits_of(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+def url_wording(url: str) -> Wording:
+    """Of a profile that is nothing but an erased number."""
+    return _wording({url}, _BEFORE_URL, _AFTER_URL)
+
+
+def _wording(
+    spellings: Iterable[str], before: str, after: str, patterns: Iterable[str] = (), **more: Any
+) -> Wording:
+    longest_first = sorted({each for each in spellings if each}, key=len, reverse=True)
+    either = "|".join((*sorted(patterns), *map(re.escape, longest_first)))
+    pattern = re.compile(f"{before}(?:{either}){after}", re.IGNORECASE)
+    return Wording(tuple(longest_first), pattern, **more)

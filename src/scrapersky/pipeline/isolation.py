@@ -1,0 +1,81 @@
+"""Rows that were lost with their worker twice: worked in a process of their own, one at a time.
+
+A worker that dies takes all its rows with it, and at most one of them is to blame. Worked alone,
+the one that kills its worker identifies itself, and its neighbours complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from sqlalchemy import exists, or_, select
+
+from scrapersky.db.session import Database
+from scrapersky.logging import get_logger
+from scrapersky.pipeline.claims import claims_of
+from scrapersky.pipeline.loop import StageRunner
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.settings import Settings
+
+COMMAND: Sequence[str] = (sys.executable, "-m", "scrapersky", "worker", "--isolated")
+STOP_SECONDS = 5.0
+"""Beyond its own grace, before a child that was told to stop is killed."""
+
+log = get_logger(__name__)
+
+
+class IsolatedWorker:
+    """Starts a worker for isolated rows when some are due, at most one at a time."""
+
+    def __init__(self, database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
+        self._database = database
+        self._settings = settings
+        options = [option for each in stages for option in ("--stage", each.name)]
+        self._command = (*COMMAND, *options)
+        self._waiting = select(or_(*(_has_due_rows(each) for each in stages)))
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start_if_needed(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            return
+        async with self._database.reading() as session:
+            if not await session.scalar(self._waiting):
+                return
+        log.warning("starting a process for rows that were lost with their worker twice")
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, env=self._settings.environ, stdin=asyncio.subprocess.DEVNULL
+        )
+
+    async def stop(self) -> None:
+        """Have the child hand back its row. One that does not answer is killed; its row is then
+        found by its dead worker."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(self._settings.shutdown_grace_seconds + STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+def _has_due_rows(stage: AnyStage) -> exists:  # type: ignore[valid-type]
+    claims = claims_of(stage)
+    return exists().where(claims.is_due(), claims.is_isolated(), *claims.only(), ~claims.paused())
+
+
+async def work_isolated_rows(runners: Sequence[StageRunner]) -> int:
+    """Work the isolated rows that are due, one after the other, and return how many there were."""
+    worked = 0
+    for runner in runners:
+        while held := await runner.claim_isolated():
+            await runner.begin(held)
+            worked += 1
+    return worked
