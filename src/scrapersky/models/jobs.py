@@ -75,6 +75,7 @@ class Job(Base, Timestamps, Owned):
         status: Mapped[str]
         due_at: Mapped[datetime]
         attempts: Mapped[int]
+        rescues: Mapped[int]
         lease_token: Mapped[UUID | None]
         lease_expires_at: Mapped[datetime | None]
         worker_id: Mapped[UUID | None]
