@@ -165,4 +165,4 @@ async def test_what_a_killed_process_left_is_taken_over_by_who_watches(
     killed.kill()
 
     document = json.loads((await ended(watching)).out)
-    assert (document["status"], document["attempts"]) == ("complete", 2)
+    assert (document["status"], document["attempts"]) == ("complete", 1)

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from math import inf
+from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -34,7 +36,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.pipeline import dead_letters, workers
 from scrapersky.pipeline.closing import is_open
-from scrapersky.pipeline.hosts import HostGate
+from scrapersky.pipeline.hosts import HostGate, Turn
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import (
     Outcome,
@@ -93,7 +95,7 @@ class Place:
     runner: StageRunner
     gate: HostGate
     believes: list[Claim] = field(default_factory=list)
-    turns: list[Any] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
 
 
 class Surroundings:
@@ -326,7 +328,8 @@ class Queue(RuleBasedStateMachine):
         turn = self.run(self._try(place))
         assert (turn is not None) is (before < HOST_LIMIT)
         if turn is not None:
-            place.turns.append(turn)
+            slot_id, wait = turn
+            place.turns.append(Turn(slot_id, wait, safe_until=inf, clock=monotonic))
 
     async def _try(self, place: Place) -> Any:
         async with self.database.transaction() as session:
