@@ -53,13 +53,12 @@ def _stage_section(stage: AnyStage) -> list[str]:
     words, queue, pace = stage.words, stage.queue, stage.pace
     only = " and ".join(f"{name} = {value}" for name, value in stage.only.items())
     where = code(f"{stage.model.__tablename__}.{stage.status}")
-    columns = (queue.due_at, queue.attempts, queue.lease_token, queue.lease_expires_at)
-    rest = (queue.worker_id, queue.error)
+    columns = [each for each in vars(queue).values() if each is not queue.status]
     facts = {
         "Workflow": stage.workflow or "without a number",
         "Rows": f"{where}, where {code(only)}" if only else where,
         "Words": f"{words.queued} → {words.processing} → {words.done} or {words.failed}",
-        "Queue columns": ", ".join(code(each.key) for each in (*columns, *rest)),
+        "Queue columns": ", ".join(code(each.key) for each in columns),
         "Order": f"{code(stage.priority)}, then due time" if stage.priority else "due time",
         "Settings prefix": code(stage.prefix),
         "Tick": _every(pace.interval_minutes),
