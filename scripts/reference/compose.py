@@ -14,12 +14,12 @@ INSTEAD = {
     "AUTH_MODE": "${AUTH_MODE:-required}",
     "LOG_FORMAT": "${LOG_FORMAT:-json}",
     "SCHEDULER_ENABLED": "${SCHEDULER_ENABLED:-false}",
-    "TRUSTED_PROXIES": "${TRUSTED_PROXIES:-172.16.0.0/12,192.168.0.0/16}",
+    "TRUSTED_PROXIES": "${TRUSTED_PROXIES:-172.30.77.1}",
 }
 """What is otherwise than in a program started by hand: the database is the one beside it, others
 reach it over the network, and the workers work the queues. A proxy on the host arrives from the
-gateway of Docker's network, which lies in one of these two; nobody else can, for the port is
-published on loopback only."""
+gateway of the network, whose address the file fixes. Only it is trusted: other containers have
+other addresses, so none of them can forge a client's."""
 
 
 def compose_file(path: Path) -> str:
