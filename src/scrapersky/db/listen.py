@@ -10,12 +10,14 @@ from uuid import uuid4
 import asyncpg
 from sqlalchemy.engine import URL
 
-from scrapersky.db.session import plain_url
+from scrapersky.db.session import enable_keepalive, plain_url
 from scrapersky.logging import get_logger
 
 PROBE_EVERY_SECONDS = 20.0
 """A cut connection can stay silent for minutes, so the listener calls itself this often."""
 PROBE_PATIENCE_SECONDS = 5.0
+CONNECT_TIMEOUT_SECONDS = 10.0
+COMMAND_TIMEOUT_SECONDS = 10.0
 RECONNECT_FIRST_SECONDS, RECONNECT_LAST_SECONDS = 0.1, 5.0
 
 log = get_logger(__name__)
@@ -57,7 +59,14 @@ class Listener:
 
     async def _listen(self) -> None:
         settings = {"application_name": "scrapersky listener"}
-        connection = await asyncpg.connect(self._dsn, timeout=10, server_settings=settings)
+        # LISTEN takes no timeout of its own, so the connection has one for every statement.
+        connection = await asyncpg.connect(
+            self._dsn,
+            timeout=CONNECT_TIMEOUT_SECONDS,
+            command_timeout=COMMAND_TIMEOUT_SECONDS,
+            server_settings=settings,
+        )
+        enable_keepalive(connection)
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
         try:

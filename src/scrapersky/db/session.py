@@ -170,6 +170,14 @@ class Database:
         async with self._sessions() as session:
             yield session
 
+    @asynccontextmanager
+    async def bounded_reading(self, seconds: float) -> AsyncIterator[AsyncSession]:
+        """A session whose changes go nowhere and that ends by a deadline; an outage is raised as
+        `DatabaseUnavailable`."""
+        with outages_as_unavailable():
+            async with asyncio.timeout(seconds), self.reading() as session:
+                yield session
+
     def checked_out(self) -> int:
         """Connections in use right now."""
         pool: Any = self.engine.pool
@@ -220,16 +228,19 @@ def _engine(
         pool_timeout=POOL_TIMEOUT_SECONDS,
         connect_args={**limits, **(_through_a_pooler() if pooled else settings)},
     )
-    event.listen(engine.sync_engine, "connect", _enable_keepalive)
+    event.listen(engine.sync_engine, "connect", _keep_pooled_alive)
     event.listen(engine.sync_engine, "handle_error", _drop_after_timeout)
     return engine
 
 
-def _enable_keepalive(connection: Any, _record: ConnectionPoolEntry) -> None:
+def _keep_pooled_alive(connection: Any, _record: ConnectionPoolEntry) -> None:
+    enable_keepalive(connection.driver_connection)
+
+
+def enable_keepalive(connection: Any) -> None:
     """Have the kernel notice a peer that is gone without a word. Neither asyncpg nor PostgreSQL's
     defaults do: an idle half-open connection would be believed in for two hours."""
-    transport = connection.driver_connection._transport
-    link = transport.get_extra_info("socket")
+    link = connection._transport.get_extra_info("socket")
     if link is None or link.family == socket.AF_UNIX:
         return
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
