@@ -21,7 +21,7 @@ from scrapersky.models import Domain, Job
 from scrapersky.models.stage_names import SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline import queue_figures, workers
 from scrapersky.pipeline.queue_figures import find_unhandled
-from scrapersky.pipeline.tables import Alert, ChoreFailure
+from scrapersky.pipeline.tables import Alert, ChoreFailure, Worker
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.stages import STAGES
 from tests.app import scan, serving
@@ -117,6 +117,22 @@ async def test_a_row_past_its_lease_is_stuck_although_its_worker_beats(
     assert just_expired == (200, [])
     assert status == 503
     assert "seconds, and no worker has rescued" in problem
+
+
+async def test_a_row_of_a_worker_whose_heartbeat_lies_in_the_future_is_stuck(
+    url: str, database: Database
+) -> None:
+    """As when the worker died and the database's clock was then set back."""
+    dead = WorkerIdentity()
+    async with database.transaction() as session:
+        await workers.beat(session, dead, {SUBMISSION_STAGE: {"last_tick": time.time()}})
+        await session.execute(update(Worker).values(beat_at=func.now() + timedelta(hours=1)))
+    await leave_in_processing(database, worker_id=dead.id)
+    async with serving(make_settings(url, scheduler_enabled=False)) as client:
+        status, [problem] = await get_problems(client)
+
+    assert status == 503
+    assert "no worker runs to rescue" in problem
 
 
 async def test_a_worker_that_starts_rescues_stuck_rows_and_health_is_green_again(

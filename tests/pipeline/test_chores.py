@@ -9,13 +9,21 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import func, insert, literal, select
 
 from scrapersky.db.session import Database
-from scrapersky.pipeline import scheduler
-from scrapersky.pipeline.chores import Chore, doing_chores, list_chore_failures, take_slot
+from scrapersky.pipeline import chores, scheduler
+from scrapersky.pipeline.chores import (
+    SLOTS_BEGIN,
+    Chore,
+    doing_chores,
+    list_chore_failures,
+    take_slot,
+)
 from scrapersky.pipeline.scheduler import running_scheduler
-from scrapersky.pipeline.tables import ChoreFailure
+from scrapersky.pipeline.tables import ChoreFailure, ScheduleRun
 from scrapersky.settings import Settings
+from tests.waiting import wait_until
 
 
 async def nothing(database: Database, settings: Settings) -> None:
@@ -33,6 +41,39 @@ async def test_the_next_slot_is_free_again(database: Database) -> None:
     assert await take_slot(database, chore, None)
     await asyncio.sleep(0.06)
     assert await take_slot(database, chore, None)
+
+
+async def fill_slots(database: Database, chore: Chore, *, until: timedelta) -> None:
+    """Take every slot from now on, as they are left when the database's clock is set back."""
+    now = func.date_bin(chore.every, func.now(), SLOTS_BEGIN)
+    slots = select(literal(chore.name), func.generate_series(now, now + until, chore.every))
+    async with database.transaction() as session:
+        await session.execute(insert(ScheduleRun).from_select(["name", "slot"], slots))
+
+
+async def test_a_database_clock_set_back_does_not_stop_a_chore(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores, "CLOCK_STEP_TOLERANCE", timedelta(0))
+    chore = Chore(name="tidy", does="Tidies.", every=timedelta(seconds=1), run=nothing)
+    await fill_slots(database, chore, until=timedelta(hours=1))
+
+    await wait_until(lambda: take_slot(database, chore, None), seconds=600)
+
+
+async def test_a_clock_corrected_by_seconds_frees_no_slot(database: Database) -> None:
+    chore = Chore(name="tidy", does="Tidies.", every=timedelta(seconds=1), run=nothing)
+    other = Chore(name="sweep", does="Sweeps.", every=timedelta(seconds=1), run=nothing)
+    await fill_slots(database, chore, until=timedelta(seconds=5))
+    await fill_slots(database, other, until=timedelta(hours=1))
+
+    await take_slot(database, chore, None)
+
+    async with database.reading() as session:
+        counted = select(ScheduleRun.name, func.count()).group_by(ScheduleRun.name)
+        found = {each[0]: each[1] for each in await session.execute(counted)}
+    assert found["tidy"] >= 6
+    assert found["sweep"] == 3601
 
 
 @dataclass
@@ -82,6 +123,20 @@ async def test_a_process_without_a_scheduler_records_failures_too(
         await failures_when(database, failing=True)
         moody.fails = False
         await failures_when(database, failing=False)
+
+
+async def test_a_chore_that_hangs_is_ended_and_recorded_without_a_scheduler_too(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(database: Database, settings: Settings) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(chores, "CHORE_DEADLINE_SECONDS", 0.05)
+    chore = Chore(name="tidy", does="Hangs.", every=timedelta(seconds=0.2), run=hang)
+    async with doing_chores(database, settings, [chore]):
+        [failure] = await failures_when(database, failing=True)
+
+    assert (failure.name, failure.error) == ("tidy", "TimeoutError: not done within 0.05 s")
 
 
 async def test_a_rare_chore_that_failed_is_tried_again_in_its_slot(

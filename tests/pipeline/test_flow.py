@@ -18,6 +18,7 @@ from scrapersky.errors import InvalidInput
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, Domain
 from scrapersky.operations import flow
 from scrapersky.pipeline.engine import Engine, running_engine
+from scrapersky.pipeline.figures import DatabaseClock
 from scrapersky.pipeline.flow import Valve, valve_of
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.scheduler import running_scheduler
@@ -90,7 +91,7 @@ async def test_a_stage_claims_nothing_while_what_it_feeds_is_full(
     said = [each for each in logs if each["event"] == "stage held back"]
     assert len(said) == 1
     assert NEXT.name in said[0]["why"]
-    assert engine.state()["noop"]["held_back"] == said[0]["why"]
+    assert engine.state(DatabaseClock(0.0))["noop"]["held_back"] == said[0]["why"]
 
 
 async def test_a_held_back_stage_goes_on_at_seventy_percent_and_not_before(
@@ -103,7 +104,7 @@ async def test_a_held_back_stage_goes_on_at_seventy_percent_and_not_before(
     assert await found(engine) == 0
     await take_away(database, 1)
     assert await found(engine) == 5
-    assert engine.state()["noop"]["held_back"] is None
+    assert engine.state(DatabaseClock(0.0))["noop"]["held_back"] is None
 
 
 async def test_between_the_marks_a_stage_claims_less(

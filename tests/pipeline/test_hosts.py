@@ -19,6 +19,7 @@ from scrapersky.pipeline.hosts import (
     TIMEOUTS_TO_OPEN,
     HostGate,
     free_lost_slots,
+    reset_future_slots,
 )
 from scrapersky.pipeline.tables import Host, HostSlot
 from scrapersky.pipeline.workers import WorkerIdentity
@@ -251,3 +252,18 @@ async def _host(database: Database) -> Host:
 async def _introduce(database: Database) -> None:
     async with database.transaction() as session:
         session.add(Host(host=HOST))
+
+
+async def test_slots_taken_before_the_database_clock_was_set_back_end_after_their_lifetime(
+    database: Database,
+) -> None:
+    dead_after, lifetime = timedelta(seconds=15), timedelta(minutes=2)
+    ahead = func.now() + timedelta(hours=1)
+    async with database.transaction() as session:
+        session.add(HostSlot(host=HOST, taken_at=ahead, expires_at=ahead + lifetime))
+        session.add(HostSlot(host=HOST, expires_at=func.now() + lifetime))
+    async with database.transaction() as session:
+        await reset_future_slots(session, dead_after=dead_after)
+    async with database.reading() as session:
+        too_long = select(func.count()).where(HostSlot.expires_at > func.now() + lifetime)
+        assert await session.scalar(too_long) == 0

@@ -92,6 +92,23 @@ async def test_whoever_was_away_gives_the_others_time_to_speak(
     assert await judge.rescue() == 1
 
 
+async def test_a_database_clock_set_back_makes_no_worker_look_dead_and_none_immortal(
+    rescuer: tuple[Rescuer, Clock], database: Database
+) -> None:
+    judge, _ = rescuer
+    await move_beats(database, timedelta(hours=1))
+    right_after_the_step = await judge.rescue()
+    await move_beats(database, -timedelta(seconds=DEAD_AFTER + 1))
+
+    assert right_after_the_step == 0
+    assert await judge.rescue() == 1
+
+
+async def move_beats(database: Database, by: timedelta) -> None:
+    async with database.transaction() as session:
+        await session.execute(update(Worker).values(beat_at=Worker.beat_at + by))
+
+
 async def test_every_heartbeat_is_noted(database: Database, patient: Settings) -> None:
     worker = WorkerIdentity()
     wakeups = Wakeups(database)

@@ -24,6 +24,13 @@ SLOTS_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 SLOT_SLACK_SECONDS = 0.5
 """So that the clocks of machines that are a little apart agree on which slot it is."""
 
+CLOCK_STEP_TOLERANCE = timedelta(seconds=10)
+"""Slots further ahead than this were taken before the database's clock was set back. NTP corrects
+less than that all the time, which must not have a chore done twice."""
+SLOT_DEADLINE_SECONDS = 30.0
+"""For taking a slot and for recording how the chore ended."""
+CHORE_DEADLINE_SECONDS = 600.0
+
 log = get_logger(__name__)
 
 
@@ -38,9 +45,17 @@ class Chore:
 
 
 async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) -> bool:
-    """True for the one process that may do the chore in the present slot."""
+    """True for the one process that may do the chore in the present slot.
+
+    After the database's clock was set back, the slots that come next were all taken already, and
+    the chore would rest until the clock catches up. So slots ahead of the clock are deleted. By
+    `clock_timestamp()`, not `now()`: a process that waited for its connection must not take the
+    slot of one that came after it for one of the future.
+    """
     slot = func.date_bin(chore.every, func.now(), SLOTS_BEGIN)
-    async with database.transaction() as session:
+    is_ahead = ScheduleRun.slot > func.clock_timestamp() + CLOCK_STEP_TOLERANCE
+    async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
+        await session.execute(delete(ScheduleRun).where(ScheduleRun.name == chore.name, is_ahead))
         taken = await session.scalar(
             insert(ScheduleRun)
             .values(name=chore.name, slot=slot, worker_id=worker_id)
@@ -57,15 +72,25 @@ async def run_chore(database: Database, settings: Settings, chore: Chore) -> Non
     one that runs the chore.
     """
     try:
-        await chore.run(database, settings)
+        await _run_in_time(database, settings, chore)
         await _clear_failure(database, chore)
     except Exception as error:
         await _record_failure(database, chore, error)
         raise
 
 
+async def _run_in_time(database: Database, settings: Settings, chore: Chore) -> None:
+    try:
+        async with asyncio.timeout(CHORE_DEADLINE_SECONDS) as deadline:
+            await chore.run(database, settings)
+    except TimeoutError as error:
+        if not deadline.expired():
+            raise
+        raise TimeoutError(f"not done within {CHORE_DEADLINE_SECONDS:g} s") from error
+
+
 async def _clear_failure(database: Database, chore: Chore) -> None:
-    async with database.transaction() as session:
+    async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
         await session.execute(delete(ChoreFailure).where(ChoreFailure.name == chore.name))
 
 
@@ -73,7 +98,7 @@ async def _record_failure(database: Database, chore: Chore, error: Exception) ->
     """Best effort: when the database is away, the chore's own error is the one to raise."""
     text = summarize_error(error)
     try:
-        async with database.transaction() as session:
+        async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
             await session.execute(
                 insert(ChoreFailure)
                 .values(name=chore.name, error=text)

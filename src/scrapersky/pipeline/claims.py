@@ -50,6 +50,7 @@ from scrapersky.pipeline.host_claims import HostFirst
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Change, Claim, LossTally
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
+from scrapersky.pipeline.workers import is_alive
 
 JUST_NOW = timedelta(seconds=2)
 
@@ -301,9 +302,7 @@ class Claims:
     def is_lost(self, dead_after: Any) -> ColumnElement[bool]:
         """Of rows in processing: the lease ran out or the worker is dead, so nobody will end the
         work. Rescue and the report of stuck rows go by the same condition."""
-        alive = exists().where(
-            Worker.id == self.queue.worker_id, Worker.beat_at > func.now() - dead_after
-        )
+        alive = exists().where(Worker.id == self.queue.worker_id, is_alive(dead_after))
         return or_(self.queue.lease_expires_at < func.now(), ~alive)
 
     def _lost(self) -> Select[Any]:
@@ -318,7 +317,9 @@ class Claims:
 
     def _strays(self) -> Select[Any]:
         """Rows that are ours by name but that we know nothing of: the answer to a claim, or a
-        settlement, was lost with its connection. Rows just claimed are left alone."""
+        settlement, was lost with its connection. Rows just claimed are left alone. A lease longer
+        than any we give was given before the database's clock was set back."""
+        expires = self.queue.lease_expires_at
         return (
             select(self.model)
             .where(
@@ -326,7 +327,10 @@ class Claims:
                 *self.only(),
                 self.queue.worker_id == bindparam("worker", type_=Uuid),
                 self.queue.lease_token != all_(bindparam("tokens", type_=ARRAY(Uuid))),
-                self.queue.lease_expires_at < func.now() + bindparam("seen_by_now", type_=Interval),
+                or_(
+                    expires < func.now() + bindparam("seen_by_now", type_=Interval),
+                    expires > func.now() + bindparam("from_the_future", type_=Interval),
+                ),
             )
             .limit(bindparam("limit", type_=Integer))
             .with_for_update(skip_locked=True)

@@ -14,7 +14,7 @@ from scrapersky.errors import NotFound, SettingsError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.claims import claims_of
-from scrapersky.pipeline.figures import Figures, Vitals
+from scrapersky.pipeline.figures import DatabaseClock, Figures, Vitals
 from scrapersky.pipeline.flow import changed_pace, pace_changes, valve_of
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.isolation import IsolatedWorker
@@ -36,6 +36,7 @@ found dead anyhow."""
 HAND_BACK_SECONDS = 5.0
 """Beyond the grace, for what is left to be stored and handed back."""
 HOUSEKEEPING_DEADLINE_SECONDS = 60.0
+PACES_DEADLINE_SECONDS = 30.0
 MISSED_BEAT_SECONDS = 1.0
 """Soon after one that was missed, the next is tried: others wait to hear who is there."""
 
@@ -234,7 +235,7 @@ class Engine:
 
     async def _take_paces(self) -> None:
         """What operators have changed since the last beat, for this process's stages."""
-        async with self.database.reading() as session:
+        async with self.database.bounded_reading(PACES_DEADLINE_SECONDS) as session:
             changes = await pace_changes(session, list(self.known))
         for name, stage in self.known.items():
             pace = changed_pace(stage.paced(self.settings), changes.get(name))
@@ -253,17 +254,19 @@ class Engine:
     async def beat(self) -> None:
         deadline = self.settings.worker_dead_after_seconds / 2
         async with self._heart.bounded_transaction(deadline) as session:
-            await workers.beat(session, self.worker, self.state(), self.vitals.read())
+            clock = DatabaseClock(await workers.read_clock(session))
+            state, vitals = self.state(clock), self.vitals.read(clock)
+            await workers.beat(session, self.worker, state, vitals)
         self.rescuer.note_beat()
         self._last_beat = monotonic()
         if self._is_suspended():
             self._resume()
 
-    def state(self) -> dict[str, Any]:
+    def state(self, clock: DatabaseClock) -> dict[str, Any]:
         """What the worker's row tells others about its stages."""
         running = {
             name: {
-                "last_tick": each.last_tick,
+                "last_tick": clock.convert(each.last_tick),
                 "in_flight": len(each.held),
                 "error": each.last_error or each.settler.last_error,
                 "held_back": each.valve.held_back,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,22 @@ from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.scraper.fetch_ends import FetchEnd
+
+
+@dataclass(frozen=True)
+class DatabaseClock:
+    """The database's time at a moment of this process's monotonic clock.
+
+    Times that others judge are told in the database's time. This machine's wall clock may be wrong
+    or stepped, and then a healthy worker would look as if it had stopped.
+    """
+
+    epoch_seconds: float
+    read_at: float = field(default_factory=monotonic)
+
+    def convert(self, moment: float | None) -> float | None:
+        """Convert a moment of the monotonic clock to seconds since the epoch."""
+        return None if moment is None else self.epoch_seconds + moment - self.read_at
 
 
 @dataclass
@@ -34,11 +49,12 @@ class Vitals:
         self._own_limits = own_limits
         self._data_dir = data_dir
         self._deaf_since: float | None = None
+        """Monotonic."""
 
-    def read(self) -> dict[str, Any]:
+    def read(self, clock: DatabaseClock) -> dict[str, Any]:
         return {
             "listener": self._listener(),
-            "deaf_since": self._deaf_since,
+            "deaf_since": clock.convert(self._deaf_since),
             "disk_free_bytes": free_bytes(self._data_dir),
             "own_limits": self._own_limits.read(),
         }
@@ -48,7 +64,7 @@ class Vitals:
         if not self._wakeups.is_listening:
             return "off"
         up = self._wakeups.listener.up
-        self._deaf_since = None if up else self._deaf_since or time.time()
+        self._deaf_since = None if up else self._deaf_since or monotonic()
         return "up" if up else "down"
 
 

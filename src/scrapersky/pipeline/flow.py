@@ -22,6 +22,8 @@ RESUMES_AT = 0.7
 """Of the high-water mark: a stage that was held back claims again below this."""
 LOOK_EVERY_SECONDS = 1.0
 """How long a measured depth is believed; so many claims share one count."""
+LOOK_DEADLINE_SECONDS = 30.0
+"""Every claim waits for this count."""
 HELD_BACK_LOOK_SECONDS = 5.0
 """A stage that may not claim looks again after this, not only at its next tick."""
 CHANGEABLE = ("interval_minutes", "batch_size", "concurrency", "high_water")
@@ -106,7 +108,7 @@ class Valve:
         return math.ceil(wanted * room)
 
     async def _look(self) -> None:
-        async with self.database.reading() as session:
+        async with self.database.bounded_reading(LOOK_DEADLINE_SECONDS) as session:
             for each in self.successors:
                 await each.measure(session)
         self._looked = monotonic()

@@ -21,6 +21,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.tables import Host, HostSlot, Worker
+from scrapersky.pipeline.workers import is_alive
 from scrapersky.scraper.failures import HostClosed
 from scrapersky.scraper.politeness import ErrorKind, HostOutcome, SlotLost
 from scrapersky.settings import Settings
@@ -324,6 +325,19 @@ def _renewal(slot_ids: Sequence[UUID], lifetime: timedelta) -> Any:
     )
 
 
+async def reset_future_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
+    """Date slots that were taken before the database's clock was set back to now, and keep their
+    lifetime: else those of dead workers would block their hosts until the clock catches up."""
+    future = HostSlot.taken_at > func.now() + dead_after
+    lifetime = HostSlot.expires_at - HostSlot.taken_at
+    await session.execute(
+        update(HostSlot)
+        .where(future)
+        .values(taken_at=func.now(), expires_at=func.now() + lifetime)
+        .execution_options(synchronize_session=False)
+    )
+
+
 async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
     """Slots of requests that nobody waits for any more: expired, or their worker is dead.
 
@@ -334,7 +348,7 @@ async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> No
     """
     long_ago = func.now() - dead_after
     known = exists().where(Worker.id == HostSlot.worker_id)
-    heard = exists().where(Worker.id == HostSlot.worker_id, Worker.beat_at > long_ago)
+    heard = exists().where(Worker.id == HostSlot.worker_id, is_alive(dead_after))
     is_lost = or_(~known, and_(~heard, HostSlot.taken_at < long_ago))
     orphaned = and_(HostSlot.worker_id.is_not(None), is_lost)
     await session.execute(delete(HostSlot).where(or_(HostSlot.expires_at < func.now(), orphaned)))

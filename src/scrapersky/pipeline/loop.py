@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import outages_as_unavailable
 from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
 from scrapersky.errors import Rejected, Verdict
@@ -90,7 +89,7 @@ class StageRunner:
         self.suspended = False
         """Nothing is claimed while this worker may be taken for dead."""
         self.last_tick: float | None = None
-        """Wall-clock time of the last run, for the health page."""
+        """Monotonic time of the last run; a heartbeat tells it in the database's time."""
         self.last_error: str | None = None
         """Why the last run failed; None once rows can be claimed again."""
         self.no_runs = asyncio.Event()
@@ -229,12 +228,8 @@ class StageRunner:
             raise held.item
         item = held.item
         if self.stage.prepare is not None:
-            with outages_as_unavailable():
-                async with (
-                    asyncio.timeout(PREPARE_DEADLINE_SECONDS),
-                    self.database.reading() as session,
-                ):
-                    item = await self.stage.prepare(session, item)
+            async with self.database.bounded_reading(PREPARE_DEADLINE_SECONDS) as session:
+                item = await self.stage.prepare(session, item)
         working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
             return await self._store_as_it_comes(held.claim, working)
@@ -302,10 +297,7 @@ class StageRunner:
     async def seconds_to_next_due(self) -> float | None:
         known = {**(self.round.politeness if self.round else {})}
         known["isolate_after"] = self._isolate_after
-        async with (
-            asyncio.timeout(NEXT_DUE_DEADLINE_SECONDS),
-            self.database.reading() as session,
-        ):
+        async with self.database.bounded_reading(NEXT_DUE_DEADLINE_SECONDS) as session:
             wait = await session.scalar(self.claims.next_due, known)
             return None if wait is None else max(wait.total_seconds(), 0)
 
@@ -333,7 +325,7 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
     None when as many runs as allowed are under way already: one of them is poked instead, so that
     it looks once more before it ends.
     """
-    runner.last_tick = time.time()
+    runner.last_tick = monotonic()
     if runner.runs >= runner.pace.max_instances:
         log.debug("stage is full, tick skipped", stage=runner.stage.name, runs=runner.runs)
         runner.poke()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import math
 import random
-import time
 from collections.abc import Iterator
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -87,14 +88,14 @@ class OwnLimits:
         found = find_own_limit(error)
         if found is None:
             return None
-        now = time.time()
+        now = monotonic()
         self._reached[found.limit] = (now, str(found))
-        if now - self._logged.get(found.limit, 0.0) >= LOG_EVERY_SECONDS:
+        if now - self._logged.get(found.limit, -math.inf) >= LOG_EVERY_SECONDS:
             self._logged[found.limit] = now
             log.error("own limit reached", limit=found.limit.value, problem=str(found))
         return found
 
     def read(self) -> dict[str, Any]:
         """Sentences by limit, of those reached lately."""
-        since = time.time() - RECENT_SECONDS
+        since = monotonic() - RECENT_SECONDS
         return {limit.value: text for limit, (at, text) in self._reached.items() if at > since}

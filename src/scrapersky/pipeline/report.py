@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.pipeline.chores import list_chore_failures
@@ -36,6 +36,7 @@ from scrapersky.pipeline.troubles import (
     ticks,
     troubles_of,
 )
+from scrapersky.pipeline.workers import is_alive
 from scrapersky.settings import Pace, Settings
 
 
@@ -263,9 +264,9 @@ async def report_stage(session: AsyncSession, stage: AnyStage, settings: Setting
 
 
 async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Worker]:
-    silent = func.now() - timedelta(seconds=settings.worker_dead_after_seconds)
+    dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
     found = await session.scalars(
-        select(Worker).where(Worker.beat_at > silent).order_by(Worker.started_at)
+        select(Worker).where(is_alive(dead_after)).order_by(Worker.started_at)
     )
     return found.all()
 

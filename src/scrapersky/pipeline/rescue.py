@@ -16,7 +16,7 @@ from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import Claims, claims_of
-from scrapersky.pipeline.hosts import free_lost_slots
+from scrapersky.pipeline.hosts import free_lost_slots, reset_future_slots
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import (
     Outcome,
@@ -30,7 +30,11 @@ from scrapersky.pipeline.settle import bury_the_dead, record
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import wake_after_commit
-from scrapersky.pipeline.workers import WorkerIdentity, bury_dead_neighbours
+from scrapersky.pipeline.workers import (
+    WorkerIdentity,
+    bury_dead_neighbours,
+    reset_future_beats,
+)
 from scrapersky.settings import Settings
 
 BATCH_ROWS = 100
@@ -87,7 +91,9 @@ class Rescuer:
         if self._was_silent() or self._clock() < self._judges_from:
             return 0
         async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
+            await reset_future_beats(session, dead_after=self._dead_after)
             await bury_dead_neighbours(session)
+            await reset_future_slots(session, dead_after=self._dead_after)
             await free_lost_slots(session, dead_after=self._dead_after)
         return await self._rescue_every_stage()
 
@@ -113,6 +119,7 @@ class Rescuer:
             "worker": runner.worker.id,
             "tokens": list(runner.held),
             "seen_by_now": runner.lease - self._dead_after,
+            "from_the_future": runner.lease + self._dead_after,
         }
         return await self._rescue(
             runner.claims, runner.rule, runner.claims.strays, strays, _judge_stray

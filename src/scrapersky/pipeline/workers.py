@@ -6,11 +6,12 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, extract, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -57,6 +58,12 @@ class WorkerIdentity:
         return f"{self.hostname}:{self.pid}"
 
 
+async def read_clock(session: AsyncSession) -> float:
+    """Return the database's time, in seconds since the epoch."""
+    found = await session.execute(select(extract("epoch", func.now())))
+    return float(found.scalar_one())
+
+
 async def beat(
     session: AsyncSession,
     worker: WorkerIdentity,
@@ -80,6 +87,25 @@ async def beat(
         .values(values)
         .on_conflict_do_update(index_elements=[Worker.id], set_={"beat_at": func.now(), **told})
     )
+
+
+def is_alive(dead_after: Any) -> ColumnElement[bool]:
+    """Build the condition that a worker has sent a heartbeat lately.
+
+    A heartbeat from the future was sent before the database's clock was set back. It proves
+    nothing: the worker may have died since, and would count as alive until the clock catches up.
+    """
+    return and_(Worker.beat_at > func.now() - dead_after, Worker.beat_at < func.now() + dead_after)
+
+
+async def reset_future_beats(session: AsyncSession, *, dead_after: timedelta) -> None:
+    """Date heartbeats from before the database's clock was set back to now.
+
+    Whoever lives has `dead_after` to send the next one, so a clock step alone makes no worker
+    look dead and causes no rescues.
+    """
+    future = Worker.beat_at > func.now() + dead_after
+    await session.execute(update(Worker).where(future).values(beat_at=func.now()))
 
 
 async def sign_off(session: AsyncSession, worker: WorkerIdentity) -> None:
