@@ -17,6 +17,8 @@ from scrapersky.errors import DatabaseUnavailable
 
 AWAY = ("08", "53", "57P")
 """Connections lost, resources used up, a server that starts or stops."""
+TOO_MANY_CONNECTIONS, DISK_FULL = "53300", "53100"
+"""SQLSTATE of limits of the installation, see `pipeline/own_limits.py`."""
 READ_ONLY = "25006"
 """SQLSTATE of a write on a standby, or where default_transaction_read_only is on."""
 RETRYABLE_SQLSTATES = (READ_ONLY, "40001", "40P01", "55P03", "57014")
