@@ -106,6 +106,11 @@ class DatabaseUnavailable(ScraperSkyError):
     """The database did not answer, or not in time: nobody's fault but its own, and retryable."""
 
 
+class RowInterrupted(DatabaseUnavailable):
+    """The statements of one row lost their connection or timed out although the database had just
+    answered on it: it may be an outage, or the row may be the cause."""
+
+
 class DatabaseBehind(DatabaseRefused):
     """The database's schema is not the one this program was written for."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from scrapersky.db.embedded.process import find_postmaster
-from scrapersky.db.opening import embedded, open_database
+from scrapersky.db.opening import embedded, open_database, open_unchecked
 from scrapersky.errors import DatabaseRefused
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.waiting import PATIENCE_SECONDS
@@ -68,3 +71,25 @@ async def test_a_server_out_of_reach_is_said_so_without_the_password() -> None:
         async with open_database(settings):
             pass
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (asyncpg.TooManyConnectionsError("sorry, too many clients"), "raise its max_connections"),
+        (OSError(errno.EMFILE, "Too many open files"), "Raise the limit on open files"),
+        (OSError(errno.ECONNREFUSED, "Connection refused"), "Check DATABASE_URL"),
+    ],
+    ids=repr,
+)
+async def test_the_advice_fits_the_reason_why_the_database_cannot_be_opened(
+    url: str, monkeypatch: pytest.MonkeyPatch, error: Exception, advice: str
+) -> None:
+    def fail(_engine: AsyncEngine) -> None:
+        raise error
+
+    monkeypatch.setattr(AsyncEngine, "connect", fail)
+    settings = load_settings(SettingsSource(environ={}, env_file=None), database_url=url)
+    with pytest.raises(DatabaseRefused, match=advice):
+        async with open_unchecked(settings):
+            pass

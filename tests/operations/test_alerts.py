@@ -157,6 +157,12 @@ an_hour_ago = change(StageEvent, at=func.now() - 2 * HOUR)
 
 CASES_OF_RULES = [
     Case(
+        "own_limit_reached",
+        "mill:7",
+        worker(vitals={"own_limits": {"disk_space": "The disk is full."}}),
+        change(Worker, vitals={}),
+    ),
+    Case(
         "stage_not_registered",
         STAGE,
         worker(stages={STAGE: {"failed": "its trigger is odd"}}),

@@ -97,7 +97,8 @@ async def test_every_label_is_one_of_few_words(url: str, web: FakeWeb) -> None:
     async with serving(make_settings(url)) as client:
         families = text_string_to_metric_families((await client.get("/metrics")).text)
         labels = {name for family in families for each in family.samples for name in each.labels}
-    assert labels <= {"stage", "end", "quantile", "rule", "version", "provider", "sku"}
+    known = {"stage", "end", "quantile", "rule", "version", "provider", "sku", "limit"}
+    assert labels <= known
 
 
 async def test_fetches_are_counted_by_how_they_end(url: str) -> None:

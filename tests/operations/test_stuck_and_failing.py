@@ -247,3 +247,25 @@ async def test_a_failed_chore_shows_in_a_process_that_does_not_run_it(
     assert metrics["scrapersky_chores_failing()"] == 1
     assert all(problem in page for page in pages)
     assert (doctor.code, problem in doctor.out) == (1, True)
+
+
+async def test_a_reached_own_limit_shows_in_health_alerts_metrics_and_dashboard(
+    url: str, database: Database
+) -> None:
+    worker = WorkerIdentity()
+    limits = {"disk_space": "The disk is full.", "file_descriptors": "No descriptors are left."}
+    expected = f"{worker.readable}: The disk is full. No descriptors are left."
+    async with serving(make_settings(url, scheduler_enabled=False)) as client:
+        async with database.transaction() as session:
+            await workers.beat(session, worker, vitals={"own_limits": limits})
+        status, problems = await get_problems(client)
+        firing = await get_firing(client)
+        metrics = await get_metrics(client)
+        overview = (await client.get("/")).text
+
+    assert (status, problems) == (503, [expected])
+    assert firing["own_limit_reached"] == expected
+    assert metrics["scrapersky_alerts(own_limit_reached)"] == 1
+    assert metrics["scrapersky_workers_at_own_limit(disk_space)"] == 1
+    assert metrics["scrapersky_workers_at_own_limit(processes)"] == 0
+    assert expected in overview

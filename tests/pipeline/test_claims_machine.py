@@ -43,6 +43,7 @@ from scrapersky.pipeline.outcome import (
     completed,
     handed_back,
     outcome_of_error,
+    outcome_of_interruption,
     outcome_of_outage,
 )
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
@@ -195,6 +196,11 @@ class Queue(RuleBasedStateMachine):
         self._end(number, pick, lambda claim: outcome_of_outage(claim, OSError("away")))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
+    def interrupt_statements(self, number: int, pick: int) -> None:
+        """The row's own statements lose their connection."""
+        self._end(number, pick, lambda claim: outcome_of_interruption(claim, OSError("away")))
+
+    @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def hand_back(self, number: int, pick: int) -> None:
         self._end(number, pick, handed_back)
 
@@ -215,7 +221,7 @@ class Queue(RuleBasedStateMachine):
         row.attempts -= outcome.refund
         row.token = None
         row.effects += outcome.kind == "completed"
-        row.interruptions += outcome.kind == "interrupted"
+        row.interruptions += outcome.kind == "interrupted" and outcome.tally is None
         if outcome.kind not in ("interrupted", "handed_back"):
             row.rescues = row.interruptions = 0
 
@@ -325,15 +331,11 @@ class Queue(RuleBasedStateMachine):
     def ask_host(self, number: int) -> None:
         place = self.places[number]
         before = self.run(self._in_flight())
-        turn = self.run(self._try(place))
+        turn = self.run(place.gate._try_once(HOST, exempt=True))
         assert (turn is not None) is (before < HOST_LIMIT)
         if turn is not None:
             slot_id, wait = turn
             place.turns.append(Turn(slot_id, wait, safe_until=inf, clock=monotonic))
-
-    async def _try(self, place: Place) -> Any:
-        async with self.database.transaction() as session:
-            return await place.gate._try(session, HOST, exempt=True)
 
     @rule(number=st.sampled_from(WORKERS))
     def answered(self, number: int) -> None:

@@ -18,7 +18,7 @@ from uuid import UUID
 import asyncpg
 import httpx
 import pytest
-from sqlalchemy import Text, cast, func, literal, select, text
+from sqlalchemy import Text, cast, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,6 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky import main
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.signals import SLACK_SECONDS
+from scrapersky.db.away import MAX_ROW_INTERRUPTIONS
 from scrapersky.db.base import uuid7
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress, starting
 from scrapersky.db.embedded.account import clean_env
@@ -37,21 +38,31 @@ from scrapersky.db.session import (
     Database,
 )
 from scrapersky.errors import DatabaseUnavailable
-from scrapersky.pipeline import chores, flow, workers
+from scrapersky.pipeline import chores, flow, settle, workers
 from scrapersky.pipeline import engine as pipeline_engine
 from scrapersky.pipeline.chores import Chore, run_chore, take_slot
 from scrapersky.pipeline.engine import Engine, running_engine
 from scrapersky.pipeline.figures import DatabaseClock, Vitals
 from scrapersky.pipeline.flow import Successor, Valve
+from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
-from scrapersky.pipeline.tables import DeadLetter, EventKind, ScheduleRun, StageEvent, Worker
+from scrapersky.pipeline.stage import Tools
+from scrapersky.pipeline.tables import (
+    DeadLetter,
+    EventKind,
+    HostSlot,
+    ScheduleRun,
+    StageEvent,
+    Worker,
+)
 from scrapersky.pipeline.wake import NOTIFY
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from tests.app import serving
 from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
 from tests.noop import NOOP, NoopRow
 from tests.processes import HASTY, Program, running
 from tests.scale.cables import Cable, plugged_in
@@ -162,17 +173,204 @@ async def test_a_row_that_breaks_its_connection_does_not_take_its_batch_with_it(
             await session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
         row.effects += 1
 
-    async def read_effects() -> dict[UUID, int]:
-        async with database.reading() as session:
-            found = await session.execute(select(NoopRow.id, NoopRow.effects))
-            return {each.id: each.effects for each in found}
-
     stage = replace(NOOP, store=store, pace=replace(NOOP.pace, concurrency=6))
     async with running_engine(database, settings, [stage]) as engine:
         draining = asyncio.create_task(run_job_loop(engine.runner("noop")))
         await wait_until(lambda: are_done(database, len(innocents)))
+        await wait_until(lambda: is_interrupted(database, poison))
         draining.cancel()
-    assert await read_effects() == {poison: 0, **dict.fromkeys(innocents, 1)}
+    assert await read_effects(database) == {poison: 0, **dict.fromkeys(innocents, 1)}
+
+
+async def read_effects(database: Database) -> dict[UUID, int]:
+    async with database.reading() as session:
+        found = await session.execute(select(NoopRow.id, NoopRow.effects))
+        return {each.id: each.effects for each in found}
+
+
+async def count_interruptions(database: Database) -> dict[UUID, int]:
+    async with database.reading() as session:
+        found = await session.execute(select(NoopRow.id, NOOP.queue.interruptions))
+        return {each.id: each.interruptions for each in found}
+
+
+async def is_interrupted(database: Database, row_id: UUID) -> bool:
+    return (await count_interruptions(database))[row_id] > 0
+
+
+@pytest.mark.parametrize("sets_timeout", [True, False], ids=["server limit", "our limit"])
+async def test_a_row_whose_store_times_out_keeps_no_other_from_being_stored(
+    database: Database,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    sets_timeout: bool,
+) -> None:
+    """The server's statement timeout ends the store, or else our deadline for the batch."""
+    slow, *innocents = await add_rows(database, 6)
+    monkeypatch.setattr(settle, "CAREFUL_STATEMENT_MS", 100)
+    if not sets_timeout:
+        monkeypatch.setattr(settle, "BATCH_DEADLINE_SECONDS", 1.0)
+
+    async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+        if row.id == slow:
+            if sets_timeout:
+                await session.execute(text("SET LOCAL statement_timeout = 100"))
+            await session.execute(text("SELECT pg_sleep(3600)"))
+        row.effects += 1
+
+    stage = replace(NOOP, store=store, pace=replace(NOOP.pace, concurrency=6))
+    async with running_engine(database, settings, [stage]) as engine:
+        report = await run_job_loop(engine.runner("noop"))
+
+    assert report is not None
+    assert report.ended == {EventKind.COMPLETED: 5, EventKind.INTERRUPTED: 1}
+    assert await read_effects(database) == {slow: 0, **dict.fromkeys(innocents, 1)}
+    assert await count_interruptions(database) == {slow: 1, **dict.fromkeys(innocents, 0)}
+
+
+async def test_rows_that_all_time_out_are_not_suspected(
+    database: Database, settings: Settings
+) -> None:
+    rows = await add_rows(database, 4)
+
+    async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+        await session.execute(text("SET LOCAL statement_timeout = 50"))
+        await session.execute(text("SELECT pg_sleep(3600)"))
+
+    stage = replace(NOOP, store=store)
+    async with running_engine(database, settings, [stage]) as engine:
+        report = await run_job_loop(engine.runner("noop"))
+
+    assert report is not None
+    assert report.ended == {EventKind.INTERRUPTED: 4}
+    assert await count_interruptions(database) == dict.fromkeys(rows, 0)
+
+
+# Outages that are not the row's
+
+
+class Interruption:
+    """Ends the connection of the first so many sessions that ask it to."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    async def strike(self, session: AsyncSession) -> None:
+        if self.left:
+            self.left -= 1
+            await session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+
+async def test_a_chunk_whose_connection_is_lost_is_stored_again_and_the_work_goes_on(
+    database: Database, settings: Settings
+) -> None:
+    (row_id,) = await add_rows(database, 1)
+    interruption, began = Interruption(MAX_ROW_INTERRUPTIONS - 1), 0
+
+    async def work(item: UUID, tools: Tools) -> AsyncIterator[UUID]:
+        nonlocal began
+        began += 1
+        for _ in range(3):
+            yield item
+
+    async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+        row.effects += 1
+        await interruption.strike(session)
+
+    stage = replace(NOOP, work=work, store=store)
+    async with running_engine(database, settings, [stage]) as engine:
+        report = await run_job_loop(engine.runner("noop"))
+
+    assert report is not None
+    assert report.ended == {EventKind.COMPLETED: 1}
+    assert (began, await read_effects(database)) == (1, {row_id: 3})
+
+
+async def test_a_chunk_that_always_loses_its_connection_counts_as_an_interruption(
+    database: Database, settings: Settings
+) -> None:
+    (row_id,) = await add_rows(database, 1)
+
+    async def work(item: UUID, tools: Tools) -> AsyncIterator[UUID]:
+        yield item
+        yield item
+
+    async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+        await session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    stage = replace(NOOP, work=work, store=store)
+    async with running_engine(database, settings, [stage]) as engine:
+        report = await run_job_loop(engine.runner("noop"))
+
+    assert report is not None
+    assert report.ended == {EventKind.INTERRUPTED: 1}
+    assert await count_interruptions(database) == {row_id: 1}
+
+
+async def test_the_work_goes_on_when_the_host_gate_loses_its_connection(
+    database: Database, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every transaction of the gate that a request needs is interrupted; the row is not."""
+    (row_id,) = await add_rows(database, 1)
+    interruption = Interruption(3)
+    take_slot = HostGate._try
+
+    async def interrupted(gate: HostGate, session: AsyncSession, *given: Any, **more: Any) -> Any:
+        taken = await take_slot(gate, session, *given, **more)
+        await session.flush()
+        await interruption.strike(session)
+        return taken
+
+    async def work(item: UUID, tools: Tools) -> UUID:
+        await tools.fetch.get("http://a.example/")
+        return item
+
+    monkeypatch.setattr(HostGate, "_try", interrupted)
+    async with FakeWeb() as web:
+        host = web.host("a.example").body("/", "x")
+        settings = make_settings(url, fetch_resolve=web.resolve)
+        async with running_engine(database, settings, [replace(NOOP, work=work)]) as engine:
+            report = await run_job_loop(engine.runner("noop"))
+            async with database.reading() as session:
+                slots = await session.scalar(select(func.count()).select_from(HostSlot))
+
+    assert report is not None
+    assert report.ended == {EventKind.COMPLETED: 1}
+    assert (len(host.seen), slots, interruption.left) == (1, 0, 0)
+    assert await count_interruptions(database) == {row_id: 0}
+
+
+async def test_rows_that_cannot_be_stored_for_want_of_disk_space_are_handed_back(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = await add_rows(database, 3)
+    monkeypatch.setattr(settle, "DATABASE_PATIENCE_SECONDS", 0.1)
+
+    async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
+        raise DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
+
+    async with running_engine(database, settings, [replace(NOOP, store=store)]) as engine:
+        for _ in range(2):
+            async with database.transaction() as session:
+                await session.execute(update(NoopRow).values(due_at=func.now()))
+            report = await run_job_loop(engine.runner("noop"))
+            assert report is not None
+            assert report.ended == {EventKind.HANDED_BACK: 3}
+        reached = engine.own_limits.read()
+
+    async with database.reading() as session:
+        found = list(await session.scalars(select(NoopRow)))
+        wait = await session.scalar(select(func.min(NOOP.queue.due_at) - func.now()))
+    states = [NOOP.queue.of(each) for each in found]
+    assert {(each.status, each.attempts, each.interruptions) for each in states} == {
+        ("queued", 0, 0)
+    }
+    assert {each.error for each in states} == {"The database's disk is full. Make room on it."}
+    assert reached == {"disk_space": "The database's disk is full. Make room on it."}
+    assert len(rows) == len(found)
+    assert wait is not None
+    assert wait.total_seconds() > 0
+    assert await read_letters(database) == []
 
 
 # Connections

@@ -93,6 +93,14 @@ async def in_ledger(session: AsyncSession, tenant_id: UUID = DEFAULT_TENANT_ID) 
     return found or Decimal(0)
 
 
+async def test_a_charge_that_is_stored_again_is_counted_once(database: Database) -> None:
+    """As when the connection was lost while its first transaction committed."""
+    wanted = charge(cap=PRICE)
+    assert [await reserved(database, wanted) for _ in range(2)] == [None, None]
+    async with database.reading() as session:
+        assert (await spent(session), await counted(session)) == (PRICE, 1)
+
+
 async def test_a_request_stands_in_the_ledger_before_it_is_sent(database: Database) -> None:
     wanted = charge()
     assert await reserved(database, wanted) is None

@@ -19,6 +19,7 @@ from scrapersky.db.session import Database
 from scrapersky.errors import ScraperSkyError
 from scrapersky.pipeline.chores import list_chore_failures
 from scrapersky.pipeline.closing import is_open
+from scrapersky.pipeline.own_limits import find_own_limit
 from scrapersky.pipeline.queue_figures import describe_count, find_unhandled
 from scrapersky.pipeline.report import live_workers, standing
 from scrapersky.pipeline.tables import DeadLetter
@@ -67,7 +68,8 @@ async def _examined(sign: Sign, database: Database, settings: Settings) -> Findi
     try:
         return await sign(database, settings)
     except (ScraperSkyError, SQLAlchemyError, OSError) as error:
-        return Finding(sign.__name__.strip("_").replace("_", " "), False, str(error))
+        problem = str(find_own_limit(error) or error)
+        return Finding(sign.__name__.strip("_").replace("_", " "), False, problem)
 
 
 async def _version(database: Database, settings: Settings) -> Finding:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from errno import EMFILE, ENFILE
 from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky.db.away import is_away
+from scrapersky.db.away import TOO_MANY_CONNECTIONS, is_away, sqlstate_of
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.erasure_key import ErasureKeySource, check_erasure_key
 from scrapersky.db.migrate import require_current, upgrade
@@ -135,6 +136,17 @@ async def _knock(database: Database) -> None:
         where = f"{database.url.host or 'the local socket'}:{database.url.port or 5432}"
         reason = str(cause).strip().rstrip(".") or type(cause).__name__
         raise DatabaseRefused(
-            f"The database at {where} does not let us in: {reason}. "
-            "Check DATABASE_URL, or leave it empty for the embedded database."
+            f"The database at {where} does not let us in: {reason}. {_advise(error)}"
         ) from error
+
+
+def _advise(error: Exception) -> str:
+    """What to do about a connection that could not be made."""
+    if sqlstate_of(error) == TOO_MANY_CONNECTIONS:
+        return (
+            "All its connections are in use: raise its max_connections, or lower "
+            "DATABASE_POOL_SIZE or the number of processes."
+        )
+    if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):
+        return "Raise the limit on open files (ulimit -n, LimitNOFILE)."
+    return "Check DATABASE_URL, or leave it empty for the embedded database."

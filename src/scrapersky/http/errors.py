@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+import asyncpg
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -23,9 +24,11 @@ from scrapersky.errors import (
     NotAllowed,
     NotFound,
     NotSignedIn,
+    OwnLimitReached,
     ScraperSkyError,
 )
 from scrapersky.logging import get_logger
+from scrapersky.pipeline.own_limits import WAIT_SECONDS, find_own_limit
 
 PROBLEM_JSON = "application/problem+json"
 NOT_A_TEXT = "22021"
@@ -40,6 +43,7 @@ STATUS = {
     NotAllowed: 403,
     DatabaseRefused: 503,
     DatabaseUnavailable: 503,
+    OwnLimitReached: 503,
 }
 
 log = get_logger(__name__)
@@ -93,12 +97,17 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, framework_problem)
     app.add_exception_handler(UnicodeEncodeError, _not_a_text)
-    for kind in (DBAPIError, PoolTimeout, OSError):
+    # PostgresError comes from the driver itself, when a connection could not be made.
+    for kind in (DBAPIError, asyncpg.PostgresError, PoolTimeout, OSError):
         app.add_exception_handler(kind, _database)
     app.add_exception_handler(Exception, _unexpected)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, OwnLimitReached | DatabaseUnavailable) and (
+        limit := find_own_limit(error)
+    ):
+        return _own_limit(request, limit)
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
     if status == 500:
         return await _unexpected(request, error)
@@ -135,6 +144,8 @@ async def framework_problem(request: Request, error: Exception) -> JSONResponse:
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
     """A database that is away is not the caller's fault, and will be back."""
+    if limit := find_own_limit(error):
+        return _own_limit(request, limit)
     if is_read_only(error):
         log.warning("database read-only", path=request.url.path)
         return await _ours(request, DatabaseReadOnly())
@@ -146,6 +157,16 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
     log.warning("database away", path=request.url.path, error=type(error).__name__)
     answer = problem(request, 503, "The database does not answer just now; try again in a moment.")
     answer.headers["Retry-After"] = "2"
+    return answer
+
+
+def _own_limit(request: Request, limit: OwnLimitReached) -> JSONResponse:
+    """Name the limit: neither the caller nor the database is to blame, and an operator can help."""
+    log.error(
+        "own limit reached", limit=limit.limit.value, problem=str(limit), path=request.url.path
+    )
+    answer = problem(request, 503, str(limit))
+    answer.headers["Retry-After"] = str(round(WAIT_SECONDS))
     return answer
 
 

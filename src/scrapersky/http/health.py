@@ -58,7 +58,8 @@ class SchedulersHealth(BaseModel):
     )
     stages: list[StageHealth]
     problems: list[str] = Field(
-        description="What is wrong beside the stages: failing chores, jobs that no stage handles."
+        description="What is wrong beside the stages: failing chores, jobs that no stage handles, "
+        "limits that processes have reached."
     )
 
 
@@ -104,8 +105,6 @@ async def schedulers(
     descriptors, database connections or disk space."""
     now = await standing(session, context.stages, context.settings)
     health = schedulers_health(context, now)
-    if limits := now.own_limits:
-        health.own_limits, health.status = limits, "unhealthy"
     if health.status != "healthy":
         response.status_code = 503
     return health
@@ -120,6 +119,7 @@ def schedulers_health(context: AppContext, now: Standing) -> SchedulersHealth:
     return SchedulersHealth(
         status="healthy" if healthy else "unhealthy",
         scheduler_here=here,
+        own_limits=now.own_limits,
         stages=stages,
         problems=problems,
     )

@@ -187,6 +187,13 @@ RULES: tuple[Rule, ...] = (
         judge=_trouble(TroubleKind.UNHANDLED_ROWS),
     ),
     Rule(
+        name=TroubleKind.OWN_LIMIT,
+        means="A process has run out of file descriptors, database connections, processes or "
+        "disk space in the last five minutes.",
+        limit=None,
+        judge=_trouble(TroubleKind.OWN_LIMIT),
+    ),
+    Rule(
         name="dead_letters_rising",
         means="Many rows of a stage are given up.",
         limit="alert_dead_letters_per_hour",

@@ -17,12 +17,13 @@ from prometheus_client.registry import Collector
 
 from scrapersky import __version__
 from scrapersky.db.session import Database
+from scrapersky.errors import OwnLimit
 from scrapersky.operations.alert_rules import RULES, Facts, judge
 from scrapersky.operations.spending import Spent
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.figures import free_bytes
 from scrapersky.pipeline.report import StageReport
-from scrapersky.pipeline.tables import EventKind
+from scrapersky.pipeline.tables import EventKind, Worker
 from scrapersky.scraper.fetch_ends import FetchEnd
 
 PREFIX = "scrapersky_"
@@ -102,6 +103,7 @@ class Everything(Collector):
         yield _one("unhandled_jobs", unhandled, self.facts.unhandled_rows)
         yield _one("hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits)
         yield _one("workers", "Live processes that work queues.", len(self.facts.workers))
+        yield _own_limits(self.facts.workers)
         yield from _providers(self.spent)
         if self.installation_cap_usd is not None:
             help_ = "What all tenants together may spend at place providers in a month."
@@ -181,6 +183,18 @@ def _alerts(facts: Facts) -> Metric:
     firing = Counter(each.rule for each in judge(facts))
     for rule in RULES:
         family.add_metric([rule.name], firing[rule.name])
+    return family
+
+
+def _own_limits(workers: Sequence[Worker]) -> Metric:
+    family = GaugeMetricFamily(
+        PREFIX + "workers_at_own_limit",
+        "Live processes that ran out of it in the last five minutes.",
+        labels=["limit"],
+    )
+    for limit in OwnLimit:
+        reached = sum(limit.value in each.vitals.get("own_limits", {}) for each in workers)
+        family.add_metric([limit.value], reached)
     return family
 
 

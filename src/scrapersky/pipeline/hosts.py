@@ -17,8 +17,10 @@ from sqlalchemy import and_, delete, exists, false, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.away import retry_outages
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
+from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.tables import Host, HostSlot, Worker
 from scrapersky.pipeline.workers import is_alive
@@ -130,8 +132,8 @@ class HostGate:
         asked = self._clock()
         if asked < turn.safe_until:
             return turn
-        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-            still_there = await session.scalar(_renewal([turn.slot_id], self._slot_lifetime))
+        renewal = _renewal([turn.slot_id], self._slot_lifetime)
+        still_there = await retry_outages(lambda: self._run(renewal))
         return None if still_there is None else replace(turn, safe_until=self._safe_from(asked))
 
     def _safe_from(self, asked: float) -> float:
@@ -151,33 +153,50 @@ class HostGate:
         """A good answer needs a write only if there was trouble before."""
         if not outcome.is_failure and host not in self._in_trouble:
             return
-        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-            if outcome.is_pushback:
-                await _push_back(session, host, outcome.retry_after_seconds)
-            if outcome.is_failure:
+        if outcome.is_failure:
+            await self._report_failure(host, outcome)
+            return
+        recovered = (
+            update(Host)
+            .where(Host.host == host, or_(Host.failures > 0, ~Host.is_proven))
+            .values(
+                failures=0,
+                timeouts=0,
+                is_proven=True,
+                circuit_open_until=None,
+                circuit_reason=None,
+            )
+            .returning(Host.host)
+        )
+        await retry_outages(lambda: self._run(recovered))
+
+    async def _report_failure(self, host: str, outcome: HostOutcome) -> None:
+        """Count it at most once. When the connection is lost during the commit, nobody knows
+        whether it was counted; twice would open a circuit too early, so it is not repeated, and
+        the row goes on with what the host did."""
+        try:
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+                if outcome.is_pushback:
+                    await _push_back(session, host, outcome.retry_after_seconds)
                 await _count_failure(session, host, outcome)
-            else:
-                await session.execute(
-                    update(Host)
-                    .where(Host.host == host, or_(Host.failures > 0, ~Host.is_proven))
-                    .values(
-                        failures=0,
-                        timeouts=0,
-                        is_proven=True,
-                        circuit_open_until=None,
-                        circuit_reason=None,
-                    )
-                )
+        except DatabaseUnavailable as error:
+            log.warning("a host's failure could not be counted", host=host, error=str(error))
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
-        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-            await session.execute(
-                insert(Host)
-                .values(host=host, crawl_delay_seconds=seconds)
-                .on_conflict_do_update(
-                    index_elements=[Host.host], set_={"crawl_delay_seconds": seconds}
-                )
+        known = (
+            insert(Host)
+            .values(host=host, crawl_delay_seconds=seconds)
+            .on_conflict_do_update(
+                index_elements=[Host.host], set_={"crawl_delay_seconds": seconds}
             )
+            .returning(Host.host)
+        )
+        await retry_outages(lambda: self._run(known))
+
+    async def _run(self, statement: Any) -> Any:
+        """One statement in a transaction of its own; returns the first value of its answer."""
+        async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+            return await session.scalar(statement)
 
     async def repay(self) -> None:
         """Give back the slots that could not be given back while the database was away."""
@@ -194,18 +213,28 @@ class HostGate:
     async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
-            await self.repay()
-            asked = self._clock()
-            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-                taken = await self._try(session, host, exempt=exempt)
-            if taken is not None:
-                slot_id, wait = taken
-                return Turn(slot_id, wait, self._safe_from(asked), self._clock)
+            if turn := await retry_outages(lambda: self._try_once(host, exempt=exempt)):
+                return turn
             await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))
 
+    async def _try_once(self, host: str, *, exempt: bool) -> Turn | None:
+        """Take a slot if one is free. After an outage nobody knows whether it was taken, so it is
+        owed from then on: the next attempt deletes it before it asks for another."""
+        await self.repay()
+        asked, slot_id = self._clock(), uuid7()
+        try:
+            async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
+                wait = await self._try(session, host, slot_id, exempt=exempt)
+        except DatabaseUnavailable:
+            self._owed.add(slot_id)
+            raise
+        if wait is None:
+            return None
+        return Turn(slot_id, wait, self._safe_from(asked), self._clock)
+
     async def _try(
-        self, session: AsyncSession, host: str, *, exempt: bool
-    ) -> tuple[UUID, float] | None:
+        self, session: AsyncSession, host: str, slot_id: UUID, *, exempt: bool
+    ) -> float | None:
         """The host's row is locked first: only then is what is counted still true when we act."""
         now, row = await _locked(session, host)
         is_well = row.is_proven and not row.failures
@@ -215,7 +244,7 @@ class HostGate:
             row.max_concurrency or self._settings.host_concurrency
         ):
             return None
-        return await self._reserve(session, row, now, exempt=exempt)
+        return self._reserve(session, row, now, slot_id, exempt=exempt)
 
     async def _in_flight(self, session: AsyncSession, host: str) -> int:
         counted = select(func.count()).where(
@@ -223,22 +252,22 @@ class HostGate:
         )
         return int(await session.scalar(counted) or 0)
 
-    async def _reserve(
-        self, session: AsyncSession, row: Host, now: datetime, *, exempt: bool
-    ) -> tuple[UUID, float]:
-        """The slot, and for how many seconds its request has to wait."""
+    def _reserve(
+        self, session: AsyncSession, row: Host, now: datetime, slot_id: UUID, *, exempt: bool
+    ) -> float:
+        """Add the slot; returns for how many seconds its request has to wait."""
         start = max(now, row.next_slot_at)
         if start - now > LONGEST_TURN:
             raise HostClosed(f"{row.host} asked to be left alone for a while.", until=start)
         row.next_slot_at = start + self._delay(row, exempt=exempt)
         slot = HostSlot(
-            id=uuid7(),
+            id=slot_id,
             host=row.host,
             worker_id=self._worker_id,
             expires_at=func.now() + self._slot_lifetime,
         )
         session.add(slot)
-        return slot.id, (start - now).total_seconds()
+        return (start - now).total_seconds()
 
     def _delay(self, row: Host, *, exempt: bool) -> timedelta:
         if row.crawl_delay_seconds is not None:

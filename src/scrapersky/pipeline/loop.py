@@ -13,9 +13,10 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.db.away import outages_as_unavailable, retry_outages, row_interruptions
 from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
-from scrapersky.errors import Rejected, Verdict
+from scrapersky.errors import DatabaseUnavailable, Rejected, Verdict
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import claims_of, lease_of
 from scrapersky.pipeline.figures import RunReport
@@ -30,6 +31,7 @@ from scrapersky.pipeline.outcome import (
     completed,
     handed_back,
     outcome_of_error,
+    outcome_of_interruption,
     summarize_error,
 )
 from scrapersky.pipeline.own_limits import OwnLimits
@@ -43,6 +45,7 @@ from scrapersky.scraper.deadline import wait_observer
 from scrapersky.settings import Pace, Settings
 
 CHUNK_DEADLINE_SECONDS = 300.0
+PROVE_DEADLINE_SECONDS = 60.0
 PREPARE_DEADLINE_SECONDS = 60.0
 NEXT_DUE_DEADLINE_SECONDS = 30.0
 ALL_RESCUES = 32_767
@@ -75,7 +78,10 @@ class StageRunner:
         self.round = HostRound(settings) if stage.host else None
         self.rule = RetryRule.of(settings, self.pace.max_attempts)
         self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
-        self.settler = Settler(database, self.claims, rule=self.rule, worker=worker)
+        self.own_limits = own_limits or OwnLimits()
+        self.settler = Settler(
+            database, self.claims, rule=self.rule, worker=worker, own_limits=self.own_limits
+        )
         self._isolate_after = ISOLATE_AFTER_RESCUES if isolates else ALL_RESCUES
         """Rows lost more often are left to a process of their own, where there can be one."""
         self.held: dict[UUID, Held] = {}
@@ -95,7 +101,6 @@ class StageRunner:
         self.no_runs = asyncio.Event()
         self.no_runs.set()
         self._again = asyncio.Event()
-        self.own_limits = own_limits or OwnLimits()
         self.valve = valve or Valve(stage, database)
 
     def change_pace(self, pace: Pace) -> None:
@@ -201,6 +206,12 @@ class StageRunner:
             return completed(held.claim, await self._perform(held))
         except asyncio.CancelledError as error:
             if held.late and not held.lost:
+                if (outage := _find_outage(error)) is not None:
+                    # Its time ran out while it waited for the database, which is not a verdict on
+                    # the row; but counted, because its own statements may be what took so long.
+                    interrupted = outcome_of_interruption(held.claim, outage)
+                    log_failure(self.stage, interrupted, outage)
+                    return interrupted
                 return self._failed(held, self._timed_out(error))
             return None if held.lost else handed_back(held.claim)
         except LostClaim:
@@ -228,12 +239,21 @@ class StageRunner:
             raise held.item
         item = held.item
         if self.stage.prepare is not None:
-            async with self.database.bounded_reading(PREPARE_DEADLINE_SECONDS) as session:
-                item = await self.stage.prepare(session, item)
+            item = await retry_outages(lambda: self._prepare(held.item))
         working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
             return await self._store_as_it_comes(held.claim, working)
         return await working
+
+    async def _prepare(self, item: Any) -> Any:
+        assert self.stage.prepare is not None
+        with outages_as_unavailable():
+            async with self.database.reading() as session:
+                async with asyncio.timeout(PROVE_DEADLINE_SECONDS):
+                    await session.connection()
+                with row_interruptions():
+                    async with asyncio.timeout(PREPARE_DEADLINE_SECONDS):
+                        return await self.stage.prepare(session, item)
 
     async def _store_as_it_comes(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
         """Each result in a transaction of its own, but the last: it completes the row."""
@@ -249,13 +269,21 @@ class StageRunner:
         return latest
 
     async def _store_chunk(self, claim: Claim, result: Any) -> None:
+        """Repeated through an outage: the proof fences each attempt, and a store is idempotent."""
+        await retry_outages(lambda: self._try_to_store_chunk(claim, result))
+
+    async def _try_to_store_chunk(self, claim: Claim, result: Any) -> None:
         assert self.stage.store is not None, "a stage that yields results stores them"
-        async with self.database.bounded_transaction(CHUNK_DEADLINE_SECONDS) as session:
+        deadline = PROVE_DEADLINE_SECONDS + CHUNK_DEADLINE_SECONDS
+        async with self.database.bounded_transaction(deadline) as session:
             proof = {"row_id": claim.row_id, "token": claim.token}
             row = await session.scalar(self.claims.prove, proof)
             if row is None:
                 raise LostClaim(f"{self.stage.name} lost its claim on {claim.row_id}.")
-            await self.stage.store(session, row, result)
+            with row_interruptions():
+                async with asyncio.timeout(CHUNK_DEADLINE_SECONDS):
+                    await self.stage.store(session, row, result)
+                    await session.flush()
 
     def _ids(self, held: Held) -> dict[str, str]:
         row_id = str(held.claim.row_id)
@@ -388,6 +416,17 @@ async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
     # Here too and not only when the run ends: a run that drains a long queue may last for hours.
     runner.last_error = None
     return claimed
+
+
+def _find_outage(error: BaseException | None) -> DatabaseUnavailable | None:
+    """Return the outage that was being waited out when the work was cancelled."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, DatabaseUnavailable):
+            return error
+        seen.add(id(error))
+        error = error.__context__
+    return None
 
 
 def _free(runner: StageRunner) -> Share:

@@ -11,8 +11,10 @@ from typing import Any
 from scrapersky.db.away import is_away
 from scrapersky.errors import (
     DatabaseUnavailable,
+    OwnLimitReached,
     Rejected,
     RetryLater,
+    RowInterrupted,
     ScraperSkyError,
     Skipped,
 )
@@ -27,7 +29,8 @@ MAX_SUMMARY_CHARACTERS = 300
 MAX_TRACEBACK_CHARACTERS = 64 * 1024
 JITTER = 0.1
 MAX_INTERRUPTIONS = 20
-"""So many outages in a row at one row, and it is suspected of causing them: it fails."""
+"""So many times in a row a row's own statements were interrupted, and it is taken for the cause:
+it fails. Other outages are not counted, see decision 0028."""
 INTERRUPTION_BACKOFF = timedelta(seconds=1), timedelta(minutes=1)
 """The first delay after an outage, and the longest."""
 NOTHING: Any = object()
@@ -67,6 +70,8 @@ class Outcome:
     traceback: str | None = None
     delay: timedelta | None = None
     refund: int = 0
+    tally: LossTally | None = None
+    """What it does to the row's counts; by default what `TALLIES` says for its kind."""
 
     def change(self, words: Words) -> Change:
         status = {
@@ -81,7 +86,7 @@ class Outcome:
             delay=self.delay,
             refund=self.refund,
             error=self.error,
-            tally=TALLIES.get(self.kind, LossTally.CLEAR),
+            tally=self.tally or TALLIES.get(self.kind, LossTally.CLEAR),
         )
 
 
@@ -127,8 +132,9 @@ def outcome_of_error(claim: Claim, error: BaseException, rule: RetryRule) -> Out
     if isinstance(error, RetryLater):
         return Outcome(claim, EventKind.SNOOZED, error=sentence(error), delay=error.after, refund=1)
     if (limit := find_own_limit(error)) is not None:
-        sorry = sentence(limit)
-        return Outcome(claim, EventKind.HANDED_BACK, error=sorry, delay=get_wait(), refund=1)
+        return outcome_of_own_limit(claim, limit)
+    if isinstance(error, RowInterrupted):
+        return outcome_of_interruption(claim, error)
     if isinstance(error, DatabaseUnavailable) or is_away(error):
         return outcome_of_outage(claim, error)
     final = isinstance(error, Rejected) or claim.attempts >= rule.max_attempts
@@ -142,9 +148,29 @@ def outcome_of_error(claim: Claim, error: BaseException, rule: RetryRule) -> Out
     )
 
 
+def outcome_of_own_limit(claim: Claim, limit: OwnLimitReached) -> Outcome:
+    """Hand the row back: nothing counts, and it waits until there may be room again."""
+    return Outcome(claim, EventKind.HANDED_BACK, error=sentence(limit), delay=get_wait(), refund=1)
+
+
 def outcome_of_outage(claim: Claim, error: BaseException) -> Outcome:
-    """A database outage is not the row's fault: its attempt is refunded. Within bounds, because a
-    row whose statements break connections would otherwise do so for ever."""
+    """Requeue a row that a database outage ended outside of the row's own statements: the attempt
+    is refunded and nothing is counted, however often it happens."""
+    first, longest = INTERRUPTION_BACKOFF
+    return Outcome(
+        claim,
+        EventKind.INTERRUPTED,
+        error=sentence(error),
+        error_class=type(error).__name__,
+        delay=_double(first, longest, claim.interruptions + 1),
+        refund=1,
+        tally=LossTally.KEEP,
+    )
+
+
+def outcome_of_interruption(claim: Claim, error: BaseException) -> Outcome:
+    """Requeue a row whose own statements were interrupted, with its attempt. Within bounds, because
+    a row whose statements break connections would otherwise do so for ever."""
     again = claim.interruptions + 1
     first, longest = INTERRUPTION_BACKOFF
     final = again >= MAX_INTERRUPTIONS

@@ -12,13 +12,11 @@ from typing import Any
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from scrapersky.db.away import sqlstate_of
+from scrapersky.db.away import DISK_FULL, TOO_MANY_CONNECTIONS, sqlstate_of
 from scrapersky.errors import OwnLimit, OwnLimitReached
 from scrapersky.logging import get_logger
 from scrapersky.scraper.descriptors import EXHAUSTED, out_of_descriptors
 
-TOO_MANY_CONNECTIONS, DISK_FULL = "53300", "53100"
-"""SQLSTATE."""
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 WAIT_SECONDS = 10.0
 """A row that met a limit of ours is due again after this, give or take half: room may come back

@@ -32,6 +32,7 @@ from scrapersky.pipeline.troubles import (
     Trouble,
     get_states,
     judge_chores,
+    judge_own_limits,
     judge_unhandled,
     ticks,
     troubles_of,
@@ -117,11 +118,7 @@ class Standing:
     @property
     def own_limits(self) -> list[str]:
         """What the live workers have run out of lately, each with who says so."""
-        return [
-            f"{each.hostname}:{each.pid}: {sentence}"
-            for each in self.workers
-            for sentence in each.vitals.get("own_limits", {}).values()
-        ]
+        return [each.sentence for _, each in judge_own_limits(self.workers)]
 
     @property
     def reports(self) -> list[StageReport]:
@@ -129,14 +126,18 @@ class Standing:
 
     @property
     def troubles(self) -> list[tuple[str, Trouble]]:
-        """Everything that is wrong, each with its subject: the stage, chore or table."""
+        """Everything that is wrong, each with its subject: stage, chore, table or worker."""
         of_stages = [(each.name, trouble) for each in self.reports for trouble in each.troubles]
         return [*of_stages, *self.other_troubles]
 
     @property
     def other_troubles(self) -> list[tuple[str, Trouble]]:
         """Those that are not of one stage."""
-        return [*judge_chores(self.chore_failures), *judge_unhandled(self.unhandled)]
+        return [
+            *judge_chores(self.chore_failures),
+            *judge_unhandled(self.unhandled),
+            *judge_own_limits(self.workers),
+        ]
 
     def report(self, stage: AnyStage) -> StageReport:
         figures, control = self.figures[stage.name], self.controls.get(stage.name)
@@ -206,16 +207,6 @@ async def standing(
         chore_failures=await list_chore_failures(session),
         unhandled=await find_unhandled(session, stages),
     )
-
-
-async def find_other_troubles(
-    session: AsyncSession, stages: Sequence[AnyStage]
-) -> list[tuple[str, Trouble]]:
-    """What is wrong beside the stages: failing chores, and rows that no stage handles."""
-    return [
-        *judge_chores(await list_chore_failures(session)),
-        *judge_unhandled(await find_unhandled(session, stages)),
-    ]
 
 
 async def _standing_of(

@@ -180,5 +180,5 @@ def _judge_lost(claim: Claim, holder: UUID | None, rule: RetryRule) -> Outcome:
 
 def _judge_stray(claim: Claim, _holder: UUID | None, _rule: RetryRule) -> Outcome:
     return outcome_of_outage(
-        claim, DatabaseUnavailable("The connection was lost while the row was claimed or settled.")
+        claim, DatabaseUnavailable("The database was away while the row was claimed or settled.")
     )

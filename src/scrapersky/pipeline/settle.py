@@ -6,19 +6,26 @@ import asyncio
 import contextvars
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import is_outage
+from scrapersky.db.away import (
+    MAX_ROW_INTERRUPTIONS,
+    is_outage,
+    is_statement_timeout,
+    is_timeout,
+    row_interruptions,
+)
 from scrapersky.db.base import Base
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseUnavailable, ScraperSkyError
+from scrapersky.errors import DatabaseUnavailable, RowInterrupted, ScraperSkyError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import dead_letters
 from scrapersky.pipeline.claims import Claims
@@ -27,8 +34,12 @@ from scrapersky.pipeline.outcome import (
     Outcome,
     RetryRule,
     outcome_of_error,
+    outcome_of_interruption,
+    outcome_of_outage,
+    outcome_of_own_limit,
     summarize_error,
 )
+from scrapersky.pipeline.own_limits import OwnLimits, find_own_limit
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
@@ -40,9 +51,19 @@ BATCH_SECONDS = 0.02
 """Finished rows wait this long for company before they are stored."""
 DATABASE_PATIENCE_SECONDS = 30
 """A database that restarts is back within this; after that the heartbeat finds the row astray."""
+BATCH_DEADLINE_SECONDS = 60.0
+"""For a whole batch. One that takes longer is settled carefully, which finds the row at fault."""
 SETTLE_DEADLINE_SECONDS = 300.0
-"""For a whole batch, whose rows may take many statements each on a busy machine."""
-LOSSES_TO_SPLIT = 3
+"""For a batch that is settled carefully, with many statements for each row."""
+CAREFUL_STATEMENT_MS = 30_000
+"""Statement timeout while a batch is settled carefully, where the server's own is not shorter. The
+server ends the statement and the connection survives, so the other rows can be stored; a deadline
+of ours would have to drop the connection and with it the whole batch."""
+LIMIT_STATEMENTS = text(
+    "SELECT set_config('statement_timeout', :limit, true) FROM pg_settings "
+    "WHERE name = 'statement_timeout' AND CAST(setting AS int) NOT BETWEEN 1 AND :ms"
+)
+LOSSES_TO_SPLIT = MAX_ROW_INTERRUPTIONS
 """A batch that lost its connection this often in a row is settled in halves, down to single rows:
 one of them may be what breaks the connection, and the others are not to end with it."""
 
@@ -68,8 +89,8 @@ async def settle(
 ) -> Settlement:
     """End these attempts. The first statement proves every claim; what it does not return is lost.
 
-    `careful` puts a savepoint around each row's store, so that one that fails ends alone; without
-    it the first failure raises, and the caller comes back carefully.
+    `careful` puts a savepoint around each row's store, so that one that fails or takes too long
+    ends alone; without it the first failure raises, and the caller comes back carefully.
     """
     rows = await _prove_and_mark(session, claims, outcomes)
     written = [each for each in outcomes if each.claim.row_id in rows]
@@ -155,22 +176,49 @@ async def _store_results(
     careful: bool,
 ) -> dict[UUID, Outcome]:
     """Store each result; returns the new outcome of each row whose store did not succeed."""
-    changed: dict[UUID, Outcome] = {}
-    for each in outcomes:
-        if stage.store is None or each.result is NOTHING:
-            continue
-        row = rows[each.claim.row_id]
-        if not careful:
-            await stage.store(session, row, each.result)
-            continue
+    if stage.store is None:
+        return {}
+    results = [each for each in outcomes if each.result is not NOTHING]
+    if not careful:
+        with row_interruptions():
+            for each in results:
+                await stage.store(session, rows[each.claim.row_id], each.result)
+            await session.flush()
+        return {}
+    failed: list[tuple[Outcome, Exception]] = []
+    if results:
+        ms = CAREFUL_STATEMENT_MS
+        await session.execute(LIMIT_STATEMENTS, {"limit": str(ms), "ms": ms})
+    for each in results:
         try:
-            async with session.begin_nested():
-                await stage.store(session, row, each.result)
+            with row_interruptions():
+                async with session.begin_nested():
+                    await stage.store(session, rows[each.claim.row_id], each.result)
         except Exception as error:
-            if is_outage(error):
+            if is_outage(error) and not is_statement_timeout(error):
                 raise
-            changed[each.claim.row_id] = outcome_of_error(each.claim, error, rule)
-            log_failure(stage, changed[each.claim.row_id], error)
+            failed.append((each, error))
+    return _judge_failed_stores(stage, failed, rule, stored=len(results) - len(failed))
+
+
+def _judge_failed_stores(
+    stage: AnyStage,
+    failed: Sequence[tuple[Outcome, Exception]],
+    rule: RetryRule,
+    *,
+    stored: int,
+) -> dict[UUID, Outcome]:
+    """Where several rows timed out and none was stored, the database is slow and no row is
+    suspected; one that times out beside others that do not, or alone, is."""
+    is_slow = not stored and len(failed) > 1
+    changed: dict[UUID, Outcome] = {}
+    for each, error in failed:
+        if is_slow and isinstance(error, RowInterrupted):
+            outcome = outcome_of_outage(each.claim, error)
+        else:
+            outcome = outcome_of_error(each.claim, error, rule)
+        changed[each.claim.row_id] = outcome
+        log_failure(stage, outcome, error)
     return changed
 
 
@@ -256,12 +304,19 @@ class Settler:
     """Collects the finished rows of one stage and settles them together."""
 
     def __init__(
-        self, database: Database, claims: Claims, *, rule: RetryRule, worker: WorkerIdentity
+        self,
+        database: Database,
+        claims: Claims,
+        *,
+        rule: RetryRule,
+        worker: WorkerIdentity,
+        own_limits: OwnLimits | None = None,
     ) -> None:
         self._database = database
         self._claims = claims
         self._rule = rule
         self._worker = worker
+        self._own_limits = own_limits or OwnLimits()
         self._waiting: list[tuple[Outcome, asyncio.Future[EventKind]]] = []
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -318,9 +373,8 @@ class Settler:
             settlement = await self._settle_patiently(outcomes)
             self.last_error = None
         except Exception as error:
-            self.last_error = summarize_error(error)
-            self._log_unsettled(outcomes)
-            settlement = Settlement((), tuple(outcomes))
+            self.last_error = summarize_error(self._own_limits.note(error) or error)
+            settlement = await self._hand_back(outcomes, error)
         kinds = {each.claim.row_id: each.kind for each in settlement.written}
         for outcome, settled in batch:
             kind = kinds.get(outcome.claim.row_id, EventKind.FENCED)
@@ -329,42 +383,75 @@ class Settler:
                 settled.set_result(kind)
 
     async def _settle_patiently(
-        self, outcomes: Sequence[Outcome], give_up_at: float | None = None
+        self,
+        outcomes: Sequence[Outcome],
+        give_up_at: float | None = None,
+        *,
+        careful: bool = False,
     ) -> Settlement:
         """Through a restart of the database. A batch that was committed although we did not hear
-        of it is fenced the second time, which is the truth: it is settled."""
+        of it is fenced the second time, which is the truth: it is settled.
+
+        A batch that takes too long is settled carefully, so that only the row at fault waits; if
+        that takes too long as well, or the connection is lost again and again, it is split.
+        """
         give_up_at = give_up_at or monotonic() + DATABASE_PATIENCE_SECONDS
         pause = 0.05
-        careful = False
         losses = 0
         while True:
             try:
                 return await self._settle_once(outcomes, careful=careful)
             except Exception as error:
-                if is_outage(error):
-                    if monotonic() > give_up_at:
+                if not is_outage(error):
+                    if careful:
                         raise
-                    losses += _lost_its_connection(error)
-                    if losses >= LOSSES_TO_SPLIT and len(outcomes) > 1:
-                        return await self._settle_in_halves(outcomes, give_up_at)
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 2, 2)
-                elif careful:
-                    raise
-                else:
                     careful = True
+                    continue
+                took_too_long = is_timeout(error)
+                if took_too_long and not careful:
+                    careful = True
+                    continue
+                losses += isinstance(error, RowInterrupted) or _lost_its_connection(error)
+                if len(outcomes) > 1 and (losses >= LOSSES_TO_SPLIT or took_too_long):
+                    return await self._settle_in_halves(outcomes, give_up_at, careful=careful)
+                if losses >= LOSSES_TO_SPLIT and isinstance(error, RowInterrupted):
+                    return await self._settle_interrupted(outcomes[0], error)
+                if monotonic() > give_up_at:
+                    raise
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 2)
 
-    async def _settle_in_halves(self, outcomes: Sequence[Outcome], give_up_at: float) -> Settlement:
+    async def _settle_interrupted(self, outcome: Outcome, error: RowInterrupted) -> Settlement:
+        """Requeue a row whose store was interrupted again and again with no other row beside it."""
+        interrupted = outcome_of_interruption(outcome.claim, error)
+        log_failure(self._claims.stage, interrupted, error)
+        return await self._settle_patiently([interrupted])
+
+    async def _settle_in_halves(
+        self, outcomes: Sequence[Outcome], give_up_at: float, *, careful: bool
+    ) -> Settlement:
         middle = len(outcomes) // 2
         settlements = []
         for half in (outcomes[:middle], outcomes[middle:]):
             try:
-                settlements.append(await self._settle_patiently(half, give_up_at))
-            except Exception:
-                self._log_unsettled(half)
-                settlements.append(Settlement((), tuple(half)))
+                settlement = await self._settle_patiently(half, give_up_at, careful=careful)
+            except Exception as error:
+                self._own_limits.note(error)
+                settlement = await self._hand_back(half, error)
+            settlements.append(settlement)
         written, fenced = zip(*((each.written, each.fenced) for each in settlements), strict=True)
         return Settlement(sum(written, ()), sum(fenced, ()))
+
+    async def _hand_back(self, outcomes: Sequence[Outcome], error: Exception) -> Settlement:
+        """Give up storing these results. What met a limit of ours is handed back at once if that
+        much can be written; it needs neither a connection of the pool nor new disk space, mostly.
+        All other rows are found as strays, which does not count against them either."""
+        self._log_unsettled(outcomes)
+        if limit := find_own_limit(error):
+            handed_back = [outcome_of_own_limit(each.claim, limit) for each in outcomes]
+            with suppress(Exception):
+                return await settle_plainly(self._database, self._claims, handed_back, self._worker)
+        return Settlement((), tuple(outcomes))
 
     def _log_unsettled(self, outcomes: Sequence[Outcome]) -> None:
         log.exception(
@@ -376,7 +463,8 @@ class Settler:
     async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
         if is_plain(self._claims.stage, outcomes):
             return await settle_plainly(self._database, self._claims, outcomes, self._worker)
-        async with self._database.bounded_transaction(SETTLE_DEADLINE_SECONDS) as session:
+        seconds = SETTLE_DEADLINE_SECONDS if careful else BATCH_DEADLINE_SECONDS
+        async with self._database.bounded_transaction(seconds) as session:
             return await settle(
                 session,
                 self._claims,

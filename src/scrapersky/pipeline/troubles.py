@@ -28,6 +28,7 @@ class TroubleKind(StrEnum):
     PAUSED_LONG = "stage_paused_long"
     CHORE_FAILING = "chore_failing"
     UNHANDLED_ROWS = "rows_unhandled"
+    OWN_LIMIT = "own_limit_reached"
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,14 @@ def judge_unhandled(found: Sequence[UnhandledRows]) -> Iterator[tuple[str, Troub
             f"Nobody will work them; correct their {ours[0].column} or cancel them."
         )
         yield table, Trouble(TroubleKind.UNHANDLED_ROWS, sentence)
+
+
+def judge_own_limits(workers: Sequence[Worker]) -> Iterator[tuple[str, Trouble]]:
+    """Worker and trouble, one for each worker that has reached limits of its own lately."""
+    for each in workers:
+        if reached := each.vitals.get("own_limits"):
+            name = f"{each.hostname}:{each.pid}"
+            yield name, Trouble(TroubleKind.OWN_LIMIT, f"{name}: {' '.join(reached.values())}")
 
 
 def _count_in_words(count: int) -> str:

@@ -87,7 +87,10 @@ async def reserve(session: AsyncSession, tenant_id: UUID, charge: Charge) -> Non
     the caller's transaction goes.
 
     What is always free is counted, but has no entry of its own: it comes by the thousand and there
-    is nothing to settle."""
+    is nothing to settle. A charge that has its entry already is not counted again: the engine
+    repeats a store whose commit was not answered."""
+    if await session.get(CostEntry, charge.entry_id) is not None:
+        return
     time = await providers_time(session)
     await _refuse_if_paused(session, charge, time)
     await _take_from_day(session, charge, time)
