@@ -21,7 +21,7 @@ from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run, html, started
 from tests.hostile_parser import EATS_MEMORY, HANGS, parse_home_trap, parse_trap
 from tests.processes import HASTY, running
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OTHERS = 20
 TWO_ATTEMPTS = {
@@ -170,7 +170,7 @@ async def test_a_worker_stops_in_order_while_a_page_hangs(
     page = await get_trap(database)
     assert (page.page_processing_status, STAGE.queue.of(page).attempts) == ("Queued", 0)
     assert children
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while any(Path(f"/proc/{each}").exists() for each in children):
             await asyncio.sleep(0.02)
 

@@ -16,6 +16,7 @@ from scrapersky.pipeline.chores import Chore, doing_chores, list_chore_failures,
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.tables import ChoreFailure
 from scrapersky.settings import Settings
+from tests.waiting import PATIENCE_SECONDS
 
 
 async def nothing(database: Database, settings: Settings) -> None:
@@ -52,7 +53,7 @@ class Moody:
 
 
 async def failures_when(database: Database, *, failing: bool) -> Sequence[ChoreFailure]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async with database.reading() as session:
                 found = await list_chore_failures(session)
