@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress, starting
 from scrapersky.db.embedded.account import server_account
 from scrapersky.db.embedded.binaries import Binaries, find_binaries
 from scrapersky.db.embedded.copies import binaries_for
@@ -367,7 +367,18 @@ def test_a_server_killed_while_it_starts_is_started_again(data_dir: Path, progra
     assert told.read_text() == "once\n"
 
 
-def test_survivors_of_a_killed_postmaster_are_waited_for(data_dir: Path) -> None:
+def test_survivors_of_a_killed_postmaster_are_waited_for(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_waiting = threading.Event()
+
+    def try_and_tell(lock: int) -> bool:
+        is_taken = try_exclusive(lock)
+        if not is_taken:
+            is_waiting.set()
+        return is_taken
+
+    monkeypatch.setattr(starting, "try_exclusive", try_and_tell)
     server = EmbeddedPostgres(data_dir)
     server.acquire()
     postmaster = _postmaster(data_dir)
@@ -378,7 +389,7 @@ def test_survivors_of_a_killed_postmaster_are_waited_for(data_dir: Path) -> None
     other = EmbeddedPostgres(data_dir)
     with ThreadPoolExecutor(1) as pool:
         again = pool.submit(other.acquire)
-        time.sleep(1)
+        assert is_waiting.wait(300)
         assert not again.done()
         os.kill(survivor, signal.SIGCONT)
         again.result(timeout=300)

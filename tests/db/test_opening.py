@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -14,11 +14,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from scrapersky.db.embedded.layout import find_layout, resolved
 from scrapersky.db.embedded.process import find_postmaster
 from scrapersky.db.opening import embedded, open_database, open_unchecked
 from scrapersky.errors import DatabaseRefused
 from scrapersky.settings import Settings, SettingsSource, load_settings
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -31,13 +32,32 @@ def own(tmp_path: Path) -> Iterator[Settings]:
     embedded(settings).destroy()
 
 
-async def test_an_interruption_while_it_starts_leaves_no_server_behind(own: Settings) -> None:
+def is_cluster_being_made(data_dir: Path) -> bool:
+    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    return layout is not None and any(layout.home.glob("postgres.new-*/base"))
+
+
+def is_server_running(data_dir: Path) -> bool:
+    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    return layout is not None and find_postmaster(layout.cluster) is not None
+
+
+@pytest.mark.parametrize("has_come", [is_cluster_being_made, is_server_running])
+async def test_an_interruption_while_it_starts_leaves_no_server_behind(
+    own: Settings, has_come: Callable[[Path], bool]
+) -> None:
+    is_open = asyncio.Event()
+
     async def use() -> None:
         async with open_database(own):
-            await asyncio.sleep(60)
+            is_open.set()
+            await asyncio.Event().wait()
+
+    async def is_time() -> bool:
+        return has_come(own.scrapersky_data_dir) or is_open.is_set()
 
     task = asyncio.create_task(use())
-    await asyncio.sleep(0.3)
+    await wait_until(is_time)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

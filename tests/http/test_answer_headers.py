@@ -15,6 +15,7 @@ from scrapersky.models import Job
 from tests.app import scan, serving
 from tests.conftest import make_settings
 from tests.processes import api
+from tests.waiting import PATIENCE_SECONDS
 
 NOSNIFF = "x-content-type-options"
 
@@ -87,7 +88,7 @@ async def raw(client: httpx.AsyncClient, request: bytes) -> str:
     host, port = client.base_url.host, client.base_url.port
     reader, writer = await asyncio.open_connection(host, port)
     writer.write(request)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         answer = (await reader.read()).decode().lower()
     writer.close()
     return answer

@@ -16,11 +16,12 @@ from scrapersky.models import Domain, Page
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
 from scrapersky.pages.reading import STAGE
 from scrapersky.pipeline.tables import DeadLetter
+from scrapersky.scraper import parser_pool
 from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run, html, started
 from tests.hostile_parser import EATS_MEMORY, HANGS, parse_home_trap, parse_trap
 from tests.processes import HASTY, running
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OTHERS = 20
 TWO_ATTEMPTS = {
@@ -42,10 +43,10 @@ async def add_pages(run: Run, trap: str) -> None:
     await run.page(domain, f"http://{name}/trap", page_type="trap")
 
 
-async def make_due(database: Database) -> None:
+async def make_due(database: Database, page_type: str = "trap") -> None:
     async with database.transaction() as session:
         due = {STAGE.queue.due_at.key: func.now()}
-        await session.execute(update(Page).where(Page.page_type == "trap").values(due))
+        await session.execute(update(Page).where(Page.page_type == page_type).values(due))
 
 
 async def get_trap(database: Database) -> Page:
@@ -93,6 +94,37 @@ async def test_a_page_that_is_cut_off_is_retried_and_fails_alone(
     assert (letter.row_id, letter.attempts, letter.error_class) == (page.id, 2, error)
 
 
+async def test_a_dozen_pages_that_hang_do_not_keep_those_of_other_hosts(
+    url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it our own limit that their host waits for the processes it holds."""
+    monkeypatch.setattr(reading, "parse_page", parse_trap)
+    monkeypatch.setattr(parser_pool, "WAIT_SECONDS", 5.0)
+    async with FakeWeb() as web:
+        run = Run(None, database, web)  # type: ignore[arg-type]
+        trap = await run.domain("trap.example")
+        for number in range(12):
+            web.host("trap.example").page(f"/{number}", html(HANGS))
+            await run.page(trap, f"http://trap.example/{number}", page_type="trap")
+        for name in ("garage.example", "bakery.example"):
+            domain = await run.domain(name)
+            for number in range(OTHERS // 2):
+                web.host(name).page(f"/{number}", html(f"Page {number}"))
+                await run.page(domain, f"http://{name}/{number}")
+        async with started(run, url, host_delay_ms=0, host_concurrency=16, **POOL):
+
+            async def are_others_complete() -> bool:
+                await make_due(database, "contact")
+                await run.work(PAGE_STAGE)
+                return await count_complete(database) == OTHERS
+
+            await wait_until(are_others_complete)
+            assert run.engine.own_limits.read() == {}
+
+    traps = [each for each in await run.all(Page) if each.page_type == "trap"]
+    assert {each.page_processing_status for each in traps} == {"Queued"}
+
+
 async def test_a_home_page_that_hangs_is_cut_off(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +170,7 @@ async def test_a_worker_stops_in_order_while_a_page_hangs(
     page = await get_trap(database)
     assert (page.page_processing_status, STAGE.queue.of(page).attempts) == ("Queued", 0)
     assert children
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while any(Path(f"/proc/{each}").exists() for each in children):
             await asyncio.sleep(0.02)
 

@@ -23,7 +23,7 @@ from scrapersky.pipeline.chores import (
 from scrapersky.pipeline.scheduler import running_scheduler
 from scrapersky.pipeline.tables import ChoreFailure, ScheduleRun
 from scrapersky.settings import Settings
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 async def nothing(database: Database, settings: Settings) -> None:
@@ -93,7 +93,7 @@ class Moody:
 
 
 async def failures_when(database: Database, *, failing: bool) -> Sequence[ChoreFailure]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async with database.reading() as session:
                 found = await list_chore_failures(session)

@@ -22,6 +22,7 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.processes import ROOT
+from tests.waiting import PATIENCE_SECONDS
 
 DEAD_AFTER = 2.0
 LONG_AGO = timedelta(hours=1)
@@ -57,7 +58,7 @@ async def test_a_worker_frozen_before_it_sends_waits_for_its_turn_again(
     url: str, database: Database
 ) -> None:
     mine = HostGate(database, make_settings(url, host_concurrency=1), worker_id=None)
-    async with asyncio.timeout(120), FakeWeb() as web:
+    async with asyncio.timeout(PATIENCE_SECONDS), FakeWeb() as web:
         host = web.host("bakery.example").body("/", "hello")
         async with frozen_sender(url, web.port) as process:
             assert process.stdout is not None

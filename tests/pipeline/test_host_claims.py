@@ -273,12 +273,12 @@ async def test_hosts_that_never_answer_fill_their_slots_and_no_others(
         await note(database, f"well{number}.example", is_proven=True)
         await add(database, f"well{number}.example", rows=25)
     run = asyncio.create_task(run_job_loop(runner))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while len(done) < 100:
             await asyncio.sleep(0.02)
     pits = [each for each in runner.held.values() if each.item.host.startswith("pit")]
     answer.set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await run
 
     assert len(pits) == 5
@@ -306,11 +306,11 @@ async def test_a_row_whose_host_keeps_it_waiting_leaves_its_slot_to_others(
     await add(database, *(f"pit{number}.example" for number in range(20)), priority=1)
     ids = await add(database, *(f"well{number}.example" for number in range(20)))
     run = asyncio.create_task(run_job_loop(runner))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await statuses(database))["done"] < len(ids):
             await asyncio.sleep(0.02)
     answer.set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await run
 
     # With the answers the rows are back in ordinary slots, more of them than there are.

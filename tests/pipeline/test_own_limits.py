@@ -34,6 +34,7 @@ from scrapersky.settings import Settings
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
+from tests.waiting import PATIENCE_SECONDS
 
 TOO_MANY = DBAPIError("SELECT", None, asyncpg.TooManyConnectionsError("sorry, too many clients"))
 DISK_FULL = DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
@@ -127,7 +128,7 @@ async def test_no_more_connections_are_kept_than_there_are_descriptors_for() -> 
             fetch._sockets.keep = 3
             for name in names:
                 await fetch.get(f"http://{name}/")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while fetch._sockets.count > 3:
                     await asyncio.sleep(0.01)
             assert fetch._sockets.count == 3

@@ -40,6 +40,7 @@ from tests.conftest import make_settings
 from tests.operations.test_metrics import Figures
 from tests.places.scanning import queued
 from tests.stage_cases import SYSTEM_USER_ID
+from tests.waiting import PATIENCE_SECONDS
 
 BUDGET = "/api/v3/budget"
 INSTALLATION = "/api/v3/budget/installation"
@@ -100,7 +101,7 @@ async def test_workers_of_two_tenants_never_overrun_the_installations_cap(
 
     watching = asyncio.create_task(watch())
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             taken = await asyncio.gather(*(ask(number) for number in range(160)))
     finally:
         watching.cancel()

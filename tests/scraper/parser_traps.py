@@ -44,6 +44,13 @@ def hang_after(note: str) -> None:
     hang()
 
 
+def wait_for(path: str, value: str) -> str:
+    """Return the value once the file exists."""
+    while not Path(path).exists():
+        time.sleep(0.02)
+    return value
+
+
 def eat_memory() -> NoReturn:
     eaten = []
     while True:

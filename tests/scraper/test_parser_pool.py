@@ -13,7 +13,7 @@ import pytest
 import uvloop
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from scrapersky.errors import OwnLimit, OwnLimitReached
+from scrapersky.errors import OwnLimit, OwnLimitReached, RetryLater
 from scrapersky.harvest.reading import parse_home_page, parse_page
 from scrapersky.scraper import (
     Analysis,
@@ -185,6 +185,86 @@ async def test_waiting_long_for_a_process_is_our_own_limit(
         await pool.run(parser_traps.echo, "bread")
     assert raised.value.limit is OwnLimit.PROCESSES
     call.cancel()
+
+
+TRAP = "http://trap.example/"
+
+
+async def test_hanging_pages_of_one_host_leave_a_process_to_others(tmp_path: Path) -> None:
+    """A dozen traps, queued before the good pages. No time-out helps: it is an hour."""
+    gate = str(tmp_path / "gate")
+    async with ParserPool(2, timeout_seconds=LONG, memory_bytes=MEMORY) as pool:
+        first = asyncio.create_task(
+            pool.run(parser_traps.hang_after, str(tmp_path / "pid"), url=TRAP)
+        )
+        await wait_for_pid(tmp_path / "pid")
+        blocker = asyncio.create_task(pool.run(parser_traps.wait_for, gate, "good", url=URL))
+        traps = [asyncio.create_task(pool.run(parser_traps.hang, url=TRAP)) for _ in range(11)]
+        await asyncio.sleep(0)  # so that all of them wait before the good pages
+        hosts = ("bakery.example", "garage.example")
+        good = [
+            pool.run(parser_traps.echo, str(n), url=f"http://{hosts[n % 2]}/") for n in range(20)
+        ]
+        others = asyncio.gather(*good)
+        await asyncio.sleep(0)
+        Path(gate).touch()
+
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert await others == [str(n) for n in range(20)]
+        assert await blocker == "good"
+        assert not any(each.done() for each in (first, *traps))
+    await asyncio.gather(first, *traps, return_exceptions=True)
+
+
+async def test_hanging_pages_of_many_hosts_leave_a_process_to_others(tmp_path: Path) -> None:
+    """Each moves to the slow lane at once: the quantum is 0."""
+    pids = [tmp_path / f"pid{number}" for number in range(2)]
+    async with ParserPool(2, timeout_seconds=LONG, memory_bytes=MEMORY, quantum_seconds=0) as pool:
+        traps = [
+            asyncio.create_task(
+                pool.run(parser_traps.hang_after, str(pid), url=f"http://trap{pid.name}.example/")
+            )
+            for pid in pids
+        ]
+        for pid in pids:
+            await wait_for_pid(pid)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for number in range(5):
+                assert await pool.run(parser_traps.echo, str(number), url=URL) == str(number)
+        assert not any(each.done() for each in traps)
+    await asyncio.gather(*traps, return_exceptions=True)
+
+
+async def test_waiting_because_of_slow_pages_is_not_our_own_limit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with ParserPool(1, timeout_seconds=LONG, memory_bytes=MEMORY, quantum_seconds=0) as pool:
+        call = asyncio.create_task(
+            pool.run(parser_traps.hang_after, str(tmp_path / "pid"), url=TRAP)
+        )
+        await wait_for_pid(tmp_path / "pid")
+        monkeypatch.setattr(parser_pool, "WAIT_SECONDS", 0.1)
+        with pytest.raises(RetryLater, match="take long to parse"):
+            await pool.run(parser_traps.echo, "bread", url=URL)
+        call.cancel()
+
+
+async def test_a_host_whose_pages_time_out_gets_one_process_at_a_time(tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
+    async with ParserPool(2, timeout_seconds=0.5, memory_bytes=MEMORY) as pool:
+        for _ in range(2):
+            with pytest.raises(ParserTimedOut):
+                await pool.run(parser_traps.hang, url=TRAP)
+        pool.check_host(TRAP)
+        call = asyncio.create_task(pool.run(parser_traps.wait_for, gate, "late", url=TRAP))
+        await asyncio.sleep(0)
+
+        with pytest.raises(RetryLater, match=r"trap\.example took too long to parse"):
+            pool.check_host(TRAP)
+        with pytest.raises(RetryLater):
+            await pool.run(parser_traps.echo, "bread", url=TRAP)
+        pool.check_host(URL)
+        call.cancel()
 
 
 async def test_a_process_that_cannot_be_started_is_our_own_limit() -> None:

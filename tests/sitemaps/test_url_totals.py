@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from scrapersky.sitemaps import gathering, url_totals
+from scrapersky.models import domains
+from scrapersky.sitemaps import gathering
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, index, urlset
@@ -87,13 +88,30 @@ async def test_a_url_listed_twice_counts_once_in_every_total(
         assert await totals_of(client, fourth) == FIVE
 
 
-async def test_a_site_too_large_to_be_counted_has_the_sum_of_its_files(
+async def test_a_site_too_large_to_be_counted_shows_an_upper_bound(
     url: str, web: FakeWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(url_totals, "MAX_COUNTED", 5)
+    monkeypatch.setattr(domains, "MAX_COUNTED_URLS", 5)
     async with serving(make_settings(url, fetch_resolve=web.resolve)) as client:
         job = await ended(client, (await scan(client, NAME))["job_id"])
         domain = (await client.get(f"/api/v3/domains/{job['domain_id']}")).json()
-    assert domain["sitemap_urls"] == sum(
-        each["url_count"] for each in job["sitemaps"] if each["type"] != "index"
-    )
+        shown = [
+            (await client.get(path)).text
+            for path in (f"/domains/{job['domain_id']}", f"/jobs/{job['job_id']}", "/domains", "/")
+        ]
+    total = sum(each["url_count"] for each in job["sitemaps"] if each["type"] != "index")
+    assert domain["sitemap_urls"] == total == 8
+    assert ["at most 8" in each for each in shown] == [True] * 4
+
+
+async def test_a_scan_of_a_part_of_a_large_site_is_counted(
+    url: str, web: FakeWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domains, "MAX_COUNTED_URLS", 5)
+    async with serving(make_settings(url, fetch_resolve=web.resolve)) as client:
+        await ended(client, (await scan(client, NAME))["job_id"])
+        write_sitemaps(web, 4)
+        one = {"urls": [f"{BASE}/a.xml"]}
+        answer = await client.post("/api/v3/sitemap-files/direct-submit", json=one)
+        job = await ended(client, answer.json()["results"][0]["job_id"])
+    assert job["result_data"]["urls"] == 4

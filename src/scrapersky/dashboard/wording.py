@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
+from scrapersky.models import domains
+
 STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 LINK = Markup('<a class="out" href="{}" rel="noopener noreferrer nofollow" target="_blank">{}</a>')
 NOTHING = Markup('<span class="nothing">–</span>')
@@ -19,6 +21,12 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def url_total(value: int | None) -> str:
+    """`1234567` → `at most 1,234,567`: totals above `MAX_COUNTED_URLS` are upper bounds."""
+    is_bound = value is not None and value > domains.MAX_COUNTED_URLS
+    return f"at most {number(value)}" if is_bound else number(value)
 
 
 def duration(seconds: float | None) -> str:
@@ -118,6 +126,7 @@ def shortened(text: str | None, most: int = 120) -> Markup:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number,
+    "url_total": url_total,
     "duration": duration,
     "milliseconds": milliseconds,
     "moment": moment,

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scrapersky.models.domains import MAX_COUNTED_URLS
+
 
 class DomainOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
@@ -30,7 +32,8 @@ class DomainOut(BaseModel):
     last_scan_error: str | None
     total_sitemaps: int
     sitemap_urls: int = Field(
-        description="Different URLs in all its sitemaps: one that two of them list counts once."
+        description="Different URLs in all its sitemaps: one that two of them list counts once. "
+        f"A number above {MAX_COUNTED_URLS:,} is an upper bound, the sum of its sitemaps' numbers."
     )
     last_sitemap_job_id: UUID | None
     metadata_read_at: datetime | None

@@ -11,28 +11,32 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
-from urllib.parse import unquote
+from functools import cache
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException
-from sqlalchemy import BigInteger, cast, func, select
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata
+from sqlalchemy import BigInteger, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.erasure_key import ErasureKey, get_key_source, refuse_other_key
 from scrapersky.harvest.spellings import (
+    ERASED,
     FEWEST_DIGITS,
     Wording,
     email_wording,
+    list_spellings,
     phone_wording,
     url_wording,
 )
 from scrapersky.harvest.suppressing import digest_of
+from scrapersky.logging import get_logger
 from scrapersky.models import Suppression, SuppressionKind
 from scrapersky.scraper.contact_finder import FoundContact
 from scrapersky.scraper.contact_finder.cloaks.at_dot import read_at_dot
@@ -40,12 +44,19 @@ from scrapersky.scraper.contact_finder.emails import a_label
 from scrapersky.scraper.contact_finder.phone_numbers import SPACES, digits_of, plain
 
 T = TypeVar("T")
-MAX_GUESSED_NUMBERS = 2_000
-"""Of one result: a number without its country is tried in every country, which takes about 1 ms."""
+MAX_GUESSED_NUMBERS = 5_000
+"""Of one result. A number without its country is tried in every country, which takes about 0.5 ms
+in a transaction that waits for it; those beyond this limit are masked, whoever's they are."""
+MAX_COMBINATIONS = 500_000
+"""Of neighbouring groups of digits in one result, read as numbers without a country: the same for
+digits that repeat, such as a table's."""
 MOST_DIGITS = 15
 """Of an E.164 number."""
+MAX_RUN_DIGITS = MOST_DIGITS + 3
+"""Of an international number as written: `00` or `(0)` is no part of E.164."""
 LONGEST_URL = 2_000
-CALLING_CODES = tuple(sorted(COUNTRY_CODE_TO_REGION_CODE))
+
+log = get_logger(__name__)
 
 _LOCAL_BACKWARDS = re.compile(r"[\w.%+'\-]{1,64}")
 _DOMAIN = re.compile(r"[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,10}")
@@ -89,7 +100,7 @@ def get_erasure_lock(tenant_id: UUID) -> Any:
     """Advisory lock: shared by those who store what was read, held alone by whoever erases. So
     nobody stores a value that was compared before it was erased."""
     name = hashlib.blake2b(f"erasures of {tenant_id}".encode(), digest_size=8)
-    return cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
+    return sql_cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
 
 
 @dataclass(frozen=True)
@@ -107,18 +118,29 @@ class ErasedValues:
 
     def find(self, value: str) -> UUID | None:
         """The suppression of a value that was erased."""
-        keyed = self.ids.get(self.key.get_digest(value)) if self.key else None
-        return keyed or self.ids.get(digest_of(value))
+        digest = digest_of(value)
+        keyed = self.ids.get(self.key.rekey(digest)) if self.key else None
+        return keyed or self.ids.get(digest)
 
     def remove_from(self, result: T) -> T:
+        """Mask every erased value, and every number that could not be compared."""
         if not self:
             return result
-        for wording in self._find_wordings(result):
-            result = wording.out_of(result)
+        texts = dict.fromkeys(_list_texts(result))
+        candidates = self._find_candidates(result, texts)
+        numbers = _NumberGuesses(self, candidates)
+        if SuppressionKind.PHONE in self.kinds:
+            for text in texts:
+                numbers.compare(text)
+        for value, raws in candidates.raws.items():
+            if self.find(value) is not None and (wording := _make_wording(value, raws)):
+                result = wording.out_of(result)
+        if numbers.is_exhausted:
+            log.warning("numbers were masked without comparing them", compared=numbers.compared)
+            result = cast(T, _map_texts(result, numbers.mask))
         return result
 
-    def _find_wordings(self, result: Any) -> list[Wording]:
-        texts = set(_list_texts(result))
+    def _find_candidates(self, result: Any, texts: Iterable[str]) -> _Candidates:
         candidates = _Candidates()
         for each in _list_contacts(result):
             candidates.add(each.value, each.raw)
@@ -127,41 +149,103 @@ class ErasedValues:
                 candidates.add(text, text)
             if SuppressionKind.EMAIL in self.kinds:
                 candidates.add_all(_find_addresses(text))
-        if SuppressionKind.PHONE in self.kinds:
-            self._add_numbers(candidates, texts)
-        return [
-            wording
-            for value, raws in candidates.raws.items()
-            if self.find(value) is not None and (wording := _make_wording(value, raws))
-        ]
-
-    def _add_numbers(self, candidates: _Candidates, texts: Iterable[str]) -> None:
-        for text in texts:
-            if _E164.match(text):
+            if SuppressionKind.PHONE in self.kinds and _E164.match(text):
                 candidates.add(text, text)
-        known = _KnownNumbers(candidates.raws)
-        tried: dict[str, str | None] = {}
-        for written in {each for text in texts for each in _find_numbers(text)}:
-            if written.is_international:
-                candidates.add(f"+{written.digits}", written.raw)
-            elif number := known.find(written.digits):
-                candidates.add(number, written.raw)
-            elif written.digits in tried or len(tried) < MAX_GUESSED_NUMBERS:
-                if written.digits not in tried:
-                    tried[written.digits] = self._guess_country(written.digits)
-                if found := tried[written.digits]:
-                    candidates.add(found, written.raw)
+        return candidates
 
-    def _guess_country(self, digits: str) -> str | None:
-        """The erased number that these digits are in some country, with or without the digit that
-        is dialled before it there."""
-        spellings = {digits, digits[1:] if digits[0] in "018" else digits}
-        spellings |= {digits[2:]} if digits.startswith("06") else set()
-        for national in spellings:
-            for code in CALLING_CODES:
+    def guess_country(self, digits: str) -> str:
+        """Find the erased number that these digits are in some country, with or without the digit
+        that is dialled before it there; else return them as if the country was written."""
+        nationals = [digits]
+        if digits[0] in "018":
+            nationals.append(digits[1:])
+        if digits.startswith("06"):  # Hungary
+            nationals.append(digits[2:])
+        for national in nationals:
+            for code in _get_calling_codes().get(len(national), ()):
                 if self.find(number := f"+{code}{national}") is not None:
                     return number
         return f"+{digits}"
+
+
+@cache
+def _get_calling_codes() -> Mapping[int, tuple[int, ...]]:
+    """Calling codes by the number of digits that may follow them."""
+    found: dict[int, set[int]] = {}
+    for code, regions in COUNTRY_CODE_TO_REGION_CODE.items():
+        for region in regions:
+            plan = PhoneMetadata.metadata_for_region_or_calling_code(code, region)
+            for length in plan.general_desc.possible_length if plan and plan.general_desc else ():
+                found.setdefault(length, set()).add(code)
+    return {length: tuple(sorted(codes)) for length, codes in found.items()}
+
+
+class _NumberGuesses:
+    """Compare the numbers in texts, also those without a country.
+
+    Of an erased number nothing is known but the digest, so each of these costs a digest per
+    country. Their number is limited, because whoever wrote a page can put a million on it; what
+    was not compared then is masked. Texts are compared in the order of the result, so the same
+    result always ends the same.
+    """
+
+    def __init__(self, erased: ErasedValues, candidates: _Candidates) -> None:
+        self._erased = erased
+        self._candidates = candidates
+        # Others than erased ones would hide an erased number of another country with the same end.
+        known = (each for each in candidates.raws if _E164.match(each))
+        self._known = _KnownNumbers(each for each in known if erased.find(each) is not None)
+        self._guessed: dict[str, str] = {}
+        self._combinations = 0
+        self._compared_runs: set[str] = set()
+        self.is_exhausted = False
+
+    @property
+    def compared(self) -> int:
+        return len(self._guessed)
+
+    def compare(self, text: str) -> None:
+        for spelling in list_spellings(text):
+            for start, end in _find_runs(spelling):
+                self._compare_run(spelling[start:end], is_url=_is_url(spelling))
+
+    def _compare_run(self, run: str, *, is_url: bool) -> None:
+        for written in _read_run(run, is_url=is_url):
+            if written.is_international:
+                self._candidates.add(f"+{written.digits}", written.raw)
+                continue
+            self._combinations += 1
+            if self._combinations > MAX_COMBINATIONS:
+                self.is_exhausted = True
+                return
+            if number := self._known.find(written.digits) or self._guessed.get(written.digits):
+                self._candidates.add(number, written.raw)
+            elif len(self._guessed) < MAX_GUESSED_NUMBERS:
+                number = self._erased.guess_country(written.digits)
+                self._guessed[written.digits] = number
+                self._candidates.add(number, written.raw)
+            else:
+                self.is_exhausted = True
+                return
+        if not is_url:
+            self._compared_runs.add(run)
+
+    def mask(self, text: str) -> str:
+        """Replace the runs of digits that were not compared in full."""
+        for spelling in list_spellings(text):
+            if (masked := self._mask_spelling(spelling)) != spelling:
+                text = masked
+        return text
+
+    def _mask_spelling(self, text: str) -> str:
+        if _is_url(text):
+            return text
+        parts, at = [], 0
+        for start, end in _find_runs(text):
+            if text[start:end] not in self._compared_runs:
+                parts += [text[at:start], ERASED]
+                at = end
+        return "".join((*parts, text[at:]))
 
 
 @dataclass
@@ -179,13 +263,12 @@ class _Candidates:
 
 
 class _KnownNumbers:
-    """Numbers of which the country is known, to recognise them where it is not written."""
+    """Erased numbers that stand somewhere with their country, to recognise them without it."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._by_end: dict[str, list[str]] = {}
         for each in values:
-            if _E164.match(each):
-                self._by_end.setdefault(each[-FEWEST_DIGITS:], []).append(each)
+            self._by_end.setdefault(each[-FEWEST_DIGITS:], []).append(each)
 
     def find(self, digits: str) -> str | None:
         alike = self._by_end.get(digits[-FEWEST_DIGITS:], ())
@@ -219,6 +302,26 @@ def _list_texts(value: Any) -> Iterator[str]:
             yield from _list_texts(getattr(value, each.name))
 
 
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same with every text changed that `_list_texts` yields."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {
+            change(key) if isinstance(key, str) else key: _map_texts(each, change)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return type(value)(_map_texts(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        said = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: _map_texts(each, change) for name, each in said.items()}
+        return replace(value, **changed) if changed != said else value
+    return value
+
+
 def _list_contacts(value: Any) -> Iterator[FoundContact]:
     if isinstance(value, FoundContact):
         yield value
@@ -246,18 +349,13 @@ def _make_wording(value: str, raws: Iterable[str]) -> Wording | None:
 
 def _find_addresses(text: str) -> Iterator[tuple[str, str]]:
     """(value, as written), also where the "@" is escaped or spelled out."""
-    spellings = {text}
-    if "%" in text:
-        spellings.add(unquote(text))
-    if "&" in text:
-        spellings.add(html.unescape(text))
-    for spelling in spellings:
+    for spelling in list_spellings(text):
         at = spelling.find("@")
         while at >= 0:
             yield from _read_address(spelling, at)
             at = spelling.find("@", at + 1)
-    for found in read_at_dot(text):
-        yield found.text, found.raw
+        for found in read_at_dot(spelling):
+            yield found.text, found.raw
 
 
 def _read_address(text: str, at: int) -> Iterator[tuple[str, str]]:
@@ -273,39 +371,57 @@ def _read_address(text: str, at: int) -> Iterator[tuple[str, str]]:
             yield f"{each.lower()}@{domain}", f"{each}@{domain}"
 
 
-def _find_numbers(text: str) -> Iterator[_Written]:
+def _is_url(text: str) -> bool:
+    return text.startswith("http")
+
+
+def _find_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Where digits stand with nothing but signs between them."""
+    for match in _NUMBER.finditer(_DATE.sub(lambda date: "x" * len(date[0]), text)):
+        yield match.span()
+
+
+def _read_run(run: str, *, is_url: bool) -> Iterator[_Written]:
     """Every run of digit groups with as many digits as a number may have. Groups of two numbers
     in a row, or of an hour before a number, are tried in all neighbourly combinations. In a URL
     a number has its country, or it is some id of which there are too many to be tried."""
-    is_url = text.startswith("http")
-    for match in _NUMBER.finditer(_DATE.sub(lambda date: "x" * len(date[0]), text)):
-        run = match[0]
-        groups = [(each.start(), each.end()) for each in _DIGITS.finditer(run)]
-        digits = [digits_of(plain(run[start:end])) for start, end in groups]
-        is_international = run.startswith("+") or digits[0].startswith("00")
-        is_one = is_international and sum(map(len, digits)) <= MOST_DIGITS + 3
-        for first in range(1 if is_one else len(groups)):
-            has_country = is_url or (is_international and first == 0)
-            yield from _join_groups(run, groups, digits, first, has_country)
+    found = ((each.span(), digits_of(plain(each[0]))) for each in _DIGITS.finditer(run))
+    window: deque[tuple[tuple[int, int], str]] = deque()  # no more of the run than a number takes
+    is_start = True
+    while True:
+        while sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
+            if (group := next(found, None)) is None:
+                break
+            window.append(group)
+        if not window:
+            return
+        is_international = is_start and (run.startswith("+") or window[0][1].startswith("00"))
+        yield from _join_groups(run, list(window), is_start, is_url or is_international)
+        if is_international and sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
+            return  # the run is one number
+        window.popleft()
+        is_start = False
 
 
 def _join_groups(
-    run: str, groups: list[tuple[int, int]], digits: list[str], first: int, is_international: bool
+    run: str, groups: list[tuple[tuple[int, int], str]], is_start: bool, is_international: bool
 ) -> Iterator[_Written]:
-    start = 0 if first == 0 else groups[first][0]
+    """Numbers that begin with the first group."""
+    start = 0 if is_start else groups[0][0][0]
     joined = ""
-    for last in range(first, len(groups)):
-        joined += digits[last]
+    for last, ((_, end), digits) in enumerate(groups):
+        joined += digits
         bare = joined.removeprefix("00") if is_international else joined
         if len(bare) > MOST_DIGITS + 1:
             return
         if len(bare) < FEWEST_DIGITS:
             continue
-        raw = _keep_foreign_digits(run[start : groups[last][1]])
+        raw = _keep_foreign_digits(run[start:end])
         yield _Written(bare, raw, is_international)
-        if is_international and last > first and digits[first + 1] in ("0", "8"):  # +49 (0)30
-            code = digits[first].removeprefix("00")
-            yield _Written(code + "".join(digits[first + 2 : last + 1]), raw, True)
+        if is_international and last > 0 and groups[1][1] in ("0", "8"):  # +49 (0)30
+            code = groups[0][1].removeprefix("00")
+            rest = "".join(each for _, each in groups[2 : last + 1])
+            yield _Written(code + rest, raw, True)
 
 
 def _keep_foreign_digits(raw: str) -> str | None:

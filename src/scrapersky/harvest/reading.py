@@ -43,7 +43,7 @@ async def read_answer(
 ) -> PageRead | NotAPage:
     if reason := why_unreadable(answer, domain):
         return NotAPage(answer.url, answer.status, reason)
-    return await parser.run(parse_page, answer, decode_obfuscated)
+    return await parser.run(parse_page, answer, decode_obfuscated, url=answer.url)
 
 
 def parse_page(answer: Response, decode_obfuscated: bool) -> PageRead:
@@ -63,7 +63,7 @@ def parse_page(answer: Response, decode_obfuscated: bool) -> PageRead:
 async def read_home_page(
     answer: Response, asked: str, *, decode_obfuscated: bool, parser: ParserPool
 ) -> SiteVisit:
-    visit = await parser.run(parse_home_page, answer, asked, decode_obfuscated)
+    visit = await parser.run(parse_home_page, answer, asked, decode_obfuscated, url=answer.url)
     return replace(visit, page=answer)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import idna
 from phonenumbers import (
@@ -21,6 +22,7 @@ from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_
 from scrapersky.harvest.reading import PageRead
 from scrapersky.scraper.contact_finder import FoundContact
 from scrapersky.scraper.contact_finder.cloaks.at_dot import AT_WORDS, DOT_WORDS
+from scrapersky.scraper.contact_finder.phone_numbers import INVISIBLE
 from scrapersky.scraper.page_facts import PageFacts, PageLink
 from scrapersky.scraper.site_metadata import SiteMetadata
 
@@ -48,6 +50,12 @@ _AT = rf"{_FENCE}(?:@|%40|&\#x?\d\d;|(?<!\w)(?:{AT_WORDS})(?!\w)){_FENCE}"
 _DOT = rf"{_FENCE}(?:\.|(?<!\w)(?:{DOT_WORDS})(?!\w)){_FENCE}"
 _SIGNS = r"[\s().\-/\u00b7\u2010-\u2015\u200b]{0,4}"
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\d+])", r"(?!\d)"
+_SCRIPT_ESCAPE = re.compile(r"\\{1,2}(?:u(?![dD][89a-fA-F])([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+"""Of JSON and JavaScript, without halves of surrogate pairs."""
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_WIDE_SIGNS = str.maketrans("\uff20\ufe6b\uff0e\uff0b", "@@.+")
+_ESCAPE_DEPTH = 2
+"""A URL in an attribute, or markup in JSON, is escaped twice."""
 _BEFORE_URL, _AFTER_URL = r"(?<!\w)", r"(?![\w\-])"
 
 
@@ -68,11 +76,18 @@ class Wording:
         if self.words:
             ways.append(and_(*(column.icontains(each, autoescape=True) for each in self.words)))
         if self.digits:
-            ways.append(column.regexp_match("[^0-9]{0,4}".join(self.digits)))
+            between = "(?:[^0-9]|%20|&#(?:32|160);){0,6}"
+            ways.append(column.regexp_match(between.join(self.digits)))
         return or_(*ways)
 
     def is_in(self, text: str) -> bool:
-        return self.pattern.search(text) is not None
+        return any(map(self.pattern.search, list_spellings(text)))
+
+    def mask(self, text: str) -> str:
+        """Replace it in a text. A text in which it is escaped is unescaped as a whole."""
+        masked = self.pattern.sub(ERASED, text)
+        plain = unescape(masked)
+        return self.pattern.sub(ERASED, plain) if self.pattern.search(plain) else masked
 
     def out_of(self, value: Any) -> Any:
         """The same without it: from lists and objects what holds it goes, in texts it is blotted
@@ -80,7 +95,7 @@ class Wording:
         if isinstance(value, Enum):
             return value
         if isinstance(value, str):
-            return self.pattern.sub(ERASED, value)
+            return self.mask(value)
         if isinstance(value, list | tuple):
             return type(value)(self.out_of(each) for each in value if not self._is_all_of(each))
         if isinstance(value, Mapping):
@@ -113,9 +128,27 @@ class Wording:
         if not isinstance(value, str) or isinstance(value, Enum):
             return False
         bare = value.strip()
-        return bool(self.pattern.fullmatch(bare)) or (
+        return any(map(self.pattern.fullmatch, list_spellings(bare))) or (
             not any(map(str.isspace, bare)) and self.is_in(bare)
         )
+
+
+def unescape(text: str) -> str:
+    """Resolve percent, HTML and script escapes, and drop invisible characters."""
+    for _ in range(_ESCAPE_DEPTH):
+        if "%" in text:
+            text = unquote(text)
+        if "&" in text:
+            text = html.unescape(text)
+        if "\\" in text:
+            text = _SCRIPT_ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+    return text if text.isascii() else _INVISIBLE.sub("", text).translate(_WIDE_SIGNS)
+
+
+def list_spellings(text: str) -> tuple[str, ...]:
+    """The text as written, and without escapes where it has some."""
+    plain = unescape(text)
+    return (text,) if plain == text else (text, plain)
 
 
 def email_wording(address: str, raws: Iterable[str]) -> Wording:
@@ -125,7 +158,9 @@ def email_wording(address: str, raws: Iterable[str]) -> Wording:
     plain |= {f"{local}@{_readable(domain)}", quote(address)}
     said = {each.strip() for each in raws if _tells_address(each, local, domain)}
     spelled_out = {
-        re.escape(local) + _AT + _DOT.join(map(re.escape, each.split(".")))
+        _DOT.join(map(re.escape, local.split(".")))
+        + _AT
+        + _DOT.join(map(re.escape, each.split(".")))
         for each in (domain, _readable(domain))
     }
     words = (local, domain.partition(".")[0])

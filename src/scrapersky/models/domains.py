@@ -53,6 +53,9 @@ HOW_TO_FORCE_A_SCAN = (
 )
 NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
+MAX_COUNTED_URLS = 1_000_000
+"""Different URLs are counted up to so many; a larger total is the sum of the sitemaps' numbers."""
+
 
 @queued("status", words=METADATA_WORDS, also=(NOT_ASKED,))
 @queued("sitemap_analysis_status", words=SUBMISSION_WORDS, initial="pending")
@@ -100,7 +103,8 @@ class Domain(Base, Timestamps, Owned):
     """In a row; each doubles the time to the next look."""
     total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")
     sitemap_urls: Mapped[int] = mapped_column(server_default="0")
-    """Different URLs in all its sitemaps; see `sitemaps/url_totals.py`."""
+    """Different URLs in all its sitemaps; above `MAX_COUNTED_URLS` an upper bound, see
+    `sitemaps/url_totals.py`."""
     last_scan_error: Mapped[str | None]
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]

@@ -67,6 +67,7 @@ async def work(page: PageToRead, tools: Tools) -> AsyncIterator[Found]:
 
 
 async def _look(page: PageToRead, tools: Tools) -> PageRead | NotAPage:
+    tools.parser.check_host(page.url)
     try:
         robots = await tools.robots.of(page.url)
         if not robots.is_known:

@@ -1,7 +1,7 @@
 """Read pages in processes that can be killed: one that hangs or eats memory harms nobody else.
 
 async with ParserPool(2, timeout_seconds=20) as parser:
-    facts = await parser.run(read_page, response)
+    facts = await parser.run(read_page, response, url=response.url)
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar, TypeVarTuple, cast
+from urllib.parse import urlsplit
 
-from scrapersky.errors import OwnLimit, OwnLimitReached, ScraperSkyError
+from scrapersky.errors import OwnLimit, OwnLimitReached, RetryLater, ScraperSkyError
 from scrapersky.scraper import parser_process
 from scrapersky.scraper.descriptors import EXHAUSTED
+from scrapersky.scraper.fair_queue import FairQueue, Turn
 from scrapersky.scraper.parser_process import ERROR, LENGTH, OUT_OF_MEMORY
 from scrapersky.settings import Settings
 
@@ -31,6 +33,8 @@ START_SECONDS = 60.0
 """For a process to start and import what it needs, on a machine that is busy."""
 WAIT_SECONDS = 30.0
 """For a free process; whoever waits longer goes back to the queue and is not to blame."""
+QUANTUM_SHARE = 0.1
+"""A page that takes longer than this share of its time is slow: others no longer wait for it."""
 CLOSE_SECONDS = 5.0
 """For killed processes to be gone; the kernel takes milliseconds."""
 ALARM_MARGIN_SECONDS = 5
@@ -65,8 +69,8 @@ class ParserPool:
     """At most `processes` of them, started when needed and ended when idle.
 
     Each reads one page at a time, so a process that is killed takes no other page with it; the
-    others wait in this process for their turn. With 0 processes pages are read in a thread, which
-    cannot be killed.
+    others wait in this process for their turn, shared fairly between hosts (`FairQueue`). With 0
+    processes pages are read in a thread, which cannot be killed.
     """
 
     def __init__(
@@ -76,12 +80,14 @@ class ParserPool:
         timeout_seconds: float = 20.0,
         memory_bytes: int = 512 * MEGABYTE,
         idle_seconds: float = 60.0,
+        quantum_seconds: float | None = None,
     ) -> None:
         self._processes = processes
         self._timeout_seconds = timeout_seconds
         self._memory_bytes = memory_bytes
         self._idle_seconds = idle_seconds
-        self._turns = asyncio.Semaphore(max(processes, 1))
+        quantum = timeout_seconds * QUANTUM_SHARE if quantum_seconds is None else quantum_seconds
+        self._queue = FairQueue(processes, quantum_seconds=quantum)
         self._children: set[_Child] = set()
         """All that have not ended yet."""
         self._idle: list[_Child] = []
@@ -111,18 +117,25 @@ class ParserPool:
     def pids(self) -> list[int]:
         return [each.pid for each in self._children]
 
-    async def run(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    def check_host(self, url: str) -> None:
+        """Raise `RetryLater` if pages of this host hang and one of them is being parsed: then this
+        one need not be fetched yet."""
+        if self._processes:
+            self._queue.check_host(_get_host(url))
+
+    async def run(self, function: Callable[[*Ts], T], *arguments: *Ts, url: str = "") -> T:
         """Call a function of a module in a process and return its value.
 
-        Function, arguments and value are pickled. Raises `ParserTimedOut` or `ParserCrashed` when
-        the call is to blame, `OwnLimitReached` when there was no process to be had for it.
+        Function, arguments and value are pickled. `url` is of the page, whose host has to share
+        the processes with others. Raises `ParserTimedOut` or `ParserCrashed` when the call is to
+        blame, `RetryLater` when slow pages keep it waiting, `OwnLimitReached` when there was no
+        process to be had for it.
         """
         if not self._processes:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(_THREAD, function, *arguments)
         request = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
-        async with self._turn():
-            kind, payload = await self._ask(request, function.__module__)
+        kind, payload = await self._run_in_turn(request, function.__module__, _get_host(url))
         if kind == ERROR:
             message, trace = pickle.loads(payload)  # noqa: S301 - from our own process
             failure = ParserFailed(message)
@@ -140,28 +153,48 @@ class ParserPool:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await asyncio.gather(*(each.ended.wait() for each in children))
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _run_in_turn(self, request: bytes, module: str, host: str) -> tuple[bytes, bytes]:
+        turn = self._queue.enter(host)
+        seconds_left = WAIT_SECONDS
+        clock = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                await self._turns.acquire()
+            while True:
+                waits_since = clock()
+                await self._wait(turn, seconds_left)
+                seconds_left -= clock() - waits_since
+                try:
+                    return await self._ask(request, module, turn)
+                except _Preempted:
+                    self._queue.requeue(turn)
+        except ParserTimedOut:
+            self._queue.note_timeout(host)
+            raise
+        finally:
+            self._queue.leave(turn)
+
+    async def _wait(self, turn: Turn, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await turn.granted.wait()
         except TimeoutError:
+            # Not our limit: more processes would be held by such pages just the same.
+            if turn.is_slow or self._queue.is_delayed_by_slow_pages(turn):
+                raise RetryLater(
+                    "Pages that take long to parse hold the processes that parse pages.",
+                    after=self._queue.get_backoff(turn.host),
+                ) from None
             raise OwnLimitReached(
                 OwnLimit.PROCESSES,
                 f"All processes that read pages were busy for {WAIT_SECONDS:g} s. "
                 "Raise PARSER_PROCESSES, or lower the CONCURRENCY of stages.",
             ) from None
-        try:
-            yield
-        finally:
-            self._turns.release()
 
-    async def _ask(self, request: bytes, module: str) -> tuple[bytes, bytes]:
+    async def _ask(self, request: bytes, module: str, turn: Turn) -> tuple[bytes, bytes]:
         while True:
             child = self._take_idle() or await self._start(module)
             is_first_call = not child.calls
             try:
-                return await self._exchange(child, request)
+                return await self._exchange(child, request, turn)
             except ParserCrashed:
                 # The page is to blame if nothing else can be: a process that was used before may
                 # have been killed while idle, or have little memory left.
@@ -176,22 +209,27 @@ class ParserPool:
                 return child
         return None
 
-    async def _exchange(self, child: _Child, request: bytes) -> tuple[bytes, bytes]:
+    async def _exchange(self, child: _Child, request: bytes, turn: Turn) -> tuple[bytes, bytes]:
         is_usable = False
+        now = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(self._timeout_seconds) as deadline:
+                self._queue.start_clock(turn, preempt=lambda: deadline.reschedule(now()))
                 kind, payload = await child.ask(request)
             if kind == OUT_OF_MEMORY:
                 raise ParserCrashed(self._describe_memory())
             is_usable = child.calls < MAX_CALLS
             return kind, payload
         except TimeoutError:
+            if turn.is_preempted:
+                raise _Preempted from None
             raise self._time_out() from None
         except _Ended:
             if child.returncode == -signal.SIGALRM:
                 raise self._time_out() from None
             raise ParserCrashed(_describe_end(child.returncode)) from None
         finally:  # also when the caller was cancelled: what it asked for may go on for ever
+            turn.preempt = None
             if is_usable and not self._is_closed:
                 self._put_back(child)
             else:
@@ -242,6 +280,10 @@ class ParserPool:
                 raise _cannot_start(error, child) from error
             raise
         return child
+
+
+class _Preempted(Exception):
+    """Others need the process; the call starts again later."""
 
 
 class _Ended(Exception):
@@ -330,6 +372,10 @@ class _Child(asyncio.SubprocessProtocol):
         self.ended.set()
         self._on_end(self)
         self._fail_if_ended()
+
+
+def _get_host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _build_environment() -> Mapping[str, str]:

@@ -167,7 +167,7 @@ class SitemapAnalyzer:
         if self._parser is None:
             return sitemap_links(page)
         try:
-            return await self._parser.run(sitemap_links, page)
+            return await self._parser.run(sitemap_links, page, url=page.url)
         except ParserError as error:
             _note_unread(page.url, str(error), scan)
             return ()

@@ -2,8 +2,9 @@
 
 `sitemap_files.url_count` is the number of different URLs in one file (of an index: its children).
 `domains.sitemap_urls` and `urls` in a job's result are the numbers of different URLs in all files
-of the domain and of the scan: a URL that two files list counts once there. Only for a domain with
-more than `MAX_COUNTED` URLs these are the sums of its files' numbers.
+of the domain and of the scan: a URL that two files list counts once there. Only where there are
+more than `MAX_COUNTED_URLS` these are the sums of the files' numbers: upper bounds, which are shown
+as such. Whatever is larger than `MAX_COUNTED_URLS` is such a bound, and nothing else is.
 """
 
 from __future__ import annotations
@@ -17,12 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from scrapersky.models import Domain, Job, SitemapFile, SitemapUrl
+from scrapersky.models import domains as domain_columns
 from scrapersky.models.sitemaps import FileStatus
 from scrapersky.scraper.events import SitemapType
-
-MAX_COUNTED = 1_000_000
-"""Counting different URLs reads every row of the domain, in the transaction that ends the scan:
-half a second for so many, and no limit for the ten million that a domain may have."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +45,18 @@ async def count_urls(
     sitemaps_before, urls_before = known.one()
     if not is_changed and len(files) == sitemaps_before:
         return len(files), urls_before, min(listed, urls_before)
-    total = sum(each.urls for each in files)
-    if total > MAX_COUNTED:
-        return len(files), total, listed
-    ours = [each.id for each in files if each.job_id == job.id]
-    await _correct_files(session, ours)
-    in_domain = await _count_different(session, [each.id for each in files])
-    in_scan = in_domain if len(ours) == len(files) else await _count_different(session, ours)
+    ours = [each for each in files if each.job_id == job.id]
+    in_domain = in_scan = sum(each.urls for each in files)
+    if sum(each.urls for each in ours) <= domain_columns.MAX_COUNTED_URLS:
+        await _correct_files(session, [each.id for each in ours])
+        in_scan = await _count_different(session, [each.id for each in ours])
+    # Counting reads every row of the domain, in the transaction that ends the scan: half a second
+    # for a million, and a domain may have fifty of them.
+    if in_domain <= domain_columns.MAX_COUNTED_URLS:
+        is_all = len(ours) == len(files)
+        in_domain = (
+            in_scan if is_all else await _count_different(session, [each.id for each in files])
+        )
     # A file that was cut short still has rows of a read before, which this scan did not see.
     return len(files), in_domain, min(listed, in_scan)
 

@@ -11,6 +11,7 @@ from sqlalchemy import ScalarSelect, and_, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import load_only
 
+from scrapersky.dashboard.wording import url_total
 from scrapersky.db.direct import number_written_out
 from scrapersky.models import PAGE_WORDS, Domain, Job, Lead, Page, SitemapFile
 from scrapersky.models.domains import METADATA_WORDS, NOT_ASKED, SUBMISSION_WORDS
@@ -162,7 +163,8 @@ def _sitemaps(domain: Domain, job_status: str | None) -> Step:
         return Step("Sitemaps", NONE, "not looked for")
     if not domain.total_sitemaps:
         return Step("Sitemaps", NONE, "none found")
-    return Step("Sitemaps", DONE, f"{domain.total_sitemaps:,} with {domain.sitemap_urls:,} URLs")
+    urls = url_total(domain.sitemap_urls)
+    return Step("Sitemaps", DONE, f"{domain.total_sitemaps:,} with {urls} URLs")
 
 
 def _read_pages(read: int, waiting: int, *, importing: bool) -> Step:

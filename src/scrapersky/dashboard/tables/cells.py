@@ -52,6 +52,10 @@ def number(name: str) -> Cell:
     return lambda row, _: JUST.format(wording.number(getattr(row, name)))
 
 
+def url_total(name: str) -> Cell:
+    return lambda row, _: JUST.format(wording.url_total(getattr(row, name)))
+
+
 def moment(name: str) -> Cell:
     return lambda row, _: wording.moment(getattr(row, name))
 

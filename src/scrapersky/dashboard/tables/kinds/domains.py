@@ -82,7 +82,9 @@ DOMAINS = Table(
         Column("site_state", "Site", _state, sort="site_state"),
         Column("status", "Home page", _home_page_of_site, sort="status"),
         Column("sitemap_analysis_status", "Sitemaps", _sitemaps, sort="sitemap_analysis_status"),
-        Column("sitemap_urls", "URLs", cells.number("sitemap_urls"), "sitemap_urls", number=True),
+        Column(
+            "sitemap_urls", "URLs", cells.url_total("sitemap_urls"), "sitemap_urls", number=True
+        ),
         Column("next_scan_at", "Next look", cells.moment("next_scan_at"), sort="next_scan_at"),
         Column("language", "Language", cells.text("language"), usual=False),
         Column("cms", "CMS", cells.text("cms", 30), usual=False),
