@@ -239,19 +239,6 @@ class Crew:
         finally:
             clock.write_text("+0")
 
-    async def use_up_descriptors(self, rng: random.Random) -> None:
-        """The next descriptor that the worker opens is one too many."""
-        pid = rng.choice(self.at_work).pid
-        with suppress(ProcessLookupError, FileNotFoundError):
-            taken = {int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()}
-            free = min(set(range(len(taken) + 1)) - taken)
-            usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, usual[1]))
-            try:
-                await asyncio.sleep(FAULT_SECONDS)
-            finally:
-                resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
-
     async def poison_a_row(self, rng: random.Random) -> None:
         """One row kills two workers with everything they hold, and is cured then."""
         poison, poisoned = self.faults / "poison", self.faults / "poisoned"
@@ -314,7 +301,7 @@ class Mischief:
             "200 ms latency": crew.slow_down,
             "cuts at 200 ms": crew.cut_slow_connections,
             "poison row": crew.poison_a_row,
-            "no descriptors": crew.use_up_descriptors,
+            "no descriptors": self.use_up_descriptors,
             "frozen sender": self.freeze_a_sender,
         }
         if FAKETIME is not None:
@@ -352,6 +339,31 @@ class Mischief:
         busy = select(Worker.pid).join(Job, Job.worker_id == Worker.id)
         async with self._database.reading() as session:
             return set(await session.scalars(busy.where(Job.status == "processing")))
+
+    async def use_up_descriptors(self, rng: random.Random) -> None:
+        """The next descriptor that the worker opens is one too many. It works already: one that is
+        still starting could not even import what it needs, and that is no situation of ours."""
+        pid = (await self._find_working(rng)).pid
+        with suppress(ProcessLookupError, FileNotFoundError):
+            taken = {int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()}
+            free = min(set(range(len(taken) + 1)) - taken)
+            usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, usual[1]))
+            try:
+                await asyncio.sleep(FAULT_SECONDS)
+            finally:
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+
+    async def _find_working(self, rng: random.Random) -> Hired:
+        """A worker that has sent a heartbeat."""
+        async with asyncio.timeout(ACT_SECONDS):
+            while True:
+                await self._crew.replace_the_gone()
+                async with self._database.reading() as session:
+                    beating = set(await session.scalars(select(Worker.pid)))
+                if (found := self._crew.one_of(beating, rng)) is not None:
+                    return found
+                await asyncio.sleep(0.1)
 
     async def crash_database(self, rng: random.Random) -> None:
         """What `pg_ctl restart -m immediate` does: no farewell, and recovery at the next start."""
