@@ -109,7 +109,7 @@ bench-places: dev ## what a search of a thousand places pays for, beside the few
 bench-entities: dev ## labelled pairs of businesses: precision and recall of taking two for one
 	$(BIN)/python -m benchmarks.entity_resolution
 
-chaos: dev ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
+chaos: dev $(VENV)/packages ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
 	CHAOS_SECONDS=$$(( $${MINUTES:-20} * 60 )) $(BIN)/pytest tests/chaos -s -x
 
 clean: ## remove the virtual environment and caches (data folders stay)

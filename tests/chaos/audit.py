@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
@@ -27,10 +28,14 @@ from scrapersky.models import (
     SitemapUrl,
     WebhookDelivery,
 )
-from scrapersky.pipeline.tables import StageEvent
+from scrapersky.pipeline.tables import DeadLetter, StageEvent
 from tests.chaos.receiver import Receiver
 from tests.chaos.sites import CHILDREN, URLS, Site
 from tests.chaos.towns import Town
+
+HOSTS_FAULTS = frozenset({"ConnectionFailed", "HostClosed", "ScanFailed", "TimedOut"})
+"""Error classes of dead letters that a sick site, provider or receiver may cause. All others are
+our own: a lost worker (WorkerDied), an outage (DatabaseUnavailable), a bug."""
 
 
 @dataclass
@@ -42,6 +47,8 @@ class Audit:
     said: str
     """The run's figures, for whoever has to find out what went wrong."""
     failures: list[str] = field(default_factory=list)
+    letters: Counter[str] = field(default_factory=Counter)
+    """Dead letters by error class, once `dead_letters` has looked."""
 
     def check(self, what: str, found: object, wanted: object) -> None:
         if found != wanted:
@@ -50,6 +57,17 @@ class Audit:
     def check_that(self, is_true: object, what: str) -> None:
         if not is_true:
             self.failures.append(what)
+
+    def fail(self, what: str) -> None:
+        self.failures.append(what)
+
+    @contextmanager
+    def collecting(self, what: str) -> Iterator[None]:
+        """Note an error of the block as a failure and go on: what happens later counts, too."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(f"{what}: {type(error).__name__}: {error}")
 
     def conclude(self) -> None:
         assert not self.failures, "\n".join([self.said, *self.failures])
@@ -64,6 +82,17 @@ class Audit:
         self.check("accepted jobs that are gone", accepted - set(statuses), set())
         self.check("jobs by status", Counter(statuses.values()), {"complete": len(statuses)})
         self.check_that(rescued, "nobody was killed in the middle of anything")
+
+    async def dead_letters(self) -> None:
+        """Rows are given up for what hosts do, and never for an outage or a lost worker. Letters
+        that were replayed since are judged, too: their rows stay in the table."""
+        columns = DeadLetter.stage, DeadLetter.error_class, DeadLetter.error
+        async with self.database.reading() as session:
+            letters = (await session.execute(select(*columns))).all()
+        self.letters = Counter(each.error_class for each in letters)
+        for each in letters:
+            if each.error_class not in HOSTS_FAULTS or "database" in each.error.lower():
+                self.fail(f"dead letter of {each.stage}: {each.error_class}: {each.error}")
 
     async def scans(self, sites: Sequence[Site]) -> None:
         """Each URL is stored once, is counted as new once over all scans, and is one page."""

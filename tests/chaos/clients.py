@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -12,11 +13,16 @@ from uuid import UUID, uuid4
 
 import httpx
 
+from tests.chaos.audit import Audit
 from tests.chaos.towns import Town
 
 SCAN, SEARCH = "/api/v3/sitemap/scan", "/api/v3/places/search"
 SEARCHES = 0.25
 """The share of requests that are for a search."""
+MAX_ASK_SECONDS = 300.0
+"""After which a request that is never accepted is a failure."""
+NOT_NOW = (409, 503)
+"""Correct answers while a request with the same key is under way or the database is away."""
 
 
 class Clients:
@@ -31,13 +37,16 @@ class Clients:
         rng: random.Random,
         *,
         disturb: Callable[[], None],
+        audit: Audit,
     ) -> None:
         self._client, self._names, self._towns, self._rng = client, names, towns, rng
+        self._audit = audit
         self._disturb = disturb
         """Called before each search: it may go wrong at the provider."""
         self.scans: set[UUID] = set()
         self.searches: set[UUID] = set()
         self.unanswered = 0
+        self.wrong_answers: Counter[int] = Counter()
         self.stop = asyncio.Event()
 
     @property
@@ -61,30 +70,46 @@ class Clients:
                 await asyncio.wait_for(self.stop.wait(), self._rng.uniform(0.05, 0.4))
 
     async def scan(self, name: str) -> None:
-        self.scans.add(await self._ask(SCAN, {"base_url": name}))
+        with self._audit.collecting(f"scan of {name}"):
+            self.scans.add(await self._ask(SCAN, {"base_url": name}))
 
     async def search(self, town: Town) -> None:
-        self.searches.add(await self._ask(SEARCH, town.wanted))
+        with self._audit.collecting(f"search in town {town.number}"):
+            self.searches.add(await self._ask(SEARCH, town.wanted))
 
     async def _ask(self, path: str, wanted: dict[str, Any]) -> UUID:
         key = {"Idempotency-Key": uuid4().hex}
-        while True:
-            try:
-                answer = await self._client.post(path, json=wanted, headers=key)
-            except httpx.TransportError:
-                self.unanswered += 1
-            else:
-                if answer.status_code == 202:
-                    return UUID(answer.json()["job_id"])
-                # Anything else but "not now" would be a wrong answer to a right question.
-                assert answer.status_code in (409, 500, 503), answer.text
-            await asyncio.sleep(0.2)
+        async with asyncio.timeout(MAX_ASK_SECONDS):
+            while True:
+                try:
+                    answer = await self._client.post(path, json=wanted, headers=key)
+                except httpx.TransportError:
+                    self.unanswered += 1
+                else:
+                    if answer.status_code == 202:
+                        return UUID(answer.json()["job_id"])
+                    if answer.status_code not in NOT_NOW:
+                        self._note_wrong_answer(answer)
+                await asyncio.sleep(0.2)
+
+    def _note_wrong_answer(self, answer: httpx.Response) -> None:
+        """Anything but "not now" is a wrong answer to a right question. The first of each status is
+        told in full."""
+        self.wrong_answers[answer.status_code] += 1
+        if self.wrong_answers[answer.status_code] == 1:
+            self._audit.fail(f"{answer.url.path} answered {answer.status_code}: {answer.text}")
 
     async def make_all_end(
         self, nothing_left: Callable[[], Awaitable[bool]], *, budget_usd: Decimal, seconds: float
     ) -> None:
         """As an operator would: give more money, ask sick hosts again, replay what was given up,
         wait; and then look once more at what may have been read while its site was sick."""
+        with self._audit.collecting("making everything end"):
+            await self._make_all_end(nothing_left, budget_usd, seconds)
+
+    async def _make_all_end(
+        self, nothing_left: Callable[[], Awaitable[bool]], budget_usd: Decimal, seconds: float
+    ) -> None:
         async with asyncio.timeout(seconds):
             await self._raise_budget(budget_usd)
             await self._make_end(nothing_left)
@@ -105,6 +130,7 @@ class Clients:
             with suppress(httpx.TransportError):
                 wanted = {"monthly_cap_usd": str(usd)}
                 raised = (await self._client.put("/api/v3/budget", json=wanted)).is_success
+            await asyncio.sleep(0.2)
 
     async def _ask_for_everything(self) -> None:
         for name in self._names:

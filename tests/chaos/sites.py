@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -19,6 +20,8 @@ HOST_LIMIT = 2
 """Requests to one host at once that the workers are allowed, all together."""
 SETTLED_SECONDS = 0.03
 """After this it is known here that a client is gone whose place another has taken."""
+DRIP_SECONDS = 10.0
+"""Between two bytes of a site that is a tar pit."""
 FAULTS = 0.08
 """The share of requests that go wrong while there is mischief."""
 
@@ -35,6 +38,10 @@ class Site:
     crowded: list[str] = field(default_factory=list)
     """Each moment at which it was asked by more at once than it allows, and by whom."""
     asked: int = 0
+    pit: asyncio.Event | None = None
+    """While there is one the site drips, until the event is set."""
+    hold: asyncio.Event | None = None
+    """While there is one, requests for child sitemaps wait for it."""
     _open: list[aiohttp_web.BaseRequest] = field(default_factory=list)
 
     def build(self) -> None:
@@ -47,10 +54,15 @@ class Site:
 
     def route(self, path: str, body: str, kind: str = "application/xml") -> None:
         async def answer(request: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
+            pit, hold = self.pit, self.hold if path.removesuffix(".xml")[1:].isdigit() else None
             with self._under_way(request):
                 await asyncio.sleep(SETTLED_SECONDS)
                 self.count()
+                if pit is not None:
+                    return await _drip(request, body, kind, pit)
                 await asyncio.sleep(self.rng.uniform(0.05, 0.8))
+                if hold is not None:
+                    await hold.wait()
             if self.faulty() and self.rng.random() < FAULTS:
                 return self._fault(request, body)
             return aiohttp_web.Response(text=body, content_type=kind)
@@ -62,10 +74,13 @@ class Site:
 
     def count(self) -> None:
         """A client that was killed waits for nothing any more, though the answer is still made."""
-        there = [each for each in self._open if each.transport is not None]
+        there = self.get_open_requests()
         if len(there) > HOST_LIMIT:
             asked = ", ".join(f"{each.path} from port {_port(each)}" for each in there)
             self.crowded.append(f"{datetime.now(UTC):%H:%M:%S.%f} {asked}")
+
+    def get_open_requests(self) -> list[aiohttp_web.BaseRequest]:
+        return [each for each in self._open if each.transport is not None]
 
     def _fault(self, request: aiohttp_web.BaseRequest, body: str) -> aiohttp_web.StreamResponse:
         kind = self.rng.randrange(3)
@@ -76,6 +91,26 @@ class Site:
         if request.transport is not None:
             request.transport.close()
         return aiohttp_web.Response()
+
+
+async def _drip(
+    request: aiohttp_web.BaseRequest, body: str, kind: str, pit: asyncio.Event
+) -> aiohttp_web.StreamResponse:
+    """Send a byte now and then, and the rest as soon as the pit is healed."""
+    data = body.encode()
+    response = aiohttp_web.StreamResponse(
+        headers={"Content-Type": kind, "Content-Length": str(len(data))}
+    )
+    await response.prepare(request)
+    sent = 0
+    while not pit.is_set() and sent < len(data) - 1:
+        await response.write(data[sent : sent + 1])
+        sent += 1
+        with suppress(TimeoutError):
+            await asyncio.wait_for(pit.wait(), DRIP_SECONDS)
+    with suppress(ConnectionError):  # nobody waits that long
+        await response.write(data[sent:])
+    return response
 
 
 def _port(request: aiohttp_web.BaseRequest) -> int:

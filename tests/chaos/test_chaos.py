@@ -70,40 +70,48 @@ async def test_every_accepted_request_ends_and_every_effect_happens_once_whateve
     postgres, address = own_server
     trouble = asyncio.Event()
     trouble.set()
-    rng, towns = random.Random(SEED), build_towns()
+    towns = build_towns()
     async with FakeWeb() as web, selling(towns) as provider, opened(address) as database:
+        audit = Audit(database, f"seed {SEED}")
         sites = build_sites(web, SITES, random.Random(SEED), faulty=trouble.is_set)
         receiver = build_receiver(web, random.Random(SEED), faulty=trouble.is_set)
         environ = {**_environ(address), **environ_of(provider), **web.environ}
-        async with Crew(environ, tmp_path, port=free_port(), rng=rng) as crew:
+        async with Crew(environ, address, tmp_path, port=free_port(), audit=audit) as crew:
             clients = Clients(
                 crew.client,
                 [each.host.name for each in sites],
                 towns,
                 random.Random(SEED),
                 disturb=partial(disturb, provider, random.Random(SEED)),
+                audit=audit,
             )
             await clients.listen(receiver.url)
-            mischief = Mischief(crew, postgres, database, rng)
+            mischief = Mischief(crew, postgres, database, sites, audit)
             async with asyncio.TaskGroup() as group:
                 for _ in range(CLIENTS):
                     group.create_task(clients.keep_asking())
-                await mischief.go_on_for(SECONDS)
+                await mischief.go_on_for(SECONDS, random.Random(SEED))
                 clients.stop.set()
             trouble.clear()
             provider.heal()
-            audit = Audit(database, f"seed {SEED}")
-            await audit.money(provider, cap=CAP_USD)
+            with audit.collecting("money"):
+                await audit.money(provider, cap=CAP_USD)
+            await crew.replace_the_gone()
             await clients.make_all_end(
                 lambda: _nothing_left(database), budget_usd=PLENTY_USD, seconds=PATIENCE_SECONDS
             )
-        audit.said = _told(mischief, clients, sites, provider, receiver)
-        await audit.jobs(clients.accepted)
-        await audit.scans(sites)
         audit.politeness(sites)
-        await audit.searches(towns)
-        await audit.money(provider, cap=PLENTY_USD)
-        await audit.deliveries(receiver)
+        for name, check in {
+            "dead letters": audit.dead_letters(),
+            "jobs": audit.jobs(clients.accepted),
+            "scans": audit.scans(sites),
+            "searches": audit.searches(towns),
+            "money": audit.money(provider, cap=PLENTY_USD),
+            "deliveries": audit.deliveries(receiver),
+        }.items():
+            with audit.collecting(name):
+                await check
+        audit.said = _told(mischief, clients, sites, provider, receiver, audit)
         audit.conclude()
 
 
@@ -115,6 +123,7 @@ def _environ(address: ServerAddress) -> dict[str, str]:
         "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "8",
         "HOST_CONCURRENCY": str(HOST_LIMIT),
         "WORKER_DEAD_AFTER_SECONDS": str(DEAD_AFTER_SECONDS),
+        "ROBOTS_TIMEOUT_SECONDS": "3",
         "LOG_LEVEL": "error",
     }
 
@@ -125,6 +134,7 @@ def _told(
     sites: Sequence[Site],
     provider: PlacesProvider,
     receiver: Receiver,
+    audit: Audit,
 ) -> str:
     acts = ", ".join(f"{name} {count}×" for name, count in sorted(mischief.done.items()))
     asked = sum(each.asked for each in sites)
@@ -133,7 +143,8 @@ def _told(
         f"accepted, {clients.unanswered} requests asked again, {asked} requests at the sites, "
         f"{provider.bill.paid} paid ones of {len(provider.bill.asked)} at the provider for "
         f"{provider.bill.usd} USD, {len(receiver.taken)} events told, "
-        f"{receiver.taken.total() - len(receiver.taken)} of them again"
+        f"{receiver.taken.total() - len(receiver.taken)} of them again, "
+        f"dead letters: {dict(audit.letters)}"
     )
     print(f"\n{said}", flush=True)  # noqa: T201 (the long run's figures)
     return said

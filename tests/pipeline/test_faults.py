@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,12 +18,14 @@ from uuid import UUID
 import asyncpg
 import httpx
 import pytest
+from aiohttp import web as aiohttp_web
 from sqlalchemy import Text, cast, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky import main
+from scrapersky.accounts.service import system_actor
 from scrapersky.cli.exits import Exit
 from scrapersky.cli.signals import SLACK_SECONDS
 from scrapersky.db.away import MAX_ROW_INTERRUPTIONS
@@ -38,6 +40,7 @@ from scrapersky.db.session import (
     Database,
 )
 from scrapersky.errors import DatabaseUnavailable
+from scrapersky.models import Job
 from scrapersky.pipeline import chores, flow, settle, workers
 from scrapersky.pipeline import engine as pipeline_engine
 from scrapersky.pipeline.chores import Chore, run_chore, take_slot
@@ -60,9 +63,10 @@ from scrapersky.pipeline.tables import (
 from scrapersky.pipeline.wake import NOTIFY
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
+from scrapersky.sitemaps.service import request_scan
 from tests.app import serving
 from tests.conftest import make_settings
-from tests.fake_web import FakeWeb
+from tests.fake_web import FakeWeb, urlset
 from tests.noop import NOOP, NoopRow
 from tests.processes import HASTY, Program, running
 from tests.scale.cables import Cable, plugged_in
@@ -71,6 +75,8 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 INNOCENTS = 40
 CUTS = 15
+LATENCY_SECONDS = 0.2
+"""Of a round trip to the database."""
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 
 
@@ -114,12 +120,14 @@ async def noop_worker(url: str, log: Path, **environ: str) -> AsyncIterator[Prog
 
 @asynccontextmanager
 async def behind_a_relay(
-    server: ServerAddress, database: Database
+    server: ServerAddress, database: Database, *, round_trip_seconds: float = 0.0
 ) -> AsyncIterator[tuple[Cable, str]]:
-    """A way to the database that can go silent without being closed, and its URL."""
+    """A way to the database that can be slow, break, or go silent without being closed; and its
+    URL."""
     path = f"{server.socket_dir}/.s.PGSQL.{server.port}"
     cable = Cable("127.0.0.1", ())
     async with plugged_in(cable, lambda: asyncio.open_unix_connection(path)) as (port,):
+        cable.set_latency(round_trip_seconds)
         yield cable, f"postgresql://{server.user}@127.0.0.1:{port}/{database.url.database}"
         cable.heal()
 
@@ -389,6 +397,27 @@ async def test_broken_connections_cost_no_row_its_only_attempt(
     assert await read_letters(database) == []
 
 
+async def test_broken_connections_at_200_ms_latency_cost_no_row_its_only_attempt(
+    server: ServerAddress, database: Database, tmp_path: Path
+) -> None:
+    rows = await add_rows(database, 60)
+    environ = {
+        "NOOP_MAX_ATTEMPTS": "1",
+        "NOOP_CONCURRENCY": "4",
+        "NOOP_BATCH_SIZE": "4",
+        "WORKER_DEAD_AFTER_SECONDS": "15",
+    }
+    async with (
+        behind_a_relay(server, database, round_trip_seconds=LATENCY_SECONDS) as (cable, url),
+        noop_worker(url, tmp_path / "worker.log", **environ),
+    ):
+        for _ in range(CUTS):
+            await wait_until(lambda: are_processing(database))
+            cable.abort()
+        await wait_until(lambda: are_done(database, len(rows)), seconds=4 * PATIENCE_SECONDS)
+    assert await read_letters(database) == []
+
+
 async def has_connection(condition: Awaitable[bool]) -> bool:
     """The test's own connections are cut too; then it looks again."""
     try:
@@ -604,6 +633,62 @@ async def wait_for_beat(database: Database) -> None:
 async def read_beat(database: Database) -> str | None:
     async with database.reading() as session:
         return await session.scalar(select(cast(Worker.beat_at, Text)))
+
+
+async def test_200_ms_latency_makes_no_worker_look_dead(
+    server: ServerAddress, database: Database, settings: Settings, tmp_path: Path
+) -> None:
+    """All stages, because it was their housekeeping that the heartbeat waited for."""
+    dead_after = 10.0
+    names = [f"site{number}.example" for number in range(6)]
+    answers = asyncio.Event()
+
+    async def answer(_: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
+        await answers.wait()
+        return aiohttp_web.Response(text=urlset("http://site/"), content_type="application/xml")
+
+    async def are_held_by_both() -> bool:
+        holders = select(func.count(Job.worker_id.distinct())).where(Job.status == "processing")
+        async with database.reading() as session:
+            return await session.scalar(holders) == 2
+
+    async def are_complete() -> bool:
+        complete = select(func.count()).where(Job.status == "complete")
+        async with database.reading() as session:
+            return await session.scalar(complete) == len(names)
+
+    async with AsyncExitStack() as stack:
+        relay = behind_a_relay(server, database, round_trip_seconds=LATENCY_SECONDS)
+        _, url = await stack.enter_async_context(relay)
+        web = await stack.enter_async_context(FakeWeb())
+        for name in names:
+            web.host(name).robots(f"Sitemap: http://{name}/s.xml\n").route("/s.xml", answer)
+        environ = {
+            **HASTY,
+            **web.environ,
+            "DATABASE_URL": url,
+            "WORKER_BEAT_SECONDS": "1",
+            "WORKER_DEAD_AFTER_SECONDS": str(dead_after),
+            "FETCH_TIMEOUT_SECONDS": "600",
+            "SITEMAP_SCHEDULER_CONCURRENCY": str(len(names) // 2),
+            "SITEMAP_SCHEDULER_INTERVAL_MINUTES": "0.02",
+        }
+        async with database.transaction() as session:
+            actor = await system_actor(session, settings)
+            for name in names:
+                await request_scan(session, actor, settings, name, None)
+        for number in range(2):
+            worker = running("worker", environ=environ, log=tmp_path / f"worker{number}.log")
+            await stack.enter_async_context(worker)
+        await wait_until(are_held_by_both)
+        # Long enough for one that misses its beats to be taken for dead.
+        await asyncio.sleep(2 * dead_after)
+        answers.set()
+        await wait_until(are_complete)
+    async with database.reading() as session:
+        rescued = select(func.count()).where(StageEvent.kind == EventKind.RESCUED)
+        assert await session.scalar(rescued) == 0
+    assert await read_letters(database) == []
 
 
 @pytest.mark.skipif(FAKETIME is None, reason="Debian's package libfaketime is not installed")

@@ -23,9 +23,13 @@ from scrapersky.pipeline.hosts import (
 )
 from scrapersky.pipeline.tables import Host, HostSlot
 from scrapersky.pipeline.workers import WorkerIdentity
+from scrapersky.scraper.bases import find_base
 from scrapersky.scraper.failures import HostClosed
+from scrapersky.scraper.fetch import Fetcher
 from scrapersky.scraper.politeness import ErrorKind, HostOutcome
+from scrapersky.scraper.urls import Site
 from tests.conftest import make_settings
+from tests.fake_web import FakeWeb
 from tests.waiting import PATIENCE_SECONDS
 
 HOST = "bakery.example"
@@ -188,6 +192,26 @@ async def test_a_host_that_keeps_failing_is_left_alone_and_a_good_answer_opens_i
         await mine.report(HOST, HostOutcome(status=200))
     async with database.reading() as session:
         host = await session.get_one(Host, HOST)
+    assert (host.failures, host.circuit_open_until) == (0, None)
+
+
+async def test_a_host_without_https_recovers_when_its_circuit_closes(
+    database: Database, url: str
+) -> None:
+    """Its next visitor asks by https first, in vain; that must not open the circuit again."""
+    await _introduce(database)
+    mine = gate(database, url)
+    for _ in range(FAILURES_TO_OPEN):
+        await mine.report(HOST, HostOutcome(status=500))
+    async with database.transaction() as session:
+        await session.execute(update(Host).values(circuit_open_until=func.now()))
+    async with FakeWeb() as web:
+        web.host(HOST).robots("User-agent: *")
+        async with Fetcher.from_settings(web.settings(), mine) as fetch:
+            base = await find_base(Site(HOST, HOST), fetch)
+
+    host = await _host(database)
+    assert base.url == f"http://{HOST}"
     assert (host.failures, host.circuit_open_until) == (0, None)
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 IS_ROOT = os.geteuid() == 0
+MAX_PACKETS = 1000
+"""Under way in one direction of a connection; then the sender waits."""
 
 
 @dataclass
@@ -24,21 +26,63 @@ class Relay:
 
     connect: Connect
     open: asyncio.Event = field(default_factory=asyncio.Event)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    delay_seconds: float = 0.0
+    """One-way latency. Packets are delayed, not queued one behind the other, so that it costs a
+    bulk transfer no throughput."""
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await self.connect()
+        try:
+            there_reader, there_writer = await self.connect()
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, there_writer}
         both = (self._carry(reader, there_writer), self._carry(there_reader, writer))
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*both)
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*both)
+        finally:
+            self._writers -= {writer, there_writer}
+
+    def abort(self) -> None:
+        """Break all connections, in both directions."""
+        for each in list(self._writers):
+            each.transport.abort()
 
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, OSError):
-            while data := await source.read(65536):
-                await self.open.wait()
+        packets: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(MAX_PACKETS)
+        delivering = asyncio.create_task(self._deliver(packets, target))
+        clock = asyncio.get_running_loop().time
+        data = b"-"
+        try:
+            while data:
+                try:
+                    data = await source.read(65536)
+                except OSError:
+                    data = b""
+                await packets.put((clock() + self.delay_seconds, data))
+            await delivering
+        finally:
+            delivering.cancel()
+
+    async def _deliver(
+        self, packets: asyncio.Queue[tuple[float, bytes]], target: asyncio.StreamWriter
+    ) -> None:
+        """Until an empty packet, which closes the connection. What comes for a peer that is gone is
+        dropped: whoever fills the queue must not wait for ever."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            due, data = await packets.get()
+            if due > clock():
+                await asyncio.sleep(due - clock())
+            await self.open.wait()
+            if not data:
+                target.close()
+                return
+            with suppress(OSError):
                 target.write(data)
                 await target.drain()
-        target.close()
 
 
 @dataclass
@@ -52,14 +96,25 @@ class Cable:
     link: str | None = None
 
     def cut(self) -> None:
-        for each in self.relays:
-            each.open.clear()
+        """Let nothing through. As root the link itself is cut, and relays pass on what arrives."""
+        if self.link is None:
+            for each in self.relays:
+                each.open.clear()
         self._set_link("down")
 
     def heal(self) -> None:
         self._set_link("up")
         for each in self.relays:
             each.open.set()
+
+    def set_latency(self, round_trip_seconds: float) -> None:
+        for each in self.relays:
+            each.delay_seconds = round_trip_seconds / 2
+
+    def abort(self) -> None:
+        """Break all connections, so that both ends notice."""
+        for each in self.relays:
+            each.abort()
 
     def _set_link(self, state: str) -> None:
         if self.link is not None:
@@ -105,9 +160,7 @@ async def plugged_in(cable: Cable, *connects: Connect) -> AsyncIterator[list[int
         for connect in connects:
             relay = Relay(connect)
             relay.open.set()
-            # As root the link itself is cut, so the relay only passes on what arrives.
-            if cable.link is None:
-                cable.relays.append(relay)
+            cable.relays.append(relay)
             server = await asyncio.start_server(relay.serve, cable.address, 0)
             stack.callback(server.close)
             ports.append(int(server.sockets[0].getsockname()[1]))

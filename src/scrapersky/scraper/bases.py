@@ -58,9 +58,11 @@ async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None
     """Try https, `www.` and http in turn; what the person gave comes first."""
     tried: list[tuple[str, str]] = []
     failures: list[FetchFailed] = []
+    last_scheme = _schemes(site)[-1]
     for candidate in candidates(site, fetch.rules):
+        has_fallback = not candidate.startswith(f"{last_scheme}:")
         try:
-            robots = await _robots(f"{candidate}/robots.txt", fetch, known)
+            robots = await _robots(f"{candidate}/robots.txt", fetch, known, has_fallback)
         except FetchFailed as error:
             tried.append((candidate, str(error)))
             failures.append(error)
@@ -76,13 +78,16 @@ async def find_base(site: Site, fetch: Fetches, known: KnownRobots | None = None
     )
 
 
-async def _robots(url: str, fetch: Fetches, known: KnownRobots | None) -> Response:
+async def _robots(
+    url: str, fetch: Fetches, known: KnownRobots | None, has_fallback: bool
+) -> Response:
     """What robots.txt says; if it has not changed, what it said before."""
     try:
         answer = await fetch.get_robots(
             url,
             etag=known.etag if known else None,
             last_modified=known.last_modified if known else None,
+            has_fallback=has_fallback,
         )
     except TooManyRedirects:
         # The site does answer, and what cannot be had after so many hops is not there.

@@ -23,10 +23,12 @@ from scrapersky.scraper.deadline import Deadline, note_answer, observed_wait
 from scrapersky.scraper.descriptors import OpenSockets, get_request_budget
 from scrapersky.scraper.failures import (
     Blocked,
+    ConnectionFailed,
     DoesNotResolve,
     FetchFailed,
     HostClosed,
     TimedOut,
+    TlsFailed,
     TooManyRedirects,
 )
 from scrapersky.scraper.fetch_ends import TellEnd, telling_end
@@ -205,13 +207,21 @@ class Fetcher:
         return _held_whole(answer, body, started)
 
     async def get_robots(
-        self, url: str, *, etag: str | None = None, last_modified: str | None = None
+        self,
+        url: str,
+        *,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        has_fallback: bool = False,
     ) -> Response:
         """Fetch a robots.txt within its own, shorter limit. Half of one says nothing, so it comes
-        in time or not at all."""
+        in time or not at all. `has_fallback`: the host is asked by another scheme if this fails."""
         started = perf_counter()
         deadline = Deadline(self.limits.robots_timeout_seconds)
-        stream = self._stream(url, _conditions(etag, last_modified), deadline, MAX_ROBOTS_BYTES)
+        conditions = _conditions(etag, last_modified)
+        stream = self._stream(
+            url, conditions, deadline, MAX_ROBOTS_BYTES, has_fallback=has_fallback
+        )
         async with stream as answer:
             body = b"".join([piece async for piece in answer.chunks()])
         if answer.timed_out:
@@ -266,11 +276,15 @@ class Fetcher:
         deadline: Deadline,
         max_bytes: int | None,
         check_redirect: CheckRedirect | None = None,
+        *,
+        has_fallback: bool = False,
     ) -> AsyncIterator[StreamedResponse]:
         started = perf_counter()
         async with AsyncExitStack() as stack:
             answered = stack.enter_context(telling_end(self._tell_end))
-            body, redirects = await self._follow(url, headers, deadline, stack, check_redirect)
+            body, redirects = await self._follow(
+                url, headers, deadline, stack, check_redirect, has_fallback=has_fallback
+            )
             answered(body)
             body.max_bytes = max_bytes or self.limits.max_bytes
             yield StreamedResponse(
@@ -284,12 +298,17 @@ class Fetcher:
         deadline: Deadline,
         stack: AsyncExitStack,
         check_redirect: CheckRedirect | None,
+        *,
+        has_fallback: bool,
     ) -> tuple[Body, tuple[Redirect, ...]]:
         """Go from hop to hop; the last one's connection and place at the gate stay on `stack`."""
         redirects: list[Redirect] = []
         while True:
             async with AsyncExitStack() as hop:
-                body = await hop.enter_async_context(self._hop(url, headers, deadline))
+                # A redirect may lead anywhere; the fallback is only for where we began.
+                tentative = has_fallback and not redirects
+                made = self._hop(url, headers, deadline, tentative=tentative)
+                body = await hop.enter_async_context(made)
                 target = _location(body.answer, url)
                 if target is None:
                     await stack.enter_async_context(hop.pop_all())
@@ -316,8 +335,16 @@ class Fetcher:
         headers: Mapping[str, str],
         deadline: Deadline,
         asked: Asked | None = None,
+        *,
+        tentative: bool = False,
     ) -> AsyncIterator[Body]:
-        """One request, from its place at the gate to the report on how it went."""
+        """One request, from its place at the gate to the report on how it went.
+
+        Where it is tentative, a refused connection or a failed handshake is not reported. A host
+        that speaks only http fails every time by https; held against it, that would open its
+        circuit again before http is tried, and the host would never recover. A time-out is
+        reported all the same: it holds a slot for all its time.
+        """
         rules = self.provider_rules if asked is not None and asked.to_provider else self.rules
         check_url(url, rules)
         host = gate_key(url)
@@ -333,7 +360,8 @@ class Fetcher:
                     except SlotLost:
                         continue
                     except FetchFailed as error:
-                        if not isinstance(error, _NOT_THE_HOSTS_DOING):
+                        is_excused = tentative and isinstance(error, ConnectionFailed | TlsFailed)
+                        if not is_excused and not isinstance(error, _NOT_THE_HOSTS_DOING):
                             await self._gate.report(host, HostOutcome(error=error_kind(error)))
                         raise
                     body = Body(answer, deadline=deadline, limits=limits)

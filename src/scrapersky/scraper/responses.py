@@ -134,7 +134,12 @@ class Fetches(Protocol):
     ) -> Response: ...
 
     async def get_robots(
-        self, url: str, *, etag: str | None = None, last_modified: str | None = None
+        self,
+        url: str,
+        *,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        has_fallback: bool = False,
     ) -> Response: ...
 
     def stream(
