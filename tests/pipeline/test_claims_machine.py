@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from math import inf
-from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -334,8 +332,7 @@ class Queue(RuleBasedStateMachine):
         turn = self.run(place.gate._try_once(HOST, exempt=True))
         assert (turn is not None) is (before < HOST_LIMIT)
         if turn is not None:
-            slot_id, wait = turn
-            place.turns.append(Turn(slot_id, wait, safe_until=inf, clock=monotonic))
+            place.turns.append(turn)
 
     @rule(number=st.sampled_from(WORKERS))
     def answered(self, number: int) -> None:
