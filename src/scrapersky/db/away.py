@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar
 
+import asyncpg
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from scrapersky.errors import DatabaseUnavailable, RowInterrupted
 
+DriverError = asyncpg.PostgresError
+"""What SQLAlchemy does not wrap: the server's answer to a connection that it refuses."""
 AWAY = ("08", "53", "57P")
 """Connections lost, resources used up, a server that starts or stops."""
 TOO_MANY_CONNECTIONS, DISK_FULL = "53300", "53100"
