@@ -21,7 +21,7 @@ from scrapersky.db.away import MAX_ROW_INTERRUPTIONS
 from scrapersky.db.base import uuid7
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
-from scrapersky.pipeline import settle
+from scrapersky.pipeline import settle, settler
 from scrapersky.pipeline.engine import Engine, running_engine
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import run_job_loop
@@ -176,7 +176,7 @@ async def test_a_row_whose_store_times_out_keeps_no_other_from_being_stored(
     slow, *innocents = await add_rows(database, 6)
     monkeypatch.setattr(settle, "CAREFUL_STATEMENT_MS", 100)
     if not sets_timeout:
-        monkeypatch.setattr(settle, "BATCH_DEADLINE_SECONDS", 1.0)
+        monkeypatch.setattr(settler, "BATCH_DEADLINE_SECONDS", 1.0)
 
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         if row.id == slow:
@@ -311,7 +311,7 @@ async def test_rows_that_cannot_be_stored_for_want_of_disk_space_are_handed_back
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = await add_rows(database, 3)
-    monkeypatch.setattr(settle, "DATABASE_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(settler, "DATABASE_PATIENCE_SECONDS", 0.1)
 
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         raise DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))

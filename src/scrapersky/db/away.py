@@ -144,6 +144,17 @@ async def retry_outages(
             pause = min(pause * 2, LAST_RETRY_SECONDS)
 
 
+def find_outage(error: BaseException | None) -> DatabaseUnavailable | None:
+    """Return the outage that was being waited out when the work was cancelled."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, DatabaseUnavailable):
+            return error
+        seen.add(id(error))
+        error = error.__context__
+    return None
+
+
 @contextmanager
 def outages_as_unavailable() -> Iterator[None]:
     """Raise outages as `DatabaseUnavailable`, so that nobody takes them for trouble with a host
