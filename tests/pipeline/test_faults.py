@@ -41,7 +41,7 @@ from scrapersky.db.session import (
 )
 from scrapersky.errors import DatabaseUnavailable
 from scrapersky.models import Job
-from scrapersky.pipeline import chores, flow, settle, workers
+from scrapersky.pipeline import chores, flow, settle, settler, workers
 from scrapersky.pipeline import engine as pipeline_engine
 from scrapersky.pipeline.chores import Chore, run_chore, take_slot
 from scrapersky.pipeline.engine import Engine, running_engine
@@ -217,7 +217,7 @@ async def test_a_row_whose_store_times_out_keeps_no_other_from_being_stored(
     slow, *innocents = await add_rows(database, 6)
     monkeypatch.setattr(settle, "CAREFUL_STATEMENT_MS", 100)
     if not sets_timeout:
-        monkeypatch.setattr(settle, "BATCH_DEADLINE_SECONDS", 1.0)
+        monkeypatch.setattr(settler, "BATCH_DEADLINE_SECONDS", 1.0)
 
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         if row.id == slow:
@@ -352,7 +352,7 @@ async def test_rows_that_cannot_be_stored_for_want_of_disk_space_are_handed_back
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = await add_rows(database, 3)
-    monkeypatch.setattr(settle, "DATABASE_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(settler, "DATABASE_PATIENCE_SECONDS", 0.1)
 
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         raise DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))

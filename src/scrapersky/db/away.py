@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar
 
+import asyncpg
 from sqlalchemy import ColumnElement, func
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from scrapersky.errors import DatabaseUnavailable, RowInterrupted
 
+DriverError = asyncpg.PostgresError
+"""What SQLAlchemy does not wrap: the server's answer to a connection that it refuses."""
 AWAY = ("08", "53", "57P")
 """Connections lost, resources used up, a server that starts or stops."""
 TOO_MANY_CONNECTIONS, DISK_FULL = "53300", "53100"
@@ -139,6 +142,17 @@ async def retry_outages(
             # Within the handler, so that a cancellation that comes here has the outage as context.
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 2, LAST_RETRY_SECONDS)
+
+
+def find_outage(error: BaseException | None) -> DatabaseUnavailable | None:
+    """Return the outage that was being waited out when the work was cancelled."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, DatabaseUnavailable):
+            return error
+        seen.add(id(error))
+        error = error.__context__
+    return None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
-from sqlalchemy import event, make_url
+from sqlalchemy import event, make_url, text
 from sqlalchemy.engine import URL, ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import (
@@ -54,6 +54,10 @@ PING_AFTER_SECONDS = 20.0
 is known without asking; asking every time costs three round trips per transaction."""
 
 
+LIMIT_STATEMENTS = text(
+    "SELECT set_config('statement_timeout', :limit, true) FROM pg_settings "
+    "WHERE name = 'statement_timeout' AND CAST(setting AS int) NOT BETWEEN 1 AND :ms"
+)
 CONNECT_TIMEOUT_SECONDS = 15
 POOL_TIMEOUT_SECONDS = 30
 CLOSE_TIMEOUT_SECONDS = 5.0
@@ -71,10 +75,10 @@ KEEPALIVE_OPTIONS = {
 """A peer that is gone is noticed within half a minute, whether or not data is on its way to it."""
 
 
-def async_url(text: str) -> URL:
+def async_url(given: str) -> URL:
     """The URL as people write it, with our driver put in."""
     try:
-        url = make_url(text)
+        url = make_url(given)
     except Exception:
         raise SettingsError(
             "DATABASE_URL is not a database URL; "
@@ -292,6 +296,11 @@ def _answers(connection: Any) -> bool:
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # a timeout is an OSError
         return False
     return True
+
+
+async def limit_statements(session: AsyncSession, ms: int) -> None:
+    """Set the statement timeout until the transaction ends, unless the server's own is shorter."""
+    await session.execute(LIMIT_STATEMENTS, {"limit": str(ms), "ms": ms})
 
 
 @asynccontextmanager

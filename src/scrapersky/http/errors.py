@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-import asyncpg
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -14,7 +13,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from scrapersky.db.away import is_away, is_read_only, sqlstate_of
+from scrapersky.db.away import DriverError, is_away, is_read_only, sqlstate_of
 from scrapersky.errors import (
     Conflict,
     DatabaseReadOnly,
@@ -97,8 +96,8 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, framework_problem)
     app.add_exception_handler(UnicodeEncodeError, _not_a_text)
-    # PostgresError comes from the driver itself, when a connection could not be made.
-    for kind in (DBAPIError, asyncpg.PostgresError, PoolTimeout, OSError):
+    # DriverError is raised when a connection could not be made.
+    for kind in (DBAPIError, DriverError, PoolTimeout, OSError):
         app.add_exception_handler(kind, _database)
     app.add_exception_handler(Exception, _unexpected)
 

@@ -13,10 +13,10 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import outages_as_unavailable, retry_outages, row_interruptions
+from scrapersky.db.away import find_outage, outages_as_unavailable, retry_outages, row_interruptions
 from scrapersky.db.direct import Values
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseUnavailable, Rejected, Verdict
+from scrapersky.errors import Rejected, Verdict
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.claims import claims_of, lease_of
 from scrapersky.pipeline.figures import RunReport
@@ -36,7 +36,8 @@ from scrapersky.pipeline.outcome import (
 )
 from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
-from scrapersky.pipeline.settle import Settler, log_failure
+from scrapersky.pipeline.settle import log_failure
+from scrapersky.pipeline.settler import Settler
 from scrapersky.pipeline.slots import Held, Share, SlowSlots, TimeLimit, count_slow_slots
 from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
 from scrapersky.pipeline.tables import EventKind
@@ -206,7 +207,7 @@ class StageRunner:
             return completed(held.claim, await self._perform(held))
         except asyncio.CancelledError as error:
             if held.late and not held.lost:
-                if (outage := _find_outage(error)) is not None:
+                if (outage := find_outage(error)) is not None:
                     # Its time ran out while it waited for the database, which is not a verdict on
                     # the row; but counted, because its own statements may be what took so long.
                     interrupted = outcome_of_interruption(held.claim, outage)
@@ -416,17 +417,6 @@ async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
     # Here too and not only when the run ends: a run that drains a long queue may last for hours.
     runner.last_error = None
     return claimed
-
-
-def _find_outage(error: BaseException | None) -> DatabaseUnavailable | None:
-    """Return the outage that was being waited out when the work was cancelled."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, DatabaseUnavailable):
-            return error
-        seen.add(id(error))
-        error = error.__context__
-    return None
 
 
 def _free(runner: StageRunner) -> Share:
