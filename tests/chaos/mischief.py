@@ -40,9 +40,9 @@ DEAD_AFTER_SECONDS = 5.0
 that workers of a busy machine do not take each other for dead again and again."""
 SILENT_SECONDS = DEAD_AFTER_SECONDS + 1
 """Frozen or cut off for so long, a worker is taken for dead."""
-SLOW_START_SECONDS = 120
+SLOW_START_SECONDS = 300
 """On a machine that does much else at once."""
-ACT_SECONDS = 120
+ACT_SECONDS = 300
 """The longest that an act waits for what it needs."""
 LATENCY_SECONDS = 0.2
 """Of a round trip to the database."""
@@ -178,7 +178,7 @@ class Crew:
         leaving = self.at_work.pop(rng.randrange(len(self.at_work)))
         leaving.program.send(signal.SIGTERM)
         await self._hire()
-        await leaving.program.ended(60)
+        await leaving.program.ended(ACT_SECONDS)
         # One that was hired a moment ago does not listen yet; it holds nothing either.
         self._check_end(leaving.program, 0, -signal.SIGTERM)
 

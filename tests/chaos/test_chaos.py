@@ -63,7 +63,7 @@ async def opened(address: ServerAddress) -> AsyncIterator[Database]:
     await database.close()
 
 
-@pytest.mark.timeout(SECONDS + PATIENCE_SECONDS + 300)
+@pytest.mark.timeout(SECONDS + PATIENCE_SECONDS + 1200)
 async def test_every_accepted_request_ends_and_every_effect_happens_once_whatever_crashes(
     own_server: tuple[EmbeddedPostgres, ServerAddress], tmp_path: Path
 ) -> None:
