@@ -30,7 +30,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.contact_pages import Page, pages
 from benchmarks.sitemaps import Promise
-from scrapersky.scraper.contact_finder import find_contacts
+from scrapersky.scraper.contacts.finder import find_contacts
 
 KINDS = ("emails", "phones", "profiles")
 Found = dict[str, set[str]]

@@ -11,10 +11,10 @@ import argparse
 from collections import Counter
 from time import perf_counter
 
-from scrapersky.scraper.matching import Judgement, Verdict
+from scrapersky.scraper.matching.model import MatchResult, MatchVerdict
 from tests.scraper.matching.pairs import Pair, figures, judged, labelled_pairs
 
-Results = list[tuple[Pair, Judgement]]
+Results = list[tuple[Pair, MatchResult]]
 ROUNDS = 5
 
 
@@ -47,7 +47,10 @@ def _print_kinds(results: Results) -> None:
     print(f"\n{'kind of pair':32}{'pairs':>7}{'same':>7}{'doubtful':>10}{'different':>11}")
     for kind, count in Counter(pair.kind for pair, _ in results).most_common():
         verdicts = Counter(found.verdict for pair, found in results if pair.kind == kind)
-        said = (verdicts[each] for each in (Verdict.SAME, Verdict.DOUBTFUL, Verdict.DIFFERENT))
+        said = (
+            verdicts[each]
+            for each in (MatchVerdict.SAME, MatchVerdict.DOUBTFUL, MatchVerdict.DIFFERENT)
+        )
         same, doubtful, different = said
         print(f"{kind:32}{count:7}{same:7}{doubtful:10}{different:11}")
 
@@ -63,7 +66,7 @@ def _print_speed() -> None:
 
 def _print_wrong(results: Results) -> None:
     for pair, found in results:
-        if (found.verdict is Verdict.SAME) != pair.is_same:
+        if (found.verdict is MatchVerdict.SAME) != pair.is_same:
             label = "same" if pair.is_same else "different"
             print(f"\n{pair.id} {pair.kind}: {label}, taken for {found.verdict} ({found.score})")
             print(*(f"  {reason}" for reason in found.reasons), sep="\n")

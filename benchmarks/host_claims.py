@@ -27,10 +27,10 @@ from scrapersky.db.base import Base, uuid7
 from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
 from scrapersky.logging import configure_logging
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import QueueStatements
 from scrapersky.pipeline.loop import StageRunner
-from scrapersky.pipeline.queue import Words, queued
-from scrapersky.pipeline.slots import Held
+from scrapersky.pipeline.queue import StatusNames, declare_queue
+from scrapersky.pipeline.slots import HeldRow
 from scrapersky.pipeline.stage import AnyStage, Stage, Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings, SettingsSource, load_settings
@@ -42,10 +42,10 @@ HELD_FOR = 20
 """Claims, after which a row has ended."""
 WARM_UP, MEASURED = 30, 100
 """Claims."""
-WORDS = Words(queued="queued", processing="processing", done="done", failed="failed")
+WORDS = StatusNames(queued="queued", processing="processing", done="done", failed="failed")
 
 
-@queued("status", words=WORDS, order=("host",))
+@declare_queue("status", words=WORDS, order=("host",))
 class ByHostRow(Base):
     __tablename__ = "noop_by_host"
 
@@ -53,7 +53,7 @@ class ByHostRow(Base):
     host: Mapped[str]
 
 
-@queued("status", words=WORDS)
+@declare_queue("status", words=WORDS)
 class PlainRow(Base):
     __tablename__ = "noop_plain"
 
@@ -61,7 +61,7 @@ class PlainRow(Base):
     host: Mapped[str]
 
 
-@queued("status", words=WORDS)
+@declare_queue("status", words=WORDS)
 class GatedRow(Base):
     __tablename__ = "noop_gated"
 
@@ -88,7 +88,7 @@ PLAIN: AnyStage = replace(BY_HOST, name="plain", model=PlainRow, prefix="PLAIN",
 GATED: AnyStage = replace(PLAIN, name="gated", model=GatedRow, prefix="GATED")
 
 
-class Gated(Claims):
+class Gated(QueueStatements):
     """In plain order, but none of a host whose places are taken: what one would write first."""
 
     places: int
@@ -131,7 +131,7 @@ class Trial:
 
     def __init__(self, runner: StageRunner, places: int) -> None:
         self._runner, self._places = runner, places
-        self._held: deque[Sequence[Held]] = deque()
+        self._held: deque[Sequence[HeldRow]] = deque()
         self._in_flight: Counter[str] = Counter()
         self.tally = Tally()
 
@@ -148,7 +148,7 @@ class Trial:
         if len(self._held) > HELD_FOR:
             await self._end(self._held.popleft())
 
-    async def _end(self, rows: Sequence[Held]) -> None:
+    async def _end(self, rows: Sequence[HeldRow]) -> None:
         model = self._runner.stage.model
         ids = [each.claim.row_id for each in rows]
         self._in_flight.subtract(each.item for each in rows)

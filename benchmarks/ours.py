@@ -21,23 +21,23 @@ from scrapersky.logging import configure_logging
 from scrapersky.pipeline.engine import Engine
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 from scrapersky.pipeline.scheduler import Scheduler
 from scrapersky.pipeline.stage import AnyStage, Stage, Tools
 from scrapersky.pipeline.tables import EventKind, StageEvent
 from scrapersky.pipeline.wake import Wakeups, wake_after_commit
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.settings import Pace, Settings, SettingsSource, load_settings
 
 RUNS = 2
 """Runs of the stage at once, as a tick may start beside a wake-up; they share its slots."""
 CONCURRENCY = 6 * BATCH
 """Slots enough to claim the next batches while finished ones are being settled."""
-WORDS = Words(queued="queued", processing="processing", done="done", failed="failed")
+WORDS = StatusNames(queued="queued", processing="processing", done="done", failed="failed")
 
 
-@queued("status", words=WORDS)
+@declare_queue("status", words=WORDS)
 class NoopRow(Base):
     __tablename__ = "noop_rows"
     __table_args__ = ({"postgresql_with": {"fillfactor": 80}},)

@@ -16,21 +16,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from scrapersky.accounts.service import system_actor
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.embedded import EmbeddedPostgres
 from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider
 from scrapersky.logging import configure_logging
 from scrapersky.models import Job
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.places import search, search_service
-from scrapersky.places.search_schemas import SearchIn
-from scrapersky.scraper.providers.geography import contains, quarters
+from scrapersky.places.search import execution, service
+from scrapersky.places.search.schemas import SearchIn
+from scrapersky.scraper.providers.geography import contains, split_area
 from scrapersky.scraper.providers.model import Area
-from scrapersky.scraper.providers.prices import price_of_many
+from scrapersky.scraper.providers.prices import get_total_price
 from scrapersky.settings import Settings, SettingsSource, load_settings
+from scrapersky.testing import FakePlace, PlacesProvider
 
 PLACES = 1_000
 TOWN = Area(51.24, 12.20, 51.44, 12.55)
@@ -90,7 +90,7 @@ def by_quarters(points: Sequence[tuple[float, float]], area: Area) -> int:
     inside = [each for each in points if contains(area, *each)]
     if len(inside) < 60:
         return ceil(len(inside) / 20)
-    return sum(by_quarters(inside, each) for each in quarters(area))
+    return sum(by_quarters(inside, each) for each in split_area(area))
 
 
 @asynccontextmanager
@@ -120,10 +120,10 @@ async def searched(database: Database, settings: Settings, layout: str) -> Job:
         go_on=False,
     )
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
-        job, _, _ = await search_service.request_search(session, actor, settings, wanted)
-    async with running_engine(database, settings, [search.STAGE]) as engine:
-        await run_job_loop(engine.runner(search.STAGE.name))
+        actor = await get_system_actor(session, settings)
+        job, _, _ = await service.request_search(session, actor, settings, wanted)
+    async with run_engine(database, settings, [execution.STAGE]) as engine:
+        await run_job_loop(engine.runner(execution.STAGE.name))
     async with database.reading() as session:
         return await session.get_one(Job, job.id)
 
@@ -145,7 +145,7 @@ async def measured(database: Database, url: str, layout: str) -> Billed:
         bill.billed[PAID],
         bill.billed[FREE],
         by_quarters(points, TOWN),
-        f"{price_of_many(PAID, bill.billed[PAID], already=0, free_tier=False):.2f}",
+        f"{get_total_price(PAID, bill.billed[PAID], already=0, free_tier=False):.2f}",
         seconds,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from scrapersky.settings import SettingsSource, load_settings
-from scrapersky.sitemaps.pacing import Changes, Rhythm
+from scrapersky.sitemaps.rescans import RescanPolicy, ScanChanges
 
 DAYS = 90
 DAY = timedelta(days=1)
@@ -63,10 +63,10 @@ def simulate(habit: Habit, wait_after: Wait, first: timedelta) -> Outcome:
 
 
 def policies() -> Iterator[tuple[str, Wait, timedelta]]:
-    rhythm = Rhythm.of(load_settings(SettingsSource(environ={}, env_file=None)))
+    rhythm = RescanPolicy.of(load_settings(SettingsSource(environ={}, env_file=None)))
 
     def adaptive(wait: timedelta, changed: bool) -> timedelta:
-        return rhythm.after_look(wait, Changes(added=int(changed)))[0]
+        return rhythm.get_next_interval(wait, ScanChanges(added=int(changed)))[0]
 
     yield "adaptive", adaptive, rhythm.first
     for days in (1, 7, 30):

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks import sitemaps_documents as documents
 from benchmarks import sitemaps_lxml as lxml
 from benchmarks.sitemaps_server import serving
-from scrapersky.scraper.sitemap_parser import Entry, parse_sitemap
+from scrapersky.scraper.sitemaps.parse import UrlEntry, parse_sitemap
 
 URL = f"http://{documents.SITE}/sitemap.xml"
 
@@ -94,7 +94,7 @@ def _check_results(plain: bytes, broken: bytes, extended: bytes) -> None:
         assert _as_row(entry) == row
 
 
-def _as_row(entry: Entry) -> tuple[Any, ...]:
+def _as_row(entry: UrlEntry) -> tuple[Any, ...]:
     return (*entry[:4], list(entry.images), list(entry.videos), entry.news, list(entry.alternates))
 
 

@@ -17,8 +17,8 @@ from benchmarks.sitemaps_documents import SITE
 from scrapersky.scraper import (
     AddressRules,
     Analysis,
-    Event,
     Fetcher,
+    ScanEvent,
     SitemapAnalyzer,
     SitemapDone,
     UrlsFound,
@@ -60,7 +60,7 @@ async def scan(port: int) -> Scanned:
     return found
 
 
-def _note(event: Event, found: Scanned) -> None:
+def _note(event: ScanEvent, found: Scanned) -> None:
     if isinstance(event, UrlsFound):
         found.urls += sum(1 for entry in event.entries if entry.loc and entry.lastmod)
     elif isinstance(event, SitemapDone):

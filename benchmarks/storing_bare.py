@@ -20,12 +20,12 @@ import uvloop
 
 from benchmarks.cpu import parent_of, server_cpu_seconds
 from benchmarks.sitemaps_documents import SITE, plain
-from scrapersky.accounts.service import system_actor
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.base import uuid7
-from scrapersky.db.session import Database, plain_url
+from scrapersky.db.session import Database, get_libpq_url
 from scrapersky.models import Domain, SitemapFile
-from scrapersky.scraper.sitemap_parser import parse_sitemap
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
+from scrapersky.scraper.sitemaps.parse import parse_sitemap
 from scrapersky.settings import SettingsSource, load_settings
 
 COLUMNS = (
@@ -57,7 +57,7 @@ INSERT = (
 
 async def load(url: str, children: int, urls_each: int) -> dict[str, float]:
     files = await _files(url, children)
-    connection = await asyncpg.connect(plain_url(Database(url).url))
+    connection = await asyncpg.connect(get_libpq_url(Database(url).url))
     postmaster = parent_of(await connection.fetchval("SELECT pg_backend_pid()"))
     seconds = client = 0.0
     server = server_cpu_seconds(postmaster)
@@ -82,7 +82,7 @@ async def _files(url: str, children: int) -> Sequence[UUID]:
     database = Database(url)
     settings = load_settings(SettingsSource(environ={}, env_file=None))
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         owned: dict[str, Any] = {"tenant_id": actor.tenant_id, "created_by": actor.user_id}
         domain = Domain(id=uuid7(), domain=SITE, **owned)
         session.add(domain)

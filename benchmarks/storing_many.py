@@ -14,21 +14,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from benchmarks.sitemaps_documents import page
 from benchmarks.storing_plans import Watched, watching
-from scrapersky.accounts.service import system_actor
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.base import uuid7
-from scrapersky.db.bulk import copy_new, copy_upsert, mark_missing, refresh_statistics
+from scrapersky.db.copy import copy_insert, copy_upsert, mark_missing, refresh_statistics
 from scrapersky.db.session import Database
-from scrapersky.http.pagination import newest_first
+from scrapersky.lists.cursor import fetch_newest_first
 from scrapersky.models import Actor, Domain, Job, JobType, Page, SitemapFile, SitemapUrl
-from scrapersky.scraper.sitemap_parser import Entry
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
+from scrapersky.scraper.sitemaps.parse import UrlEntry
 from scrapersky.settings import SettingsSource, load_settings
-from scrapersky.sitemaps import importing
-from scrapersky.sitemaps.changes import Place, changes_of
-from scrapersky.sitemaps.storing import URL_COLUMNS
-from scrapersky.sitemaps.url_lists import UrlPlace, urls_of_domain
-from scrapersky.sitemaps.url_rows import rows_of
-from scrapersky.sitemaps.url_totals import count_urls
+from scrapersky.sitemaps import imports
+from scrapersky.sitemaps.changes import ChangeCursor, list_changes
+from scrapersky.sitemaps.outcome import count_urls
+from scrapersky.sitemaps.scan_buffer import build_rows
+from scrapersky.sitemaps.storage import URL_COLUMNS
+from scrapersky.sitemaps.url_lists import UrlCursor, list_domain_urls
 
 PAGE = 1_000
 HOUR = timedelta(hours=1)
@@ -64,7 +64,7 @@ async def made(database: Database, name: str, *, files: int, urls_each: int) -> 
     """Store a domain and the sitemap files it has, without URLs yet."""
     settings = load_settings(SettingsSource(environ={}, env_file=None))
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         owned: dict[str, Any] = {"tenant_id": actor.tenant_id, "created_by": actor.user_id}
         domain = Domain(id=uuid7(), domain=name, total_sitemaps=files, **owned)
         session.add(domain)
@@ -98,17 +98,17 @@ async def loaded(database: Database, site: Site) -> AsyncIterator[int]:
             async with database.transaction() as session:
                 now = (await session.scalars(select(func.now()))).one()
                 rows = records(file_id, number * site.urls_each + first, count, now)
-                await copy_new(session, SitemapUrl, URL_COLUMNS, rows)
+                await copy_insert(session, SitemapUrl, URL_COLUMNS, rows)
         yield (number + 1) * site.urls_each
 
 
 async def with_pages(database: Database, site: Site) -> None:
     """Import its first sitemaps, as the stage does."""
     for file_id in site.files[:FILES_IMPORTED]:
-        for chunk in importing.chunks_of(site.urls_each):
+        for chunk in imports.build_ranges(site.urls_each):
             async with database.transaction() as session:
                 file = await session.get_one(SitemapFile, file_id)
-                await importing.store(session, file, chunk)
+                await imports.store(session, file, chunk)
 
 
 async def with_statistics(database: Database) -> None:
@@ -118,11 +118,11 @@ async def with_statistics(database: Database) -> None:
 
 
 def records(file_id: UUID, first: int, count: int, now: datetime) -> list[tuple[Any, ...]]:
-    entries = [Entry(page(n), now - timedelta(days=1)) for n in range(first, first + count)]
+    entries = [UrlEntry(page(n), now - timedelta(days=1)) for n in range(first, first + count)]
     file = (file_id, now)
     return [
         (*row[:-1], number % REPEATING == 0, *file)
-        for number, row in enumerate(rows_of(entries, None))
+        for number, row in enumerate(build_rows(entries, None))
     ]
 
 
@@ -138,24 +138,24 @@ async def watched(database: Database, act: Act) -> Watched:
 def works(site: Site) -> dict[str, Act]:
     """What a worker or a client does with one domain, by what it is called in the report."""
     return {
-        "URLs, first page": partial(urls_of_domain, domain_id=site.domain_id, limit=PAGE),
+        "URLs, first page": partial(list_domain_urls, domain_id=site.domain_id, limit=PAGE),
         "URLs, a page in the middle": partial(
-            urls_of_domain,
+            list_domain_urls,
             domain_id=site.domain_id,
-            after=UrlPlace(site.middle, b"\x80"),
+            after=UrlCursor(site.middle, b"\x80"),
             limit=PAGE,
         ),
         "changes, all since the first": partial(
-            changes_of, domain_id=site.domain_id, since=LONG_AGO, limit=PAGE
+            list_changes, domain_id=site.domain_id, since=LONG_AGO, limit=PAGE
         ),
         "changes, going on in the middle": partial(_later_changes, site=site),
         "changes, none since": partial(
-            changes_of, domain_id=site.domain_id, since=datetime.now(UTC) + HOUR, limit=PAGE
+            list_changes, domain_id=site.domain_id, since=datetime.now(UTC) + HOUR, limit=PAGE
         ),
         "marking what is missing in one child": partial(_mark, site=site),
         "storing a handful of one child again": partial(_store_again, site=site),
         "counting what to import of one child": partial(
-            importing.prepare, sitemap=importing.StoredSitemap(site.middle)
+            imports.prepare, sitemap=imports.StoredSitemap(site.middle)
         ),
         "importing a chunk of one child": partial(_import_chunk, site=site),
         "the domain's URL count, when nothing changed": partial(
@@ -170,7 +170,7 @@ def works(site: Site) -> dict[str, Act]:
 
 async def _later_changes(session: AsyncSession, site: Site) -> object:
     place = await _place_of(session, site.middle)
-    return await changes_of(session, site.domain_id, since=LONG_AGO, after=place, limit=PAGE)
+    return await list_changes(session, site.domain_id, since=LONG_AGO, after=place, limit=PAGE)
 
 
 async def _mark(session: AsyncSession, site: Site) -> object:
@@ -195,8 +195,8 @@ async def _store_again(session: AsyncSession, site: Site) -> object:
 
 async def _import_chunk(session: AsyncSession, site: Site) -> object:
     file = await session.get_one(SitemapFile, site.middle)
-    chunk = importing.chunks_of(max(site.urls_each, 2 * importing.URLS_AT_ONCE))[0]
-    await importing.store(session, file, chunk)
+    chunk = imports.build_ranges(max(site.urls_each, 2 * imports.URLS_PER_CHUNK))[0]
+    await imports.store(session, file, chunk)
     return chunk
 
 
@@ -204,12 +204,12 @@ async def _newest_pages(session: AsyncSession, site: Site) -> object:
     of_domain = select(Page).where(
         Page.tenant_id == site.actor.tenant_id, Page.domain_id == site.domain_id
     )
-    return await newest_first(
+    return await fetch_newest_first(
         session, of_domain, at=Page.created_at, key=Page.id, cursor=None, limit=PAGE
     )
 
 
-async def _place_of(session: AsyncSession, file_id: UUID) -> Place:
+async def _place_of(session: AsyncSession, file_id: UUID) -> ChangeCursor:
     """Somewhere inside that sitemap's changes."""
     found = await session.execute(
         select(SitemapUrl.first_seen, SitemapUrl.id)
@@ -218,4 +218,4 @@ async def _place_of(session: AsyncSession, file_id: UUID) -> Place:
         .limit(1)
     )
     at, row_id = found.one()
-    return Place(at, row_id)
+    return ChangeCursor(at, row_id)

@@ -18,9 +18,9 @@ from sqlalchemy import Select, bindparam, func, select
 from benchmarks.cpu import PROC, TICKS_PER_SECOND, parent_of, server_cpu_seconds
 from benchmarks.processes import ROOT
 from benchmarks.sitemaps_documents import SITE
-from scrapersky.accounts.service import system_actor
-from scrapersky.db.direct import Fixed
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.session import Database
+from scrapersky.db.statements import CompiledStatement
 from scrapersky.models import Job
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import Worker as WorkerRow
@@ -28,7 +28,7 @@ from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import SettingsSource, load_settings
 from scrapersky.sitemaps import service
 
-FINISHED = Fixed(select(Job.finished_at).where(Job.id == bindparam("job_id")))
+FINISHED = CompiledStatement(select(Job.finished_at).where(Job.id == bindparam("job_id")))
 LOOK_EVERY_SECONDS = 0.01
 START_SECONDS, SETTLE_SECONDS, SCAN_SECONDS = 60, 2, 900
 PASSED_ON = ("PATH", "HOME", "PYTHONPATH")
@@ -129,7 +129,7 @@ class Bench:
 
     async def _handed_in(self) -> UUID:
         async with self.database.transaction() as session:
-            actor = await system_actor(session, self._settings)
+            actor = await get_system_actor(session, self._settings)
             job, created = await service.request_scan(
                 session, actor, self._settings, f"http://{SITE}", None
             )

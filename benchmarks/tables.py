@@ -26,10 +26,10 @@ from benchmarks.tables_rows import actor_of, add_contacts, add_suppressions, con
 from scrapersky.contacts.listing import CONTACTS, CURATION
 from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
-from scrapersky.http.lists import Asked, BulkAsked
-from scrapersky.http.lists.curating import curate
+from scrapersky.lists import BulkRequest, ListQuery
+from scrapersky.lists.curation import curate
 from scrapersky.logging import configure_logging
-from scrapersky.models import Actor, keep_to_tenant
+from scrapersky.models import Actor, restrict_to_tenant
 
 AT_MOST_BARE_SELECT = 1.5
 AT_MOST_BARE_UPDATE = 1.5
@@ -163,7 +163,7 @@ async def lists(url: str, rows: int) -> list[Requirement]:
     mine = actor.tenant_id
     counted = "SELECT count(*) FROM (SELECT FROM contacts WHERE tenant_id = $1 LIMIT 10001) c"
 
-    async def both(what: str, asked: Asked, *statements: Statement) -> Requirement:
+    async def both(what: str, asked: ListQuery, *statements: Statement) -> Requirement:
         asking = await _statements(database, lambda: _shown(database, actor, asked))
         bare, ours, whole = [], [], []
         for _ in range(LOOKS):
@@ -179,10 +179,12 @@ async def lists(url: str, rows: int) -> list[Requirement]:
     first = (PAGE.format(""), (mine,))
     status = {"contact_curation_status": ["New"]}
     met = [
-        await both("the first page", Asked(), first),
-        await both("a page far down", Asked(cursor=cursor), (PAGE.format(beyond), (mine, *deep))),
-        await both("a page of a filter", Asked(status), (PAGE.format(chosen), (mine,))),
-        await both("a page with totals", Asked(totals=True), first, (counted, (mine,))),
+        await both("the first page", ListQuery(), first),
+        await both(
+            "a page far down", ListQuery(cursor=cursor), (PAGE.format(beyond), (mine, *deep))
+        ),
+        await both("a page of a filter", ListQuery(status), (PAGE.format(chosen), (mine,))),
+        await both("a page with totals", ListQuery(totals=True), first, (counted, (mine,))),
     ]
     await connection.close()
     await database.close()
@@ -208,14 +210,14 @@ async def _statements(database: Database, act: Act) -> tuple[Statement, ...]:
 async def _cursor(database: Database, actor: Actor, place: Any) -> str:
     """Of the page that ends there, made as the list makes it."""
     since = {"created_until": place["created_at"]}
-    shown = await _shown(database, actor, Asked(since, limit=1))
+    shown = await _shown(database, actor, ListQuery(since, limit=1))
     order = CONTACTS.order(CONTACTS.default_sort)
-    return order.position_of(shown.rows[0]).encode(CONTACTS._fingerprint(Asked()))
+    return order.get_position(shown.rows[0]).encode(CONTACTS._fingerprint(ListQuery()))
 
 
-async def _shown(database: Database, actor: Actor, asked: Asked) -> Any:
+async def _shown(database: Database, actor: Actor, asked: ListQuery) -> Any:
     async with database.reading() as session:
-        keep_to_tenant(session, actor.tenant_id)
+        restrict_to_tenant(session, actor.tenant_id)
         return await CONTACTS.show(session, actor, asked)
 
 
@@ -252,9 +254,9 @@ WHERE tenant_id = $1 AND kind = 'email' AND contact_curation_status <> 'Complete
 
 
 async def _decided(database: Database, actor: Actor) -> None:
-    asked = BulkAsked({"kind": ["email"]}, limit=1_000_000)
+    asked = BulkRequest({"kind": ["email"]}, limit=1_000_000)
     async with database.transaction() as session:
-        keep_to_tenant(session, actor.tenant_id)
+        restrict_to_tenant(session, actor.tenant_id)
         done = await curate(session, actor, CURATION, "Skipped", asked)
     assert done.updated_count > 0, done
 

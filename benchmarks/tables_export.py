@@ -15,10 +15,10 @@ import uvloop
 from sqlalchemy import select
 
 from benchmarks.tables_rows import actor_of
-from scrapersky.contacts.exporting import EXPORT
+from scrapersky.contacts.listing import EXPORT
 from scrapersky.db.session import Database
-from scrapersky.http.lists.export_files import export_file
-from scrapersky.http.lists.exporting import ExportAsked
+from scrapersky.lists.export.definition import ExportRequest
+from scrapersky.lists.export.files import stream_export
 from scrapersky.models import Contact
 
 
@@ -30,8 +30,8 @@ async def export(url: str, newest: int) -> dict[str, float]:
         since = await session.scalar(by_age.offset(newest - 1).limit(1))
     before = _peak_mb()
     started, size = perf_counter(), 0
-    async for piece in await export_file(
-        database, EXPORT, actor, ExportAsked({"created_since": since})
+    async for piece in await stream_export(
+        database, EXPORT, actor, ExportRequest({"created_since": since})
     ):
         size += len(piece)
     seconds = perf_counter() - started

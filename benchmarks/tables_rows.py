@@ -6,8 +6,8 @@ from typing import Any
 
 import asyncpg
 
-from scrapersky.accounts.service import system_actor
-from scrapersky.db.session import Database, plain_url
+from scrapersky.auth.service import get_system_actor
+from scrapersky.db.session import Database, get_libpq_url
 from scrapersky.models import Actor
 from scrapersky.settings import SettingsSource, load_settings
 
@@ -61,12 +61,12 @@ FROM (SELECT 'email' AS kind, 'info@business-' || n * 7 || '.example' AS value
 async def actor_of(database: Database) -> Actor:
     settings = load_settings(SettingsSource(environ={}, env_file=None))
     async with database.reading() as session:
-        return await system_actor(session, settings)
+        return await get_system_actor(session, settings)
 
 
 async def connected(database: Database) -> Any:
     """A bare connection, for what is measured beside us."""
-    return await asyncpg.connect(plain_url(database.url))
+    return await asyncpg.connect(get_libpq_url(database.url))
 
 
 async def add_contacts(database: Database, rows: int) -> None:

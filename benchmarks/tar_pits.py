@@ -29,18 +29,18 @@ from time import perf_counter
 from sqlalchemy import func, select
 
 from benchmarks.processes import Server, temporary_server
+from scrapersky.contacts import extraction
 from scrapersky.db.base import uuid7
 from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
 from scrapersky.logging import configure_logging
 from scrapersky.models import DEFAULT_TENANT_ID, Domain, Page
-from scrapersky.models.domains import NOT_ASKED
-from scrapersky.pages import reading
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.models.domains import METADATA_NOT_QUEUED
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.settings import Settings, SettingsSource, load_settings
 
 PITS, GOOD_HOSTS, GOOD_PAGES = 500, 30, 300
@@ -139,12 +139,12 @@ async def measure(url: str, port: int, *, pits: int, case: Case) -> float:
         if case is Case.READ_SITES:
             await add_sites(database, settings, good, status="pending")
             await run_stage(database, settings, metadata.STAGE, GOOD_HOSTS)
-        await add_sites(database, settings, bad, status=NOT_ASKED)
+        await add_sites(database, settings, bad, status=METADATA_NOT_QUEUED)
         if case is Case.NEW_HOSTS:
-            await add_sites(database, settings, good, status=NOT_ASKED)
+            await add_sites(database, settings, good, status=METADATA_NOT_QUEUED)
         await add_pages(database, settings, bad, pages=2)
         await add_pages(database, settings, good, pages=GOOD_PAGES // GOOD_HOSTS)
-        return await run_stage(database, settings, reading.STAGE, GOOD_PAGES)
+        return await run_stage(database, settings, extraction.STAGE, GOOD_PAGES)
     finally:
         await database.close()
 
@@ -153,7 +153,7 @@ async def run_stage(
     database: Database, settings: Settings, stage: AnyStage, good_rows: int
 ) -> float:
     """Good rows a second, until the last of them is done."""
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         began = perf_counter()
         loop = asyncio.create_task(keep_running(engine.runner(stage.name)))
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -218,9 +218,9 @@ async def add_pages(
 
 
 async def count_done(database: Database, stage: AnyStage) -> int:
-    name = Page.host if stage is reading.STAGE else Domain.domain
+    name = Page.host if stage is extraction.STAGE else Domain.domain
     done = [name.startswith("good"), stage.queue.status == stage.words.done]
-    if stage is reading.STAGE:  # and not the home pages, which were read before
+    if stage is extraction.STAGE:  # and not the home pages, which were read before
         done.append(Page.page_type == "contact")
     async with database.reading() as session:
         return int(await session.scalar(select(func.count()).where(*done)) or 0)

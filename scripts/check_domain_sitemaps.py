@@ -10,18 +10,19 @@ import typer
 from sitemap_scheduler.by_hand import run_script, say
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.lists.imports.sites import parse_site
 from scrapersky.models import SitemapFile
-from scrapersky.sitemaps.service import domain_named, files_of_domain, site_of
+from scrapersky.sitemaps.service import get_domain_by_name, list_domain_files
 
 
 def check_domain_sitemaps(domain: Annotated[str, typer.Argument(help="That was scanned.")]) -> int:
     """Show every sitemap of a domain: where it is, how it was found, and by which job."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[SitemapFile]:
-        key = site_of(domain, everything.settings).key
-        known = await domain_named(session, everything.actor, key)
-        return await files_of_domain(session, known.id)
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[SitemapFile]:
+        key = parse_site(domain, everything.settings).key
+        known = await get_domain_by_name(session, everything.actor, key)
+        return await list_domain_files(session, known.id)
 
     def show(files: Sequence[SitemapFile]) -> None:
         say(f"Found {len(files)} sitemaps for domain {domain}:")

@@ -14,7 +14,7 @@ import asyncpg
 
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.migrate import upgrade
-from scrapersky.db.session import Database, async_url, plain_url
+from scrapersky.db.session import Database, get_libpq_url, parse_database_url
 
 TEMPLATE = "scrapersky_template"
 TEMPLATE_LOCK = 4711
@@ -59,7 +59,7 @@ def database_url(address: ServerAddress, name: str) -> str:
 
 
 async def connect(url: str) -> asyncpg.Connection:
-    return await asyncpg.connect(plain_url(async_url(url)))
+    return await asyncpg.connect(get_libpq_url(parse_database_url(url)))
 
 
 async def make_template(address: ServerAddress) -> None:
@@ -102,7 +102,9 @@ class KeptDatabase:
         admin = await connect(self.server.url)
         try:
             if self.url is not None:
-                await admin.execute(f"DROP DATABASE {async_url(self.url).database} WITH (FORCE)")
+                await admin.execute(
+                    f"DROP DATABASE {parse_database_url(self.url).database} WITH (FORCE)"
+                )
             name = f"t_{uuid4().hex}"
             await admin.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
         finally:

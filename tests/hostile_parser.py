@@ -5,10 +5,10 @@ Tests put these in the place of the functions that they call for every other pag
 
 from __future__ import annotations
 
-from scrapersky.harvest.reading import PageRead, parse_home_page, parse_page
-from scrapersky.scraper.home_page import sitemap_links
-from scrapersky.scraper.responses import Response
-from scrapersky.scraper.site_metadata import SiteVisit
+from scrapersky.contacts.page_parser import ParsedPage, parse_home_page, parse_page
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.site.metadata import SiteVisit
+from scrapersky.scraper.sitemaps.locations import find_sitemap_links
 from tests.scraper.parser_traps import eat_memory, hang
 
 HANGS, EATS_MEMORY = "hang the parser", "eat its memory"
@@ -21,7 +21,7 @@ def _spring(answer: Response) -> None:
         eat_memory()
 
 
-def parse_trap(answer: Response, decode_obfuscated: bool) -> PageRead:
+def parse_trap(answer: Response, decode_obfuscated: bool) -> ParsedPage:
     _spring(answer)
     return parse_page(answer, decode_obfuscated)
 
@@ -33,4 +33,4 @@ def parse_home_trap(answer: Response, asked: str, decode_obfuscated: bool) -> Si
 
 def find_links_trap(page: Response) -> tuple[str, ...]:
     _spring(page)
-    return sitemap_links(page)
+    return find_sitemap_links(page)

@@ -9,14 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, uuid7
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.settings import Pace
 
-WORDS = Words(queued="queued", processing="processing", done="done", failed="failed")
+WORDS = StatusNames(queued="queued", processing="processing", done="done", failed="failed")
 
 
-@queued("status", words=WORDS)
+@declare_queue("status", words=WORDS)
 class NoopRow(Base):
     __tablename__ = "noop_rows"
 

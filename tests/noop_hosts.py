@@ -12,13 +12,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.pipeline.queue import queued
+from scrapersky.pipeline.queue import declare_queue
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.settings import Pace
 from tests.noop import WORDS
 
 
-@queued("status", words=WORDS, order=("host", "priority"))
+@declare_queue("status", words=WORDS, order=("host", "priority"))
 class HostedRow(Base):
     __tablename__ = "noop_rows_of_hosts"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import UUID
 
 from scrapersky.cli import worker
-from scrapersky.cli.failures import guarded
+from scrapersky.cli.errors import run_command
 from scrapersky.cli.session import run_service
 from scrapersky.logging import configure_logging
 from scrapersky.pipeline import isolation
@@ -23,7 +23,7 @@ from scrapersky.pipeline.stage import Tools
 from scrapersky.settings import load_settings
 from tests.noop import NOOP
 
-isolation.COMMAND = (sys.executable, "-m", "tests.noop_worker", "--isolated")
+isolation.ISOLATED_WORKER_COMMAND = (sys.executable, "-m", "tests.noop_worker", "--isolated")
 
 
 async def _work(item: UUID, tools: Tools) -> UUID:
@@ -41,9 +41,9 @@ async def _work(item: UUID, tools: Tools) -> UUID:
 def main() -> int:
     settings = load_settings()
     configure_logging(level=settings.log_level, style=settings.log_format)
-    run = worker._work_isolated if "--isolated" in sys.argv else worker._work
+    run = worker._run_isolated_worker if "--isolated" in sys.argv else worker._run_worker
     return run_service(run(settings, [replace(NOOP, work=_work)]))
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(main))
+    sys.exit(run_command(main))

@@ -11,12 +11,12 @@ from uuid import UUID
 from sqlalchemy import func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.businesses import extraction
+from scrapersky.businesses import domain_extraction
+from scrapersky.contacts import extraction as reading
+from scrapersky.contacts.page_parser import ParsedPage
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
-from scrapersky.harvest.reading import PageRead
-from scrapersky.integrations import delivering
 from scrapersky.models import (
     DEFAULT_TENANT_ID,
     Contact,
@@ -31,32 +31,32 @@ from scrapersky.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from scrapersky.pages import reading
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.places import deep_scan, search, searching, searching_steps
-from scrapersky.places.deep_scan_storing import Known
-from scrapersky.places.tiles import Tile
-from scrapersky.scraper.contact_finder import read_contacts
-from scrapersky.scraper.events import (
+from scrapersky.places import deep_scan
+from scrapersky.places.deep_scan import DetailsKnown
+from scrapersky.places.search import execution, google, steps
+from scrapersky.places.search.tiles import Tile
+from scrapersky.scraper.contacts.finder import read_contacts
+from scrapersky.scraper.html.facts import read_page
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.http.urls import Site, url_digest
+from scrapersky.scraper.providers.model import Area, PlaceFacts
+from scrapersky.scraper.site.metadata import analyze_home_page
+from scrapersky.scraper.site.website import classify_website
+from scrapersky.scraper.sitemaps.events import (
     Analysis,
-    Method,
-    Outcome,
+    DiscoveryMethod,
+    ScanOutcome,
     SitemapDone,
     SitemapFound,
     SitemapStatus,
     SitemapType,
 )
-from scrapersky.scraper.page_facts import read_page
-from scrapersky.scraper.providers.model import Area, PlaceFacts
-from scrapersky.scraper.responses import Response
-from scrapersky.scraper.site_metadata import look_at
-from scrapersky.scraper.sitemap_parser.model import Entry
-from scrapersky.scraper.urls import Site, url_digest
-from scrapersky.scraper.websites import read_website
-from scrapersky.sitemaps import discovery, importing, submission
-from scrapersky.sitemaps.gathering import Findings
-from scrapersky.sitemaps.pacing import Rhythm
-from scrapersky.sitemaps.url_rows import UrlRows, rows_of
+from scrapersky.scraper.sitemaps.parse.entries import UrlEntry
+from scrapersky.sitemaps import discovery, imports, submission
+from scrapersky.sitemaps.rescans import RescanPolicy
+from scrapersky.sitemaps.scan_buffer import ScanFindings, UrlRows, build_rows
+from scrapersky.webhooks import delivery
 from tests.noop import NOOP, NoopRow
 
 SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
@@ -132,25 +132,27 @@ async def _sitemap_jobs(session: AsyncSession, count: int) -> list[UUID]:
     return [job.id for job in jobs]
 
 
-def _findings(_: Any) -> Findings:
+def _findings(_: Any) -> ScanFindings:
     url = "https://site.example/sitemap.xml"
-    entries = tuple(Entry(loc=f"https://site.example/{n}") for n in range(3))
-    return Findings(
+    entries = tuple(UrlEntry(loc=f"https://site.example/{n}") for n in range(3))
+    return ScanFindings(
         events=(
             SitemapFound(
                 url=url,
                 final_url=url,
                 parent_url=None,
                 sitemap_type=SitemapType.STANDARD,
-                discovery_method=Method.ROBOTS_TXT,
+                discovery_method=DiscoveryMethod.ROBOTS_TXT,
             ),
-            UrlRows(url, rows_of(entries, None), is_known=False),
+            UrlRows(url, build_rows(entries, None), is_known=False),
             SitemapDone(url=url, status=SitemapStatus.OK, url_count=3),
-            Analysis(outcome=Outcome.FOUND, base_url="https://site.example", sitemaps=1, urls=3),
+            Analysis(
+                outcome=ScanOutcome.FOUND, base_url="https://site.example", sitemaps=1, urls=3
+            ),
         ),
         progress=1.0,
         phase="done",
-        rhythm=Rhythm(timedelta(days=7), timedelta(days=1), timedelta(days=30)),
+        rhythm=RescanPolicy(timedelta(days=7), timedelta(days=1), timedelta(days=30)),
     )
 
 
@@ -197,8 +199,8 @@ async def _sitemap_files(session: AsyncSession, count: int) -> list[UUID]:
     return [file.id for file in files]
 
 
-def _chunk(_: Any) -> importing.Chunk:
-    (whole,) = importing.chunks_of(3)
+def _chunk(_: Any) -> imports.DigestRange:
+    (whole,) = imports.build_ranges(3)
     return whole
 
 
@@ -216,14 +218,14 @@ def _home_page(url: str) -> Response:
     return Response(url, url, 200, {"Content-Type": "text/html"}, HTML.encode())
 
 
-def _site_read(name: str) -> metadata.SiteRead:
+def _site_read(name: str) -> metadata.HomePageResult:
     page = _home_page(f"https://{name}/")
-    visit = look_at(page, asked=name)
+    visit = analyze_home_page(page, asked=name)
     assert visit.facts is not None
-    home = PageRead(
+    home = ParsedPage(
         page.url, page.url, 200, visit.facts, read_contacts(HTML, url=page.url), page.truncated
     )
-    return metadata.SiteRead(visit.metadata, home, visit.facts.links, pages_per_site=6)
+    return metadata.HomePageResult(visit.metadata, home, visit.facts.links, pages_per_site=6)
 
 
 async def _domains_to_read(session: AsyncSession, count: int) -> list[UUID]:
@@ -256,10 +258,10 @@ async def _queued_pages(session: AsyncSession, count: int) -> list[UUID]:
     return [page.id for page in pages]
 
 
-def _page_read(page: reading.PageToRead) -> PageRead:
+def _page_read(page: reading.PageToRead) -> ParsedPage:
     answer = _home_page(page.url)
     contacts = read_contacts(HTML, url=page.url)
-    return PageRead(page.url, page.url, 200, read_page(answer), contacts)
+    return ParsedPage(page.url, page.url, 200, read_page(answer), contacts)
 
 
 async def _contact_count(session: AsyncSession) -> int:
@@ -336,8 +338,8 @@ async def _businesses_to_extract(session: AsyncSession, count: int) -> list[UUID
     return [each.id for each in businesses]
 
 
-def _extracted(text: str) -> extraction.Extracted:
-    return extraction.Extracted(text, read_website(text), timedelta(days=7))
+def _extracted(text: str) -> domain_extraction.ExtractedWebsite:
+    return domain_extraction.ExtractedWebsite(text, classify_website(text), timedelta(days=7))
 
 
 async def _linked_count(session: AsyncSession) -> int:
@@ -362,13 +364,13 @@ async def _place_searches(session: AsyncSession, count: int) -> list[UUID]:
     return [job.id for job in jobs]
 
 
-def _places_found(wanted: searching.Wanted) -> searching_steps.Answered:
+def _places_found(wanted: google.SearchRequest) -> steps.PlacesFetched:
     facts = tuple(
         PlaceFacts("google", f"{wanted.search_id}-{n}", name="Bakery", has_details=True)
         for n in range(3)
     )
     whole = Tile("", Area(51.2, 12.2, 51.5, 12.6))
-    return searching_steps.Answered(whole, facts, 1, searching_steps.Sight(0.9, "asking"))
+    return steps.PlacesFetched(whole, facts, 1, steps.SearchProgress(0.9, "asking"))
 
 
 async def _places_and_links(session: AsyncSession) -> int:
@@ -381,20 +383,20 @@ CASES = {
     case.stage.name: case
     for case in (
         Case(NOOP, _noop_rows, lambda item: item, _noop_effects),
-        Case(search.STAGE, _place_searches, _places_found, _places_and_links),
+        Case(execution.STAGE, _place_searches, _places_found, _places_and_links),
         Case(
             deep_scan.STAGE,
             _queued_places,
-            lambda _: Known(extract=True),
+            lambda _: DetailsKnown(extract=True),
             _business_count,
         ),
-        Case(extraction.STAGE, _businesses_to_extract, _extracted, _linked_count),
+        Case(domain_extraction.STAGE, _businesses_to_extract, _extracted, _linked_count),
         Case(metadata.STAGE, _domains_to_read, _site_read, _contacts_and_pages),
         Case(submission.STAGE, _queued_domains, _submission, _job_count),
         Case(discovery.STAGE, _sitemap_jobs, _findings, _stored_sitemaps),
-        Case(importing.STAGE, _sitemap_files, _chunk, _page_count),
+        Case(imports.STAGE, _sitemap_files, _chunk, _page_count),
         Case(reading.STAGE, _queued_pages, _page_read, _contact_count),
-        Case(delivering.STAGE, _deliveries, lambda _: delivering.Taken(200), _taken_count),
+        Case(delivery.STAGE, _deliveries, lambda _: delivery.DeliverySucceeded(200), _taken_count),
     )
 }
 

@@ -15,12 +15,12 @@ import pytest
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli.serving import CONNECTIONS_GRACE_SECONDS
-from scrapersky.cli.settings_in_force import load_checked_settings
-from scrapersky.cli.signals import SIGNALS
+from scrapersky.cli.server import CONNECTIONS_GRACE_SECONDS
+from scrapersky.cli.settings_check import load_checked_settings
+from scrapersky.cli.signals import STOP_SIGNALS
 from scrapersky.http.auth import is_loopback
-from scrapersky.http.proxies import is_in
-from scrapersky.pipeline.scheduler import CANCEL_PATIENCE_SECONDS, STOP_PATIENCE_SECONDS
+from scrapersky.http.proxies import is_in_networks
+from scrapersky.pipeline.scheduler import CANCEL_TIMEOUT_SECONDS, STOP_TIMEOUT_SECONDS
 from scrapersky.settings import Settings, SettingsSource, is_secret
 from scripts.reference.compose import INSTEAD
 from scripts.reference.settings import all_settings
@@ -34,8 +34,8 @@ NOT_OURS = {"PATH", "PYTHONUNBUFFERED"}
 STOPPING_SECONDS = (
     DEFAULTS.shutdown_grace_seconds
     + CONNECTIONS_GRACE_SECONDS
-    + STOP_PATIENCE_SECONDS
-    + CANCEL_PATIENCE_SECONDS
+    + STOP_TIMEOUT_SECONDS
+    + CANCEL_TIMEOUT_SECONDS
 )
 """What an orderly stop may take; whoever kills must wait longer."""
 SERVICES = ("migrate", "api", "worker")
@@ -141,7 +141,7 @@ def test_the_image_sets_settings_that_can_be() -> None:
 
 def test_the_image_says_where_it_listens_and_how_it_is_stopped() -> None:
     assert int(files.last_said("EXPOSE")) == parsed(files.image_command()[1:])["port"]
-    assert signal.Signals[files.last_said("STOPSIGNAL")] in SIGNALS
+    assert signal.Signals[files.last_said("STOPSIGNAL")] in STOP_SIGNALS
 
 
 async def test_the_image_is_healthy_while_the_server_answers(url: str, tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_every_deployment_trusts_the_proxy_in_front_of_its_api() -> None:
 
 def _trusts(networks: str, address: str) -> bool:
     trusted = load({"TRUSTED_PROXIES": networks}).proxy_networks
-    public = is_in(ip_address("8.8.8.8"), trusted)
-    return is_in(ip_address(address), trusted) and not public
+    public = is_in_networks(ip_address("8.8.8.8"), trusted)
+    return is_in_networks(ip_address(address), trusted) and not public
 
 
 def test_compose_keeps_data_where_the_image_does() -> None:
@@ -275,7 +275,7 @@ def test_a_unit_is_hardened_and_stops_in_order(name: str) -> None:
         assert service[option] == "yes"
     assert service["ProtectSystem"] == "strict"
     assert service["CapabilityBoundingSet"] == ""
-    assert signal.Signals[service["KillSignal"]] in SIGNALS
+    assert signal.Signals[service["KillSignal"]] in STOP_SIGNALS
     assert service["KillMode"] == "mixed"
     assert float(service["TimeoutStopSec"]) > STOPPING_SECONDS
 

@@ -61,7 +61,7 @@ KNOWN = [
     "store_domain_data",
     "services/job_service.py",
     "session/async_session.py",
-    "scraper/sitemap_analyzer.py",
+    "scraper/sitemaps/sitemap_analyzer.py",
     "scraper/domain_utils.py",
     "common/curation_sdk/scheduler_loop.py",
     "Domain.update_from_metadata",

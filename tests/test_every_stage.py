@@ -26,13 +26,13 @@ from scrapersky.errors import (
     Skipped,
 )
 from scrapersky.pipeline import workers
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import QueueStatements
 from scrapersky.pipeline.isolation import work_isolated_rows
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.outcome import MAX_INTERRUPTIONS
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, QueueState
 from scrapersky.pipeline.rescue import Rescuer
-from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
+from scrapersky.pipeline.stage import AnyStage, StoreImmediately, Tools
 from scrapersky.pipeline.tables import DeadLetter, EventKind, Host, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
@@ -99,7 +99,7 @@ class Bench:
             isolates=isolates,
         )
         async with self.database.transaction() as session:
-            await workers.beat(session, worker)
+            await workers.record_heartbeat(session, worker)
         return runner
 
     async def lose_with_its_worker(self) -> None:
@@ -729,7 +729,7 @@ async def test_the_claim_finds_due_rows_by_index_among_100_000(bench: Bench) -> 
 
 async def generic_plan(bench: Bench) -> list[str]:
     """How the server claims when it plans without looking at the parameters' values."""
-    claim = Claims(bench.stage).claim.sql
+    claim = QueueStatements(bench.stage).claim.sql
     assert "MATERIALIZED" in claim
     async with bench.database.reading() as session:
         raw = await (await session.connection()).get_raw_connection()
@@ -740,7 +740,7 @@ async def generic_plan(bench: Bench) -> list[str]:
         return [row[0] for row in await driver.fetch(f"EXPLAIN EXECUTE claim({nothing})")]
 
 
-class _Permission(AtOnce):
+class _Permission(StoreImmediately):
     """Must be written down before the work goes on."""
 
 

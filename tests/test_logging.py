@@ -18,10 +18,10 @@ from sqlalchemy import func, select
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
 from scrapersky.logging import configure_logging, get_logger
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.redaction import HIDDEN, redact
+from scrapersky.redaction import REDACTED, redact
 from scrapersky.settings import SettingsSource, load_settings
 from tests.cli.conftest import Cli
 from tests.conftest import make_settings
@@ -56,7 +56,7 @@ def test_a_logged_failure_shows_no_secret_of_the_settings(
     said = capsys.readouterr().err
 
     assert said.count("it broke with") >= 2
-    assert HIDDEN in said
+    assert REDACTED in said
     assert CANARY not in said
 
 
@@ -72,43 +72,43 @@ def test_json_logs_are_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (f"postgresql://sky:{CANARY}@db/x", f"postgresql://sky:{HIDDEN}@db/x"),
-        (f"to https://{CANARY}@git.example/x", f"to https://{HIDDEN}@git.example/x"),
-        (f"http://u:p@{CANARY}@host/", f"http://u:{HIDDEN}@host/"),
-        (f"{{'Authorization': 'Bearer {CANARY}'}}", f"{{'Authorization': '{HIDDEN}'}}"),
-        (f"authorization: Basic {CANARY}", f"authorization: {HIDDEN}"),
-        (f"X-Api-Key: {CANARY}", f"X-Api-Key: {HIDDEN}"),
-        (f"sent Bearer {CANARY} on", f"sent Bearer {HIDDEN} on"),
-        (f"the key sky_{CANARY} is", f"the key sky_{HIDDEN} is"),
-        (f"https://maps.example/a?key={CANARY}&q=b", f"https://maps.example/a?key={HIDDEN}&q=b"),
-        (f"?access_token={CANARY}", f"?access_token={HIDDEN}"),
-        (f"password={CANARY} host=db", f"password={HIDDEN} host=db"),
-        ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", HIDDEN),
-        (f"X-Goog-Api-Key: {CANARY}", f"X-Goog-Api-Key: {HIDDEN}"),
-        (f"{{'X-Goog-Api-Key': '{CANARY}'}}", f"{{'X-Goog-Api-Key': '{HIDDEN}'}}"),
-        (f"x-csrf-token: {CANARY}, next", f"x-csrf-token: {HIDDEN}, next"),
-        (f"(b'authorization', b'Bearer {CANARY}')", f"(b'authorization', b'{HIDDEN}')"),
-        (f"secret_key={CANARY}&a=b", f"secret_key={HIDDEN}&a=b"),
-        (f"GOOGLE_PLACES_API_KEY={CANARY}", f"GOOGLE_PLACES_API_KEY={HIDDEN}"),
-        (f"aws_secret_access_key={CANARY}", f"aws_secret_access_key={HIDDEN}"),
-        (f"connect(password='{CANARY}', host='db')", f"connect(password='{HIDDEN}', host='db')"),
-        (f'{{"api_key": "{CANARY} {CANARY}", "a": 1}}', f'{{"api_key": "{HIDDEN}", "a": 1}}'),
-        (f'{{"apiKey":"{CANARY}"}}', f'{{"apiKey":"{HIDDEN}"}}'),
-        (f"{{'client_secret': '{CANARY}'}}", f"{{'client_secret': '{HIDDEN}'}}"),
-        (f'{{"password": "a\\"{CANARY}"}}', f'{{"password": "{HIDDEN}"}}'),
-        (f"Cookie: a=1; sid={CANARY}; b={CANARY}", f"Cookie: {HIDDEN}"),
-        (f'Cookie: a=1; sid="{CANARY} x"; b={CANARY}', f"Cookie: {HIDDEN}"),
-        (f"Cookie: a=1; sid={CANARY}\nHost: db", f"Cookie: {HIDDEN}\nHost: db"),
+        (f"postgresql://sky:{CANARY}@db/x", f"postgresql://sky:{REDACTED}@db/x"),
+        (f"to https://{CANARY}@git.example/x", f"to https://{REDACTED}@git.example/x"),
+        (f"http://u:p@{CANARY}@host/", f"http://u:{REDACTED}@host/"),
+        (f"{{'Authorization': 'Bearer {CANARY}'}}", f"{{'Authorization': '{REDACTED}'}}"),
+        (f"authorization: Basic {CANARY}", f"authorization: {REDACTED}"),
+        (f"X-Api-Key: {CANARY}", f"X-Api-Key: {REDACTED}"),
+        (f"sent Bearer {CANARY} on", f"sent Bearer {REDACTED} on"),
+        (f"the key sky_{CANARY} is", f"the key sky_{REDACTED} is"),
+        (f"https://maps.example/a?key={CANARY}&q=b", f"https://maps.example/a?key={REDACTED}&q=b"),
+        (f"?access_token={CANARY}", f"?access_token={REDACTED}"),
+        (f"password={CANARY} host=db", f"password={REDACTED} host=db"),
+        ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", REDACTED),
+        (f"X-Goog-Api-Key: {CANARY}", f"X-Goog-Api-Key: {REDACTED}"),
+        (f"{{'X-Goog-Api-Key': '{CANARY}'}}", f"{{'X-Goog-Api-Key': '{REDACTED}'}}"),
+        (f"x-csrf-token: {CANARY}, next", f"x-csrf-token: {REDACTED}, next"),
+        (f"(b'authorization', b'Bearer {CANARY}')", f"(b'authorization', b'{REDACTED}')"),
+        (f"secret_key={CANARY}&a=b", f"secret_key={REDACTED}&a=b"),
+        (f"GOOGLE_PLACES_API_KEY={CANARY}", f"GOOGLE_PLACES_API_KEY={REDACTED}"),
+        (f"aws_secret_access_key={CANARY}", f"aws_secret_access_key={REDACTED}"),
+        (f"connect(password='{CANARY}', host='db')", f"connect(password='{REDACTED}', host='db')"),
+        (f'{{"api_key": "{CANARY} {CANARY}", "a": 1}}', f'{{"api_key": "{REDACTED}", "a": 1}}'),
+        (f'{{"apiKey":"{CANARY}"}}', f'{{"apiKey":"{REDACTED}"}}'),
+        (f"{{'client_secret': '{CANARY}'}}", f"{{'client_secret': '{REDACTED}'}}"),
+        (f'{{"password": "a\\"{CANARY}"}}', f'{{"password": "{REDACTED}"}}'),
+        (f"Cookie: a=1; sid={CANARY}; b={CANARY}", f"Cookie: {REDACTED}"),
+        (f'Cookie: a=1; sid="{CANARY} x"; b={CANARY}', f"Cookie: {REDACTED}"),
+        (f"Cookie: a=1; sid={CANARY}\nHost: db", f"Cookie: {REDACTED}\nHost: db"),
         (
             f"Set-Cookie: a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT, sid={CANARY}; Path=/",
-            f"Set-Cookie: {HIDDEN}",
+            f"Set-Cookie: {REDACTED}",
         ),
-        (f"{{'Cookie': 'a=1; sid={CANARY}', 'a': 1}}", f"{{'Cookie': '{HIDDEN}', 'a': 1}}"),
+        (f"{{'Cookie': 'a=1; sid={CANARY}', 'a': 1}}", f"{{'Cookie': '{REDACTED}', 'a': 1}}"),
         (
             f"[(b'cookie', b'a=1; sid={CANARY}'), (b'a', b'')]",
-            f"[(b'cookie', b'{HIDDEN}'), (b'a', b'')]",
+            f"[(b'cookie', b'{REDACTED}'), (b'a', b'')]",
         ),
-        (f"?cookie={CANARY}&a=b", f"?cookie={HIDDEN}&a=b"),
+        (f"?cookie={CANARY}&a=b", f"?cookie={REDACTED}&a=b"),
     ],
 )
 def test_what_looks_like_a_secret_is_taken_out(text: str, shown: str) -> None:
@@ -172,7 +172,7 @@ def test_a_secret_is_known_in_every_spelling() -> None:
 def test_our_own_errors_show_no_secret() -> None:
     error = InvalidInput(f"http://u:{CANARY}@host/ is none")
 
-    assert str(error) == f"http://u:{HIDDEN}@host/ is none"
+    assert str(error) == f"http://u:{REDACTED}@host/ is none"
 
 
 async def test_whatever_is_logged_during_the_work_tells_which_row(
@@ -191,7 +191,7 @@ async def test_whatever_is_logged_during_the_work_tells_which_row(
         return item
 
     stage = replace(NOOP, work=work)
-    async with running_engine(database, make_settings(url), [stage]) as engine:
+    async with run_engine(database, make_settings(url), [stage]) as engine:
         await run_job_loop(engine.runner("noop"))
         worker = engine.worker.readable
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select, update
 
-from scrapersky.db.opening import open_database
+from scrapersky.db.connection import open_database
 from scrapersky.db.session import Database
 from scrapersky.models import (
     Actor,
@@ -25,8 +25,8 @@ from scrapersky.models import (
     SitemapFile,
     get_system_user_id,
 )
-from scrapersky.places.repeating import save_search, start_due_searches
-from scrapersky.sitemaps.rescans import queue_domains_due
+from scrapersky.places.search.saved_searches import save_search, start_due_searches
+from scrapersky.sitemaps.rescans import queue_due_domains
 from tests.accounts.people import add_key, add_tenant, add_user, asking
 from tests.app import ended, scan
 from tests.conftest import make_settings
@@ -99,7 +99,7 @@ async def test_a_rescan_belongs_to_the_system_user_and_its_domain_to_the_person(
         await wait_for(database, Domain, Domain.status == "completed")
         async with database.transaction() as session:
             await session.execute(update(Domain).values(next_scan_at=func.now()))
-        await queue_domains_due(database, settings)
+        await queue_due_domains(database, settings)
         await wait_for(database, Job, Job.id != UUID(first["job_id"]))
 
     async with database.reading() as session:

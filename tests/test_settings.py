@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from scrapersky.cli.setting_names import slips_between
-from scrapersky.cli.settings_in_force import all_variables, in_force, load_checked_settings
+from scrapersky.cli.settings_check import (
+    count_typos,
+    list_effective_settings,
+    list_variables,
+    load_checked_settings,
+)
 from scrapersky.errors import SettingsError
-from scrapersky.settings import Origin, Settings, SettingsSource, is_secret, load_settings
+from scrapersky.settings import SettingOrigin, Settings, SettingsSource, is_secret, load_settings
 from scrapersky.stages import STAGES
 from tests.cli.conftest import Invoke, bare_invoke
 
@@ -101,13 +105,13 @@ def test_a_name_that_begins_as_only_ours_do_is_refused(variable: str) -> None:
 
 def test_every_setting_is_known_under_its_own_name() -> None:
     """Whatever is added to the settings or the stages must not be taken for a slip."""
-    loaded = load(dict.fromkeys(all_variables(), ""))
+    loaded = load(dict.fromkeys(list_variables(), ""))
     assert loaded.model_dump(exclude={"environ"}) == load({}).model_dump(exclude={"environ"})
 
 
 def test_a_name_with_a_letter_missing_is_noticed_for_every_setting() -> None:
     unnoticed = []
-    for variable in all_variables():
+    for variable in list_variables():
         try:
             load({variable[:-1]: "7"})
         except SettingsError:
@@ -144,8 +148,8 @@ def test_slips_are_counted() -> None:
         ("", "a"): 1,
     }
 
-    assert {pair: slips_between(*pair, most=3) for pair in pairs} == pairs
-    assert slips_between("abcdef", "uvwxyz", most=2) > 2
+    assert {pair: count_typos(*pair, most=3) for pair in pairs} == pairs
+    assert count_typos("abcdef", "uvwxyz", most=2) > 2
 
 
 # Values
@@ -208,15 +212,18 @@ def test_every_value_says_where_it_comes_from(tmp_path: Path) -> None:
     environ = {"LOG_LEVEL": "error", "HOST_CONCURRENCY": "", "SITEMAP_SCHEDULER_BATCH_SIZE": "4"}
     source = SettingsSource(environ=environ, env_file=file)
 
-    found = {each.variable: each for each in in_force(load_checked_settings(source), source)}
+    found = {
+        each.variable: each
+        for each in list_effective_settings(load_checked_settings(source), source)
+    }
 
-    assert list(found) == list(all_variables())
+    assert list(found) == list(list_variables())
     told = {name: (each.value, each.origin) for name, each in found.items()}
-    assert told["HOST_DELAY_MS"] == ("200", Origin.FILE)
-    assert told["LOG_LEVEL"] == ("error", Origin.ENVIRONMENT)
-    assert told["HOST_CONCURRENCY"] == ("4", Origin.DEFAULT)
-    assert told["SITEMAP_SCHEDULER_BATCH_SIZE"] == ("4", Origin.ENVIRONMENT)
-    assert told["SITEMAP_SCHEDULER_MAX_ATTEMPTS"] == ("5", Origin.DEFAULT)
+    assert told["HOST_DELAY_MS"] == ("200", SettingOrigin.FILE)
+    assert told["LOG_LEVEL"] == ("error", SettingOrigin.ENVIRONMENT)
+    assert told["HOST_CONCURRENCY"] == ("4", SettingOrigin.DEFAULT)
+    assert told["SITEMAP_SCHEDULER_BATCH_SIZE"] == ("4", SettingOrigin.ENVIRONMENT)
+    assert told["SITEMAP_SCHEDULER_MAX_ATTEMPTS"] == ("5", SettingOrigin.DEFAULT)
     assert (found["HOST_DELAY_MS"].file, found["LOG_LEVEL"].file) == (file, None)
 
 
@@ -224,7 +231,7 @@ def test_what_was_written_is_what_is_shown() -> None:
     """Shown values can be put into the environment again and mean the same."""
     source = SettingsSource(environ={}, env_file=None)
     settings = load_checked_settings(source)
-    shown = {each.variable: each.value for each in in_force(settings, source)}
+    shown = {each.variable: each.value for each in list_effective_settings(settings, source)}
 
     again = load({name: value for name, value in shown.items() if value})
 

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from scrapersky.cli import exits
-from scrapersky.cli.app import whole_app
+from scrapersky.cli import errors
+from scrapersky.cli.app import build_full_app
 from scripts.reference.markdown import code, one_line, page, table
 from scripts.reference.source import docstrings_of_fields
 
@@ -32,15 +32,15 @@ def cli_page() -> str:
 
 
 def exit_codes() -> Iterator[tuple[str, str, str]]:
-    meanings = docstrings_of_fields(exits.Exit)
-    for each in exits.Exit:
+    meanings = docstrings_of_fields(errors.ExitCode)
+    for each in errors.ExitCode:
         yield str(each.value), each.name.lower(), meanings.get(each.name, "")
 
 
 def all_commands() -> Iterator[tuple[Any, typer.Context]]:
     """Every command and group with a context that knows its name, parents first."""
     waiting: list[tuple[Any, str, typer.Context | None]] = [
-        (get_command(whole_app()), "scrapersky", None)
+        (get_command(build_full_app()), "scrapersky", None)
     ]
     while waiting:
         command, name, parent = waiting.pop(0)

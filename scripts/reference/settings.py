@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from scrapersky.cli.setting_names import OURS_ALONE
+from scrapersky.cli.settings_check import RESERVED_PREFIXES
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Pace, Settings
 from scrapersky.stages import STAGES
@@ -134,7 +134,7 @@ def settings_page() -> str:
 
 
 def _families() -> str:
-    ours = sorted(OURS_ALONE & {each.partition("_")[0] for each in all_variables()})
+    ours = sorted(RESERVED_PREFIXES & {each.partition("_")[0] for each in all_variables()})
     return ", ".join(code(f"{each}_") for each in ours)
 
 

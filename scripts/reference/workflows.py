@@ -8,7 +8,7 @@ from itertools import groupby
 
 from sqlalchemy import CheckConstraint, Table
 
-from scrapersky.curations import CURATIONS
+from scrapersky.kinds import CURATIONS
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.stages import STAGES
 from scripts.reference.markdown import code, page, table

@@ -9,7 +9,7 @@ import typer
 from by_hand import run_script, say
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import Job
 from scrapersky.sitemaps.service import request_scan
 
@@ -20,7 +20,7 @@ def add_test_sitemap(
 ) -> int:
     """Store a job for the site and show its id."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[Job, bool]:
+    async def step(session: AsyncSession, everything: CommandContext) -> tuple[Job, bool]:
         return await request_scan(session, everything.actor, everything.settings, domain, max_pages)
 
     def show(asked: tuple[Job, bool]) -> None:

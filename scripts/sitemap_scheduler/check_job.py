@@ -11,7 +11,7 @@ import typer
 from by_hand import run_script, say
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Job
 from scrapersky.models.jobs import SITEMAPS_COUNT
@@ -22,7 +22,7 @@ def check_job(
 ) -> int:
     """Show a job's type, status and result."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Job:
+    async def step(session: AsyncSession, everything: CommandContext) -> Job:
         return await job_service.get(session, everything.actor, job_id)
 
     def show(job: Job) -> None:

@@ -11,7 +11,7 @@ import typer
 from by_hand import run_script, say
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Job, JobType
 
@@ -21,7 +21,7 @@ def debug_pending_jobs(
 ) -> int:
     """Show what waits, with what was asked."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[Job]:
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[Job]:
         return await job_service.get_pending_jobs(session, JobType.SITEMAP, limit=limit)
 
     def show(jobs: Sequence[Job]) -> None:

@@ -14,9 +14,9 @@ import typer
 from by_hand import run_script, say
 from sqlalchemy import func, select
 
-from scrapersky.cli.session import Opened, run_opened
+from scrapersky.cli.session import CommandContext, run_with_context
 from scrapersky.models import Job, JobType
-from scrapersky.pipeline.report import live_workers
+from scrapersky.pipeline.report import list_live_workers
 
 LOOK_EVERY_SECONDS = 0.5
 """Changes are told at once; the counts only at every interval."""
@@ -31,7 +31,7 @@ def monitor_scheduler(
 ) -> int:
     """Show counts at every interval, and each job as it is detected and as it is processed."""
 
-    async def command(everything: Opened) -> None:
+    async def command(everything: CommandContext) -> None:
         known = await _statuses(everything, since=None)
         counted = 0
         while True:
@@ -44,10 +44,10 @@ def monitor_scheduler(
                 await asyncio.sleep(min(LOOK_EVERY_SECONDS, interval))
                 await _tell_changes(everything, known)
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _tell_counts(everything: Opened) -> None:
+async def _tell_counts(everything: CommandContext) -> None:
     async with everything.database.reading() as session:
         found = await session.execute(
             select(Job.status, func.count())
@@ -55,12 +55,12 @@ async def _tell_counts(everything: Opened) -> None:
             .group_by(Job.status)
         )
         counts = Counter(dict(found.tuples().all()))
-        workers = len(await live_workers(session, everything.settings))
+        workers = len(await list_live_workers(session, everything.settings))
     words = ("pending", "processing", *ENDED)
     _tell(", ".join(f"{word} {counts[word]}" for word in words) + f"; workers {workers}")
 
 
-async def _tell_changes(everything: Opened, known: dict[UUID, str]) -> None:
+async def _tell_changes(everything: CommandContext, known: dict[UUID, str]) -> None:
     for job_id, status in (await _statuses(everything, since=known)).items():
         before = known.get(job_id)
         known[job_id] = status
@@ -77,7 +77,7 @@ async def _tell_changes(everything: Opened, known: dict[UUID, str]) -> None:
             _tell(f"job {job_id} for {job.subject} is {status}")
 
 
-async def _statuses(everything: Opened, since: dict[UUID, str] | None) -> dict[UUID, str]:
+async def _statuses(everything: CommandContext, since: dict[UUID, str] | None) -> dict[UUID, str]:
     """Of the newest jobs, or of those among them that are new or have another status by now."""
     newest = select(Job.id, Job.status).where(Job.job_type == JobType.SITEMAP)
     async with everything.database.reading() as session:

@@ -9,10 +9,10 @@ import in_venv  # noqa: F401 (first: what follows is installed in .venv)
 import typer
 from by_hand import held_by_others, job_ids, process_pending, run_script, say
 
-from scrapersky.cli.session import Opened, run_opened
+from scrapersky.cli.session import CommandContext, run_with_context
 from scrapersky.errors import InvalidInput
 from scrapersky.jobs import service as job_service
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.sitemaps import discovery
 
 
@@ -30,7 +30,7 @@ def process_sitemap(
     if trigger_scheduler == (job_id is not None):
         raise InvalidInput("Say either --trigger-scheduler or --id JOB_ID.")
 
-    async def all_of_them(everything: Opened) -> int:
+    async def all_of_them(everything: CommandContext) -> int:
         asked = await job_ids(everything, "pending", "processing")
         report = await process_pending(everything, limit)
         left = await held_by_others(everything, asked, seconds=wait_seconds)
@@ -40,18 +40,18 @@ def process_sitemap(
             say(f"{left} are still under way in other processes")
         return 1 if ours.get("failed") else 0
 
-    async def one(everything: Opened) -> int:
+    async def one(everything: CommandContext) -> int:
         assert job_id is not None
         async with everything.database.reading() as session:
             job = await job_service.get(session, everything.actor, job_id)
         asked = (job.params["domain"], job.created_by, job.params["max_pages"])
         database, settings = everything.database, everything.settings
-        async with running_engine(database, settings, [discovery.STAGE]) as engine:
+        async with run_engine(database, settings, [discovery.STAGE]) as engine:
             how = await discovery.process_domain_with_own_session(job.id, *asked, engine=engine)
         say(f"Job {job.id} for {job.subject}: {how}")
         return 0 if how == "completed" else 1
 
-    return run_opened(one if job_id is not None else all_of_them)
+    return run_with_context(one if job_id is not None else all_of_them)
 
 
 if __name__ == "__main__":

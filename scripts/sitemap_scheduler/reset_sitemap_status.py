@@ -9,7 +9,7 @@ import in_venv  # noqa: F401 (first: what follows is installed in .venv)
 import typer
 from by_hand import newest_job, run_script, say
 
-from scrapersky.cli.session import Opened, run_opened
+from scrapersky.cli.session import CommandContext, run_with_context
 from scrapersky.errors import InvalidInput, NotFound
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Job
@@ -25,7 +25,7 @@ def reset_sitemap_status(
     if (domain is None) == (job_id is None):
         raise InvalidInput("Say either --domain DOMAIN or --id JOB_ID.")
 
-    async def command(everything: Opened) -> int:
+    async def command(everything: CommandContext) -> int:
         job = await _named(everything, domain, job_id)
         was = job.status
         if was == "processing":
@@ -37,10 +37,10 @@ def reset_sitemap_status(
         say(f"Status: {was} -> {again.status}")
         return 0
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _named(everything: Opened, domain: str | None, job_id: UUID | None) -> Job:
+async def _named(everything: CommandContext, domain: str | None, job_id: UUID | None) -> Job:
     if domain is not None:
         if (job := await newest_job(everything, domain)) is None:
             raise NotFound(f"Nobody has asked for a scan of {domain} yet.")
@@ -50,7 +50,7 @@ async def _named(everything: Opened, domain: str | None, job_id: UUID | None) ->
         return await job_service.get(session, everything.actor, job_id)
 
 
-async def _again(everything: Opened, job: Job) -> Job:
+async def _again(everything: CommandContext, job: Job) -> Job:
     async with everything.database.transaction() as session:
         if job.status == "complete":
             asked = (job.subject, job.params["max_pages"])

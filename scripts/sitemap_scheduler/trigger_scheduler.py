@@ -8,7 +8,7 @@ import in_venv  # noqa: F401 (first: what follows is installed in .venv)
 import typer
 from by_hand import process_pending, run_script, say
 
-from scrapersky.cli.session import Opened, run_opened
+from scrapersky.cli.session import CommandContext, run_with_context
 
 
 def trigger_scheduler(
@@ -16,13 +16,13 @@ def trigger_scheduler(
 ) -> int:
     """Work the pending sitemap jobs now; those another process holds are left to it."""
 
-    async def command(everything: Opened) -> int:
+    async def command(everything: CommandContext) -> int:
         report = await process_pending(everything, limit)
         for name, figure in (report.as_fields() if report else {}).items():
             say(f"{name}: {figure}")
         return 1 if report and report.failed else 0
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
 if __name__ == "__main__":

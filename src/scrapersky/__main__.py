@@ -1,4 +1,4 @@
-"""`python -m scrapersky` is the command line."""
+"""Entry point of `python -m scrapersky`."""
 
 from scrapersky.cli import main
 

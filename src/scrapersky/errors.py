@@ -1,4 +1,4 @@
-"""The errors we raise, named for their consequence, each with a sentence a person can act on."""
+"""Exceptions, named for their consequence; each message says what happened and what to do."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class ScraperSkyError(Exception):
 # What a stage may decide about a row. Anything else that is raised counts as a passing failure.
 
 
-class Verdict(ScraperSkyError):
+class StageVerdict(ScraperSkyError):
     """A decision about a row, raised by its stage's read, work or store."""
 
 
-class Skipped(Verdict):
+class Skipped(StageVerdict):
     """There is nothing to do: the row is done, and the sentence says why."""
 
 
-class Rejected(Verdict):
+class Rejected(StageVerdict):
     """Trying again would not help: the row fails at once, with a dead letter."""
 
 
-class RetryLater(Verdict):
+class RetryLater(StageVerdict):
     """Not now: the row waits for `after`, and the attempt does not count."""
 
     def __init__(self, reason: str, *, after: timedelta) -> None:
@@ -41,7 +41,7 @@ class RetryLater(Verdict):
 # What is our own fault: no host and no row is to blame.
 
 
-class OwnLimit(StrEnum):
+class LimitedResource(StrEnum):
     """What this installation can run out of."""
 
     DESCRIPTORS = "file_descriptors"
@@ -50,11 +50,11 @@ class OwnLimit(StrEnum):
     PROCESSES = "processes"
 
 
-class OwnLimitReached(ScraperSkyError):
+class ResourceExhausted(ScraperSkyError):
     """This process, its machine or its database has run out of something. The row is handed back
     with its attempt, and nothing is counted against the host."""
 
-    def __init__(self, limit: OwnLimit, sentence: str) -> None:
+    def __init__(self, limit: LimitedResource, sentence: str) -> None:
         super().__init__(sentence)
         self.limit = limit
 
@@ -111,7 +111,7 @@ class RowInterrupted(DatabaseUnavailable):
     answered on it: it may be an outage, or the row may be the cause."""
 
 
-class DatabaseBehind(DatabaseRefused):
+class SchemaMismatch(DatabaseRefused):
     """The database's schema is not the one this program was written for."""
 
 

@@ -1,4 +1,4 @@
-"""Structured logs: one line per thing that happened, with its ids and without secrets."""
+"""Structured logging with redaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 
 from scrapersky.redaction import redact
 
-QUIET = ("apscheduler", "asyncio", "alembic", "aiohttp.access", "uvicorn.access")
+QUIET_LOGGERS = ("apscheduler", "asyncio", "alembic", "aiohttp.access", "uvicorn.access")
 """Libraries that talk at info; the lines we need of them we write ourselves."""
 
 
@@ -43,18 +43,18 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
                 render,
-                _without_secrets,
+                _redact_line,
             ],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in QUIET:
+    for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
-def _without_secrets(_logger: object, _method: str, line: Any) -> str:
+def _redact_line(_logger: object, _method: str, line: Any) -> str:
     """Last of all, on the line as it is written: nothing that was logged can go around it."""
     return redact(str(line))
 

@@ -1,4 +1,4 @@
-"""The application: wires database, engine and routes together, and takes them down again."""
+"""Create the application: wire up database, engine and routes, and close them on shutdown."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 
 from scrapersky import __version__
-from scrapersky.accounts.service import system_actor
 from scrapersky.api import ROUTERS
-from scrapersky.dashboard.page_route import not_there
-from scrapersky.dashboard.routes import router as dashboard
-from scrapersky.dashboard.static_files import STATIC_FILES
-from scrapersky.db.opening import Say, open_database
-from scrapersky.http.context import AppContext
-from scrapersky.http.errors import install_error_handlers
+from scrapersky.auth.service import get_system_actor
+from scrapersky.dashboard.page_route import handle_not_found
+from scrapersky.dashboard.rendering import STATIC_FILES
+from scrapersky.dashboard.views.routes import router as dashboard
+from scrapersky.db.connection import Say, open_database
+from scrapersky.http.application import AppContext
+from scrapersky.http.credentials import build_token_verifier
 from scrapersky.http.middleware import install_middleware
-from scrapersky.http.tokens import tokens_from
-from scrapersky.pipeline.chores import doing_chores
-from scrapersky.pipeline.scheduler import running_scheduler
+from scrapersky.http.problems import install_error_handlers
+from scrapersky.pipeline.chores import run_chores
+from scrapersky.pipeline.scheduler import run_scheduler
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings, load_settings
-from scrapersky.stages import CHORES, STAGES, WATCHING
+from scrapersky.stages import CHORES, MONITORING_CHORES, STAGES
 
 DESCRIPTION = """
 From a search, a list of domains or one site to every sitemap and every URL in it.
@@ -33,11 +33,11 @@ A request stores a row and answers at once; schedulers work the rows. Errors are
 """
 
 
-EVERYTHING = APIRouter()
+ROOT_ROUTER = APIRouter()
 """All routes. What the framework works out about them it works out once, however many applications
 there are: a third of a second each."""
 for each in (*ROUTERS, dashboard):
-    EVERYTHING.include_router(each)
+    ROOT_ROUTER.include_router(each)
 
 
 def create_app(settings: Settings | None = None, *, say: Say | None = None) -> FastAPI:
@@ -46,7 +46,7 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.context = await _open(settings, stack, say)
+            app.state.context = await _open_context(settings, stack, say)
             yield
 
     app = FastAPI(
@@ -60,27 +60,27 @@ def create_app(settings: Settings | None = None, *, say: Say | None = None) -> F
         redoc_url=None,
     )
     install_error_handlers(app)
-    app.add_exception_handler(HTTPException, not_there)
+    app.add_exception_handler(HTTPException, handle_not_found)
     install_middleware(app, settings)
-    app.router.routes.extend([*EVERYTHING.routes, STATIC_FILES])
+    app.router.routes.extend([*ROOT_ROUTER.routes, STATIC_FILES])
     return app
 
 
-async def _open(settings: Settings, stack: AsyncExitStack, say: Say | None) -> AppContext:
+async def _open_context(settings: Settings, stack: AsyncExitStack, say: Say | None) -> AppContext:
     """Everything is closed in the reverse order, whatever happens on the way."""
-    tokens = tokens_from(settings)
+    tokens = build_token_verifier(settings)
     database = await stack.enter_async_context(open_database(settings, say=say))
     async with database.reading() as session:
-        system = await system_actor(session, settings)
+        system = await get_system_actor(session, settings)
     if settings.scheduler_enabled:
         scheduler = await stack.enter_async_context(
-            running_scheduler(database, settings, STAGES, CHORES)
+            run_scheduler(database, settings, STAGES, CHORES)
         )
         wakeups = scheduler.engine.wakeups
     else:
         scheduler, wakeups = None, Wakeups(database)
         stack.push_async_callback(wakeups.close)
-        await stack.enter_async_context(doing_chores(database, settings, WATCHING))
+        await stack.enter_async_context(run_chores(database, settings, MONITORING_CHORES))
     return AppContext(
         settings=settings,
         database=database,

@@ -1,4 +1,9 @@
-"""Secrets are taken out of text here, and nowhere else.
+"""Remove secrets from text.
+
+Whatever leaves the program as text passes `redact`: log lines, error messages, stored errors and
+tracebacks, and what the command line prints. It removes the values of secret settings, and what
+looks like a secret.
+
 
 Whatever leaves the program as text passes `redact`: log lines, the sentences of our errors, the
 errors and tracebacks kept with rows, what the command line prints of a failure. Two things are
@@ -13,20 +18,20 @@ import re
 from collections.abc import Iterable
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-HIDDEN = "***"
-SHORTEST_VALUE = 4
+REDACTED = "***"
+MIN_SECRET_LENGTH = 4
 """A shorter one would be found inside half of all words, and hides nothing from anybody."""
 
-SHORTEST_PATH = 16
+MIN_PATH_LENGTH = 16
 
-_END = r"[^\s\"'&;,<>)\]}\\]"
+_VALUE_CHARACTER = r"[^\s\"'&;,<>)\]}\\]"
 _USER_INFO = re.compile(r"(?<=://)[^\s/?#\"'<>\\]*@")
-_START = r"(?:(?<!\w)|(?<=\\[nrt]))"
+_WORD_START = r"(?:(?<!\w)|(?<=\\[nrt]))"
 """Of a word, also after a line end as JSON writes it."""
 _QUOTED = r"(\\\")(?:[^\"\\]|\\[^\"])*(?:\\\")?|([\"'])(?:(?!\4)[^\\\r\n]|\\.)*\4?"
 """What stands in quotes; in the first form, in those of a string inside of a string. They are the
 groups 3 and 4 of every pattern."""
-_PUT_IN = rf"\1\2\3\4{HIDDEN}\3\4"
+_REPLACEMENT = rf"\1\2\3\4{REDACTED}\3\4"
 _TO_LINE_END = r"(?:[^\"'\\\r\n]|\\[^nr\"]|(?<==)\"[^\"\r\n]*\"(?=\s*(?:;|$)))*"
 """Or to the end of the quotes that all of it stands in: a log line has to stay JSON."""
 _FIELD_NAMES = (
@@ -40,32 +45,32 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         # All pairs of a cookie header.
         re.compile(
-            rf"{_START}((?:set-)?cookie)"
+            rf"{_WORD_START}((?:set-)?cookie)"
             rf"(\\?[\"']?\s{{0,3}}:\s{{0,3}}(?:b(?=[\"']))?|{_IN_TUPLE})"
             rf"(?:{_QUOTED}|{_TO_LINE_END})",
             re.IGNORECASE | re.MULTILINE,
         ),
-        _PUT_IN,
+        _REPLACEMENT,
     ),
     (
         re.compile(
-            rf"{_START}((?:proxy-)?authorization|x-[\w-]{{0,40}}(?:key|token)|(?:set-)?cookie)"
+            rf"{_WORD_START}((?:proxy-)?authorization|x-[\w-]{{0,40}}(?:key|token)|(?:set-)?cookie)"
             rf"(\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}(?:b(?=[\"']))?\\?[\"']?|{_IN_TUPLE}[\"'])"
-            rf"(?:(?:bearer|basic|digest|token)\s+)?{_END}+",
+            rf"(?:(?:bearer|basic|digest|token)\s+)?{_VALUE_CHARACTER}+",
             re.IGNORECASE,
         ),
-        rf"\1\2{HIDDEN}",
+        rf"\1\2{REDACTED}",
     ),
-    (re.compile(rf"{_START}(bearer)\s+[\w.~+/=-]{{8,}}", re.IGNORECASE), rf"\1 {HIDDEN}"),
-    (re.compile(rf"{_START}sky_[\w-]{{8,}}"), f"sky_{HIDDEN}"),
-    (re.compile(rf"{_START}eyJ[\w-]{{8,}}\.[\w-]{{8,}}(?:\.[\w-]*)?"), HIDDEN),
+    (re.compile(rf"{_WORD_START}(bearer)\s+[\w.~+/=-]{{8,}}", re.IGNORECASE), rf"\1 {REDACTED}"),
+    (re.compile(rf"{_WORD_START}sky_[\w-]{{8,}}"), f"sky_{REDACTED}"),
+    (re.compile(rf"{_WORD_START}eyJ[\w-]{{8,}}\.[\w-]{{8,}}(?:\.[\w-]*)?"), REDACTED),
     (
         # `api_key=…`, `api_key="…"`
         re.compile(
-            rf"{_START}({_FIELD_NAMES})(=)(?!\s)(?:{_QUOTED}|{_END}+)",
+            rf"{_WORD_START}({_FIELD_NAMES})(=)(?!\s)(?:{_QUOTED}|{_VALUE_CHARACTER}+)",
             re.IGNORECASE,
         ),
-        _PUT_IN,
+        _REPLACEMENT,
     ),
     (
         # `"api_key": "…"`
@@ -73,7 +78,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
             rf"([\"'](?:{_FIELD_NAMES})\\?[\"'])(\s{{0,3}}:\s{{0,3}})(?:{_QUOTED})",
             re.IGNORECASE,
         ),
-        _PUT_IN,
+        _REPLACEMENT,
     ),
 )
 """Each begins with a fixed word and ends at the next space or quote, or at the line's end: none is
@@ -83,10 +88,10 @@ _known: dict[str, None] = {}
 _values: re.Pattern[str] | None = None
 
 
-def know(secrets: Iterable[str]) -> None:
+def register_secrets(secrets: Iterable[str]) -> None:
     """From now on these values are taken out of every text of this process."""
     global _values
-    spellings = {each for secret in secrets for each in _spellings(secret)}
+    spellings = {each for secret in secrets for each in _list_spellings(secret)}
     _known.update(dict.fromkeys(spellings))
     longest_first = sorted(_known, key=len, reverse=True)
     _values = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
@@ -95,15 +100,15 @@ def know(secrets: Iterable[str]) -> None:
 def redact(text: str) -> str:
     """The text without secrets; all else stays as it is."""
     if _values is not None:
-        text = _values.sub(HIDDEN, text)
+        text = _values.sub(REDACTED, text)
     if "://" in text:
-        text = _USER_INFO.sub(_without_password, text)
+        text = _USER_INFO.sub(_redact_password, text)
     for pattern, put_in in _PATTERNS:
         text = pattern.sub(put_in, text)
     return text
 
 
-def secrets_in(value: str, *, whole: bool = True) -> list[str]:
+def find_secrets(value: str, *, whole: bool = True) -> list[str]:
     """What of a secret setting must not be seen: of an address with a password, the password; of
     one without, nothing, unless the `whole` of it opens something, as a webhook's does."""
     if "://" not in value:
@@ -114,27 +119,27 @@ def secrets_in(value: str, *, whole: bool = True) -> list[str]:
     except ValueError:
         return [value]
     if password is None:
-        return _telling_parts(parts) if whole and parts.scheme in ("http", "https") else []
+        return _list_secret_parts(parts) if whole and parts.scheme in ("http", "https") else []
     # A password that is also the user's name or the host cannot be told from them.
     shown = {unquote(each or "") for each in (parts.username, host, parts.path.strip("/"))}
     return [] if unquote(password) in shown else [password]
 
 
-def _telling_parts(parts: SplitResult) -> list[str]:
+def _list_secret_parts(parts: SplitResult) -> list[str]:
     """The address, and its path and query alone where they are no plain word."""
     alone = (parts.path.strip("/"), parts.query)
-    return [parts.geturl(), *(each for each in alone if len(each) >= SHORTEST_PATH)]
+    return [parts.geturl(), *(each for each in alone if len(each) >= MIN_PATH_LENGTH)]
 
 
-def _spellings(secret: str) -> Iterable[str]:
+def _list_spellings(secret: str) -> Iterable[str]:
     """As it is, as it stands in URLs, and as it stands inside JSON and Python strings."""
     secret = secret.strip()
     plain = unquote(secret)
     spelled = {secret, plain, quote(plain, safe=""), quote(plain)}
     escaped = {json.dumps(each)[1:-1] for each in spelled} | {repr(each)[1:-1] for each in spelled}
-    return (each for each in spelled | escaped if len(each) >= SHORTEST_VALUE)
+    return (each for each in spelled | escaped if len(each) >= MIN_SECRET_LENGTH)
 
 
-def _without_password(match: re.Match[str]) -> str:
+def _redact_password(match: re.Match[str]) -> str:
     user, colon, _ = match[0].rpartition("@")[0].partition(":")
-    return f"{user}:{HIDDEN}@" if colon else f"{HIDDEN}@"
+    return f"{user}:{REDACTED}@" if colon else f"{REDACTED}@"

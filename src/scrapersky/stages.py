@@ -1,46 +1,48 @@
-"""Every stage, in the order rows travel, and every chore."""
+"""Index of every stage, in pipeline order, and every periodic chore."""
 
 from __future__ import annotations
 
-from scrapersky.accounts import sign_in_limits
-from scrapersky.businesses import extraction
+from scrapersky.auth import sign_in_limits
+from scrapersky.businesses import domain_extraction
+from scrapersky.contacts import extraction as reading
 from scrapersky.domains import metadata
-from scrapersky.harvest import catching_up, completing
-from scrapersky.http import kept_answers
-from scrapersky.integrations import delivering
-from scrapersky.operations import alert_posts, alerts, retention
-from scrapersky.pages import reading
+from scrapersky.http import idempotency
+from scrapersky.leads import backfill, completion
+from scrapersky.operations import alert_delivery, alerts, retention
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.places import deep_scan, forgetting, refreshing, repeating, search, waiting
-from scrapersky.sitemaps import discovery, importing, rescans, submission
+from scrapersky.places import deep_scan, freshness
+from scrapersky.places.budget import blocked_rows
+from scrapersky.places.search import execution, saved_searches
+from scrapersky.sitemaps import discovery, imports, rescans, submission
+from scrapersky.webhooks import delivery
 
 STAGES: tuple[AnyStage, ...] = (
-    search.STAGE,
+    execution.STAGE,
     deep_scan.STAGE,
-    extraction.STAGE,
+    domain_extraction.STAGE,
     metadata.STAGE,
     submission.STAGE,
     discovery.STAGE,
-    importing.STAGE,
+    imports.STAGE,
     reading.STAGE,
-    delivering.STAGE,
+    delivery.STAGE,
 )
 
-WATCHING: tuple[Chore, ...] = (alerts.looking_after(STAGES), alert_posts.CHORE)
+MONITORING_CHORES: tuple[Chore, ...] = (alerts.build_alert_chore(STAGES), alert_delivery.CHORE)
 """What a process that only takes requests does too: with all workers gone, somebody must say so."""
 
 CHORES: tuple[Chore, ...] = (
     rescans.CHORE,
-    repeating.CHORE,
-    refreshing.CHORE,
-    forgetting.CHORE,
-    waiting.CHORE,
-    catching_up.PAGES,
-    catching_up.LEADS,
-    completing.CHORE,
-    kept_answers.CHORE,
-    *WATCHING,
+    saved_searches.CHORE,
+    freshness.REFRESH_CHORE,
+    freshness.EXPIRY_CHORE,
+    blocked_rows.CHORE,
+    backfill.CLASSIFY_PAGES_CHORE,
+    backfill.REFRESH_LEADS_CHORE,
+    completion.CHORE,
+    idempotency.CHORE,
+    *MONITORING_CHORES,
     retention.CHORE,
     sign_in_limits.CHORE,
 )

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.service import create_api_key
+from scrapersky.auth.service import create_api_key
 from scrapersky.db.base import Base, uuid7
 from scrapersky.models import (
     Actor,
@@ -46,7 +46,7 @@ from scrapersky.models import (
 )
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import DeadLetter, Host
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 
 MARK = "first-owner"
 NAMES = (

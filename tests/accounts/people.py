@@ -9,9 +9,8 @@ from uuid import UUID
 
 import httpx
 
-from scrapersky.accounts.service import create_api_key
-from scrapersky.accounts.tenants import create_tenant
-from scrapersky.accounts.users import create_user
+from scrapersky.auth.service import create_api_key, create_user
+from scrapersky.auth.tenants import create_tenant
 from scrapersky.db.session import Database
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, Role
 from scrapersky.settings import Settings

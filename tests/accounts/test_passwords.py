@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from scrapersky.accounts.passwords import NOBODYS, Kept, hashed, is_right
+from scrapersky.auth.passwords import DUMMY_HASH, PasswordHash, hash_password, verify_password
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
 from scrapersky.logging import configure_logging
@@ -29,34 +29,36 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def test_what_is_kept_tells_a_right_password_from_a_wrong_one() -> None:
-    kept = await hashed(PASSWORD)
-    again = await hashed(PASSWORD)
+    kept = await hash_password(PASSWORD)
+    again = await hash_password(PASSWORD)
 
     assert kept != again
     assert PASSWORD not in kept
-    assert await is_right(PASSWORD, kept)
-    assert not await is_right(PASSWORD + " ", kept)
-    assert not await is_right(PASSWORD, None)
-    assert not await is_right(PASSWORD, NOBODYS)
-    assert not await is_right("x" * 1_001, kept)
+    assert await verify_password(PASSWORD, kept)
+    assert not await verify_password(PASSWORD + " ", kept)
+    assert not await verify_password(PASSWORD, None)
+    assert not await verify_password(PASSWORD, DUMMY_HASH)
+    assert not await verify_password("x" * 1_001, kept)
 
 
 async def test_how_it_was_made_stands_beside_it_so_that_it_may_change() -> None:
-    cheap = Kept(4, 1, 1, b"salt", b"")
-    stored = str(Kept(4, 1, 1, b"salt", cheap.digest_of(PASSWORD)))
+    cheap = PasswordHash(4, 1, 1, b"salt", b"")
+    stored = str(PasswordHash(4, 1, 1, b"salt", cheap.compute_digest(PASSWORD)))
 
-    assert await is_right(PASSWORD, stored)
-    assert Kept.read(await hashed(PASSWORD)).cost > cheap.cost
+    assert await verify_password(PASSWORD, stored)
+    assert PasswordHash.parse(await hash_password(PASSWORD)).cost > cheap.cost
 
 
 async def test_an_accent_may_be_spelled_in_two_ways() -> None:
-    assert await is_right("cafe\u0301 au lait noir", await hashed("café au lait noir"))
+    assert await verify_password(
+        "cafe\u0301 au lait noir", await hash_password("café au lait noir")
+    )
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 1_001])
 async def test_too_short_or_endless_is_none(password: str) -> None:
     with pytest.raises(InvalidInput, match="characters"):
-        await hashed(password)
+        await hash_password(password)
 
 
 async def test_an_admin_gives_a_password_and_takes_the_old_one(

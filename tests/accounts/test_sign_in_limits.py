@@ -13,18 +13,18 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
-from scrapersky.accounts import sign_in_limits
-from scrapersky.accounts.sign_in_limits import (
-    BY_ADDRESS,
-    BY_ADDRESS_AND_NAME,
-    BY_DEVICE,
-    BY_NAME,
-    BY_USER,
+from scrapersky.auth import sign_in_limits
+from scrapersky.auth.sign_in_limits import (
+    ADDRESS_AND_NAME_LIMIT,
+    ADDRESS_LIMIT,
     DEVICE_COOKIE,
+    DEVICE_LIMIT,
     MAX_DEVICES_PER_USER,
-    Source,
+    NAME_LIMIT,
+    USER_LIMIT,
+    AttemptSource,
     count_attempt,
-    forget_attempts,
+    delete_old_attempts,
     forgive_attempt,
 )
 from scrapersky.db.session import Database
@@ -61,7 +61,7 @@ async def visiting(client: httpx.AsyncClient, address: str) -> AsyncIterator[htt
         yield made
 
 
-async def attempt(database: Database, source: Source) -> int:
+async def attempt(database: Database, source: AttemptSource) -> int:
     """What a failed attempt is told to wait; a refused one counts for nothing."""
     async with database.transaction() as session:
         wait = await count_attempt(session, source)
@@ -71,8 +71,8 @@ async def attempt(database: Database, source: Source) -> int:
 
 
 async def under_attack(database: Database, name: str = "alice") -> None:
-    for number in range(BY_NAME.capacity + 5):
-        assert await attempt(database, Source(f"bot {number}", name)) == 0
+    for number in range(NAME_LIMIT.capacity + 5):
+        assert await attempt(database, AttemptSource(f"bot {number}", name)) == 0
 
 
 async def drain(database: Database, seconds: float) -> None:
@@ -88,7 +88,7 @@ async def test_nobody_learns_whether_there_is_somebody_of_that_name(
 ) -> None:
     await add_person(database, "alice")
     await add_user(database, "without password")
-    free = BY_ADDRESS_AND_NAME.capacity
+    free = ADDRESS_AND_NAME_LIMIT.capacity
     for number in range(free + 1):
         answers = [
             await sign_in(client, name, password="wrong")
@@ -111,7 +111,7 @@ async def test_processes_count_together_and_many_guesses_at_once_are_counted_too
     url: str, client: httpx.AsyncClient, database: Database
 ) -> None:
     await add_person(database, "alice")
-    free = BY_ADDRESS_AND_NAME.capacity
+    free = ADDRESS_AND_NAME_LIMIT.capacity
     async with serving(signed_in_settings(url)) as another:
         tries = [sign_in((client, another)[n % 2], password="wrong") for n in range(free + 4)]
         statuses = [each.status_code for each in await asyncio.gather(*tries)]
@@ -125,7 +125,7 @@ async def test_whoever_floods_a_name_does_not_keep_its_owner_out(
 ) -> None:
     await add_person(database, "alice")
     async with visiting(client, "203.0.113.9") as attacker:
-        for _ in range(BY_ADDRESS_AND_NAME.capacity):
+        for _ in range(ADDRESS_AND_NAME_LIMIT.capacity):
             assert (await sign_in(attacker, password="wrong")).status_code == 401
         assert (await sign_in(attacker, password="wrong")).status_code == 429
     assert (await sign_in(client)).status_code == 201
@@ -152,10 +152,10 @@ async def test_a_known_browser_is_let_in_when_its_whole_address_is_used_up(
     """An attacker in the same office, or everybody behind a proxy that is not declared."""
     alice = await add_person(database, "alice")
     assert (await sign_in(client)).status_code == 201
-    address = Source("address:127.0.0.1", f"{alice.tenant_id}\0alice")
+    address = AttemptSource("address:127.0.0.1", f"{alice.tenant_id}\0alice")
     while await attempt(database, address) == 0:
         pass
-    for number in range(BY_ADDRESS.capacity):
+    for number in range(ADDRESS_LIMIT.capacity):
         await attempt(database, replace(address, name=f"name {number}"))
 
     assert (await sign_in(client)).status_code == 201
@@ -170,11 +170,11 @@ async def test_a_known_browser_is_limited_too_and_only_for_its_own_user(
     await add_person(database, "alice")
     await add_person(database, "bob")
     assert (await sign_in(client)).status_code == 201
-    for _ in range(BY_DEVICE.capacity):
+    for _ in range(DEVICE_LIMIT.capacity):
         assert (await sign_in(client, password="wrong")).status_code == 401
     assert (await sign_in(client)).status_code == 429
     # Alice's cookie is worth nothing for guessing Bob's password.
-    for _ in range(BY_ADDRESS_AND_NAME.capacity):
+    for _ in range(ADDRESS_AND_NAME_LIMIT.capacity):
         assert (await sign_in(client, "bob", password="wrong")).status_code == 401
     assert (await sign_in(client, "bob")).status_code == 429
 
@@ -203,7 +203,7 @@ async def test_a_name_is_counted_in_its_tenant_however_the_tenant_is_written(
     acme = await add_tenant(database, "acme")
     await add_person(database, "alice")
     await add_person(database, "alice", actor=acme)
-    for number in range(BY_ADDRESS_AND_NAME.capacity):
+    for number in range(ADDRESS_AND_NAME_LIMIT.capacity):
         tenant = ("acme", str(acme.tenant_id))[number % 2]
         answer = await sign_in(client, password="wrong", tenant=tenant)
         assert answer.status_code == 401
@@ -219,7 +219,7 @@ async def test_guessing_the_current_password_of_a_session_is_limited(
     await add_person(database, "alice")
     await sign_in(client)
     wanted: dict[str, Any] = {"current": "wrong", "new": "another horse altogether"}
-    for _ in range(BY_USER.capacity):
+    for _ in range(USER_LIMIT.capacity):
         assert (await client.post(OWN, json=wanted)).status_code == 403
     assert (await client.post(OWN, json={**wanted, "current": PASSWORD})).status_code == 429
 
@@ -228,7 +228,7 @@ async def test_guessing_the_current_password_of_a_session_is_limited(
 
 
 async def test_failures_drain_one_after_the_other(database: Database) -> None:
-    source, limit = Source("home", "alice"), BY_ADDRESS_AND_NAME
+    source, limit = AttemptSource("home", "alice"), ADDRESS_AND_NAME_LIMIT
     for _ in range(limit.capacity):
         assert await attempt(database, source) == 0
     assert 0 < await attempt(database, source) <= limit.seconds_each
@@ -242,11 +242,11 @@ async def test_failures_drain_one_after_the_other(database: Database) -> None:
 
 async def test_a_name_is_no_longer_under_attack_some_minutes_after_it(database: Database) -> None:
     await under_attack(database)
-    home = Source("home", "alice")
+    home = AttemptSource("home", "alice")
     assert await attempt(database, home) == 0
-    assert await attempt(database, home) > BY_ADDRESS_AND_NAME.seconds_each
+    assert await attempt(database, home) > ADDRESS_AND_NAME_LIMIT.seconds_each
     await drain(database, 1800)
-    for _ in range(BY_ADDRESS_AND_NAME.capacity):
+    for _ in range(ADDRESS_AND_NAME_LIMIT.capacity):
         assert await attempt(database, home) == 0
 
 
@@ -254,13 +254,13 @@ async def test_a_name_is_no_longer_under_attack_some_minutes_after_it(database: 
 async def test_an_address_cannot_go_through_all_names_nor_wash_itself_with_one_it_knows(
     database: Database,
 ) -> None:
-    for number in range(BY_ADDRESS.capacity):
-        assert await attempt(database, Source("home", f"name {number}")) == 0
-        assert await attempt(database, Source("elsewhere", "mine")) == 0
+    for number in range(ADDRESS_LIMIT.capacity):
+        assert await attempt(database, AttemptSource("home", f"name {number}")) == 0
+        assert await attempt(database, AttemptSource("elsewhere", "mine")) == 0
         async with database.transaction() as session:
-            await forgive_attempt(session, Source("elsewhere", "mine"))
-    assert await attempt(database, Source("home", "another")) > 0
-    assert await attempt(database, Source("elsewhere", "another")) == 0
+            await forgive_attempt(session, AttemptSource("elsewhere", "mine"))
+    assert await attempt(database, AttemptSource("home", "another")) > 0
+    assert await attempt(database, AttemptSource("elsewhere", "another")) == 0
 
 
 async def test_counts_and_devices_that_are_old_are_deleted_and_there_are_never_too_many(
@@ -268,13 +268,13 @@ async def test_counts_and_devices_that_are_old_are_deleted_and_there_are_never_t
 ) -> None:
     settings = make_settings(url)
     await under_attack(database)
-    assert await forget_attempts(database, settings) == 0
+    assert await delete_old_attempts(database, settings) == 0
     monkeypatch.setattr(sign_in_limits, "MAX_BUCKETS", 10)
-    await forget_attempts(database, settings)
+    await delete_old_attempts(database, settings)
     async with database.reading() as session:
         assert await session.scalar(select(func.count()).select_from(SignInBucket)) == 10
     await drain(database, sign_in_limits.BUCKET_MAX_AGE.total_seconds() + 1)
-    assert await forget_attempts(database, settings) == 10
+    assert await delete_old_attempts(database, settings) == 10
 
     alice = await add_user(database, "alice")
     async with database.transaction() as session:
@@ -282,7 +282,7 @@ async def test_counts_and_devices_that_are_old_are_deleted_and_there_are_never_t
         old = func.now() - sign_in_limits.DEVICE_MAX_AGE - timedelta(days=1)
         session.add(SignInDevice(token_hash=b"old", last_used_at=old, **owned))
         session.add(SignInDevice(token_hash=b"new", **owned))
-    assert await forget_attempts(database, settings) == 1
+    assert await delete_old_attempts(database, settings) == 1
 
 
 async def test_a_user_has_so_many_devices_at_most(

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from scrapersky.db.session import Database
 from scrapersky.errors import SettingsError
-from scrapersky.http.tokens import tokens_from
+from scrapersky.http.credentials import build_token_verifier
 from scrapersky.models import User
 from scrapersky.settings import SettingsSource, load_settings
 from tests.accounts.issuer import AUDIENCE, ISSUER, SECRET, private_pem, public_pem, with_key_pair
@@ -70,7 +70,7 @@ BAD_KEYS: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("what", BAD_KEYS)
 def test_a_public_key_that_cannot_be_used_is_refused(what: str) -> None:
     with pytest.raises(SettingsError, match="JWT_PUBLIC_KEY"):
-        tokens_from(settings_from(**REQUIRED, JWT_PUBLIC_KEY=BAD_KEYS[what]()))
+        build_token_verifier(settings_from(**REQUIRED, JWT_PUBLIC_KEY=BAD_KEYS[what]()))
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256", "EdDSA"])
@@ -78,7 +78,7 @@ def test_the_kind_of_key_says_how_tokens_are_signed(tmp_path: Path, algorithm: s
     pem = public_pem(with_key_pair(algorithm).key)
     (tmp_path / "key.pem").write_text(pem)
     for given in (pem, pem.replace("\n", "\\n"), str(tmp_path / "key.pem")):
-        tokens = tokens_from(settings_from(**REQUIRED, JWT_PUBLIC_KEY=given))
+        tokens = build_token_verifier(settings_from(**REQUIRED, JWT_PUBLIC_KEY=given))
 
         assert tokens is not None
         assert tokens.algorithm == algorithm

@@ -25,9 +25,9 @@ from scrapersky.models import (
     SitemapUrl,
     Tenant,
     User,
-    keep_to_tenant,
+    restrict_to_tenant,
 )
-from scrapersky.models.ownership import OfTenant
+from scrapersky.models.ownership import TenantMixin
 from scrapersky.pipeline.tables import DeadLetter
 from tests.accounts.belongings import MARK, add_belongings
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
@@ -64,7 +64,7 @@ def test_every_table_is_a_tenants_or_the_installations() -> None:
     unsaid = {
         each.__tablename__
         for each in ours()
-        if not issubclass(each, OfTenant)
+        if not issubclass(each, TenantMixin)
         and each.__tablename__ not in OF_THE_INSTALLATION | KEPT_OTHERWISE
     }
 
@@ -89,7 +89,7 @@ async def theirs(
 ) -> AsyncIterator[AsyncSession]:
     """A session as a request of the second tenant gets it."""
     async with database.transaction() as session:
-        keep_to_tenant(session, second.tenant_id)
+        restrict_to_tenant(session, second.tenant_id)
         yield session
 
 
@@ -147,7 +147,7 @@ async def test_a_forgetful_change_changes_nothing_of_others(
 ) -> None:
     job_id = UUID(belongings["job_id"])
     async with database.transaction() as theirs:
-        keep_to_tenant(theirs, second.tenant_id)
+        restrict_to_tenant(theirs, second.tenant_id)
         await theirs.execute(update(Job).values(phase="theirs"))
         await theirs.execute(update(Job).where(Job.id == job_id).values(phase="theirs"))
         await theirs.execute(delete(SitemapUrl))
@@ -162,7 +162,7 @@ async def test_a_forgetful_change_changes_nothing_of_others(
 
 async def test_ones_own_are_found(database: Database, belongings: dict[str, str]) -> None:
     async with database.reading() as session:
-        keep_to_tenant(session, SYSTEM.tenant_id)
+        restrict_to_tenant(session, SYSTEM.tenant_id)
         found = [(await session.execute(each())).all() for each in FORGETFUL.values()]
 
     assert all(found)

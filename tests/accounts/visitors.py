@@ -6,22 +6,22 @@ from typing import Any
 
 import httpx
 
-from scrapersky.accounts.passwords import hashed
-from scrapersky.accounts.users import set_password
+from scrapersky.auth.passwords import hash_password
+from scrapersky.auth.service import set_password
 from scrapersky.db.session import Database
-from scrapersky.models import Actor, Role, Via
+from scrapersky.models import Actor, RequestChannel, Role
 from tests.accounts.people import SYSTEM, add_user
 
 SESSION = "/api/v3/session"
 COOKIE = "scrapersky_session"
 PASSWORD = "correct horse battery"
-CLI = Actor(SYSTEM.user_id, SYSTEM.tenant_id, via=Via.CLI)
+CLI = Actor(SYSTEM.user_id, SYSTEM.tenant_id, via=RequestChannel.CLI)
 
 
 async def give_password(database: Database, who: Actor, password: str = PASSWORD) -> None:
-    fresh = await hashed(password)
+    fresh = await hash_password(password)
     async with database.transaction() as session:
-        acting = Actor(SYSTEM.user_id, who.tenant_id, via=Via.CLI)
+        acting = Actor(SYSTEM.user_id, who.tenant_id, via=RequestChannel.CLI)
         await set_password(session, acting, who.user_id, fresh)
 
 

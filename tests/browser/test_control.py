@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline.tables import Host, StageControl
-from scrapersky.pipeline.workers import WorkerIdentity, beat
+from scrapersky.pipeline.workers import WorkerIdentity, record_heartbeat
 from scrapersky.stages import STAGES
 from tests.browser.conftest import PHONE, Site, picture
 from tests.stage_cases import CASES
@@ -114,7 +114,7 @@ async def test_a_setting_is_found_by_words_of_its_meaning(site: Site, page: Page
 async def test_no_page_is_wider_than_a_phone(site: Site, page: Page, database: Database) -> None:
     async with database.transaction() as session:
         session.add(Host(host=f"{'long-' * 40}.example", failures=6, circuit_reason="x" * 900))
-        await beat(session, WorkerIdentity(), {NAME: {"failed": "y" * 900}})
+        await record_heartbeat(session, WorkerIdentity(), {NAME: {"failed": "y" * 900}})
         await CASES[NAME].make_due(session, 3)
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     longest = max((each.name for each in STAGES), key=len)

@@ -6,9 +6,9 @@ from playwright.async_api import Page, expect
 from sqlalchemy import select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakeArea, PlacesProvider, scatter
 from scrapersky.models import Budget, SavedSearch
 from scrapersky.scraper.providers import Area
+from scrapersky.testing import FakeArea, PlacesProvider, scatter
 from tests.browser.conftest import PHONE, picture, serving_pages
 from tests.conftest import make_settings
 from tests.dashboard.search_rows import a_search_under_way, spend

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from scrapersky.db.session import Database
-from scrapersky.http.lists import totals
+from scrapersky.lists import listing
 from tests.browser.conftest import Site
 from tests.dashboard.table_rows import add_leads
 
@@ -17,7 +17,7 @@ async def test_the_total_is_exact_up_to_its_bound_and_the_question_before_a_bulk
     await add_leads(database, 30)
     await page.goto(f"{site.address}/leads?limit=25")
     await expect(page.locator("#total")).to_have_text("30 leads")
-    monkeypatch.setattr(totals, "COUNTED_AT_MOST", 27)
+    monkeypatch.setattr(listing, "MAX_COUNTED_ROWS", 27)
     await page.reload()
     await expect(page.locator("#total")).to_have_text("27+ leads")
     await page.locator("#tick-page").check()

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from scrapersky.businesses import extraction
+from scrapersky.businesses import domain_extraction
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.errors import RetryLater
-from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import Domain, Lead, LocalBusiness, Suppression
 from scrapersky.models.stage_names import EXTRACTION_STAGE, METADATA_STAGE
+from scrapersky.models.suppression import compute_digest
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper.websites import read_website
+from scrapersky.scraper.site.website import classify_website
 from tests.harvest.stage_runs import Run, html, prepared, started
 from tests.stage_cases import OWNED
 
@@ -191,7 +191,7 @@ async def test_a_short_link_that_does_not_answer_is_tried_again_and_given_up(run
 
 
 async def test_an_address_in_the_field_is_kept_unless_it_was_erased(run: Run) -> None:
-    gone = Suppression(id=uuid7(), kind="email", digest=digest_of("anna@bakery.de"), **OWNED)
+    gone = Suppression(id=uuid7(), kind="email", digest=compute_digest("anna@bakery.de"), **OWNED)
     async with run.database.transaction() as session:
         session.add(gone)
     kept = await business(run, "info@bakery.de")
@@ -209,11 +209,13 @@ async def test_an_address_in_the_field_is_kept_unless_it_was_erased(run: Run) ->
 
 async def test_a_website_that_changed_meanwhile_is_looked_at_again(run: Run) -> None:
     made = await business(run, "https://other.example")
-    found = extraction.Extracted("x", read_website("http://bakery.example"), timedelta(days=7))
+    found = domain_extraction.ExtractedWebsite(
+        "x", classify_website("http://bakery.example"), timedelta(days=7)
+    )
     async with run.database.transaction() as session:
         row = await session.get_one(LocalBusiness, made.id)
         with pytest.raises(RetryLater):
-            await extraction.store(session, row, found)
+            await domain_extraction.store(session, row, found)
 
 
 async def test_a_business_that_gets_a_site_has_one_lead_and_its_decision(run: Run) -> None:

@@ -12,7 +12,6 @@ from uuid import UUID
 from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider
 from scrapersky.models import (
     CostEntry,
     CostMonth,
@@ -29,6 +28,7 @@ from scrapersky.models import (
     WebhookDelivery,
 )
 from scrapersky.pipeline.tables import DeadLetter, StageEvent
+from scrapersky.testing import PlacesProvider
 from tests.chaos.receiver import Receiver
 from tests.chaos.sites import CHILDREN, URLS, Site
 from tests.chaos.towns import Town

@@ -23,8 +23,8 @@ from sqlalchemy import func, select
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.migrate import upgrade
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider
 from scrapersky.stages import STAGES
+from scrapersky.testing import PlacesProvider
 from tests.chaos.audit import Audit
 from tests.chaos.clients import Clients
 from tests.chaos.mischief import DEAD_AFTER_SECONDS, Crew, Mischief
@@ -93,7 +93,7 @@ async def test_every_accepted_request_ends_and_every_effect_happens_once_whateve
                 await mischief.go_on_for(SECONDS, random.Random(SEED))
                 clients.stop.set()
             trouble.clear()
-            provider.heal()
+            provider.clear_failures()
             with audit.collecting("money"):
                 await audit.money(provider, cap=CAP_USD)
             await crew.replace_the_gone()

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from scrapersky.demo.provider import FakePlace, PlacesProvider, Trouble, scatter
 from scrapersky.scraper.providers import Area
+from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, scatter
 
 TOWNS, PLACES = 4, 25
 """Each town is two pages long."""
@@ -17,7 +17,7 @@ CAP_USD = Decimal("1.5")
 """For the time of trouble: half of what four towns cost with all their details. The rest waits for
 the operator, who raises it when all is over."""
 ANSWER_SECONDS = 0.1
-FAULTS = (Trouble.SERVER_ERROR, Trouble.UNAVAILABLE, Trouble.CUT, Trouble.TRUNCATED)
+FAULTS = (FailureMode.SERVER_ERROR, FailureMode.UNAVAILABLE, FailureMode.CUT, FailureMode.TRUNCATED)
 FAULTY = 0.3
 """The share of searches during which something goes wrong at the provider."""
 

@@ -22,13 +22,13 @@ from urllib.parse import urlsplit
 
 from scrapersky.cli import main
 from scrapersky.pipeline import isolation
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.fetch import Fetcher
 
 DYING_SECONDS = 0.2
 """So that the neighbours of a poison row are under way, and lost with it."""
 FOLDER = Path(os.environ["CHAOS_FAULTS"])
 
-isolation.COMMAND = (sys.executable, "-m", "tests.chaos.worker", "--isolated")
+isolation.ISOLATED_WORKER_COMMAND = (sys.executable, "-m", "tests.chaos.worker", "--isolated")
 _send = Fetcher._send
 
 

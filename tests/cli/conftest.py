@@ -18,9 +18,9 @@ import pytest
 from aiohttp.web import BaseRequest, Response, StreamResponse
 from sqlalchemy import Select, func, select, text
 
-from scrapersky.accounts.service import system_actor
-from scrapersky.cli.app import app_for
-from scrapersky.cli.failures import guarded
+from scrapersky.auth.service import get_system_actor
+from scrapersky.cli.app import build_requested_app
+from scrapersky.cli.errors import run_command
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
 from scrapersky.logging import configure_logging
@@ -142,8 +142,8 @@ def bare_invoke(
         with monkeypatch.context() as patch:
             for name, value in environ.items():
                 patch.setenv(name, value)
-            code = guarded(
-                lambda: app_for(arguments)(
+            code = run_command(
+                lambda: build_requested_app(arguments)(
                     [*arguments], prog_name="scrapersky", standalone_mode=False
                 )
             )
@@ -194,7 +194,7 @@ async def enqueue(url: str, web: FakeWeb, rows: Database) -> AsyncIterator[Enque
 
     async def ask(domain: str) -> UUID:
         async with rows.transaction() as session:
-            actor = await system_actor(session, settings)
+            actor = await get_system_actor(session, settings)
             job, _ = await request_scan(session, actor, settings, domain, None)
         return job.id
 

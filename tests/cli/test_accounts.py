@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from scrapersky.accounts.passwords import is_right
+from scrapersky.auth.passwords import verify_password
 from scrapersky.models import DEFAULT_TENANT_ID, ApiKey, AuditEntry, User
 from scrapersky.models.accounts import hash_key
 from tests.cli.conftest import Invoke, from_database
@@ -168,4 +168,4 @@ def test_a_password_is_read_from_standard_input(
     assert (refused.code, given.code) == (2, 0), given
     assert "at least 12 characters" in refused.err
     assert "correct horse" not in given.out + given.err
-    assert asyncio.run(is_right("correct horse battery", bob.password_hash))
+    assert asyncio.run(verify_password("correct horse battery", bob.password_hash))

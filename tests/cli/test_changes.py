@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrapersky.cli.changes import moment_of
+from scrapersky.cli.urls import parse_moment
 from scrapersky.errors import InvalidInput
 from tests.cli.conftest import Invoke
 from tests.cli.test_urls import LOCS
@@ -18,18 +18,18 @@ from tests.cli.test_urls import LOCS
     [("12h", timedelta(hours=12)), ("7d", timedelta(days=7)), ("4W", timedelta(weeks=4))],
 )
 def test_a_moment_can_be_said_by_how_long_ago_it_was(text: str, ago: timedelta) -> None:
-    assert abs(datetime.now(UTC) - ago - moment_of(text)) < timedelta(minutes=1)
+    assert abs(datetime.now(UTC) - ago - parse_moment(text)) < timedelta(minutes=1)
 
 
 def test_a_moment_can_be_a_date_or_a_time() -> None:
-    assert moment_of("2026-11-01") == datetime(2026, 11, 1, tzinfo=UTC)
-    assert moment_of("2026-11-01T12:00+02:00") == datetime(2026, 11, 1, 10, tzinfo=UTC)
+    assert parse_moment("2026-11-01") == datetime(2026, 11, 1, tzinfo=UTC)
+    assert parse_moment("2026-11-01T12:00+02:00") == datetime(2026, 11, 1, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "7", "d", "99999999d", "2026-13-01"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is no moment"):
-        moment_of(text)
+        parse_moment(text)
 
 
 @pytest.mark.usefixtures("scanned")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, select
 
-from scrapersky.cli.postgres_tools import tool_env
+from scrapersky.cli.database import build_tool_env
 from scrapersky.models import SitemapUrl
 from tests.cli.conftest import Invoke, from_database
 
@@ -87,7 +87,7 @@ def test_psql_is_given_its_arguments(invoke: Invoke) -> None:
 def test_passwords_travel_in_the_environment() -> None:
     url = make_url("postgresql+asyncpg://me:a%40b@db.example:6432/sky?ssl=require")
 
-    assert tool_env(url, {"PGHOST": "elsewhere", "HOME": "/root"}) == {
+    assert build_tool_env(url, {"PGHOST": "elsewhere", "HOME": "/root"}) == {
         "HOME": "/root",
         "PGHOST": "db.example",
         "PGPORT": "6432",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapersky.cli.surroundings import check_descriptors
+from scrapersky.cli.doctor import check_descriptors
 from scrapersky.db.embedded import EmbeddedPostgres
-from scrapersky.db.migrate import head_revision
-from scrapersky.db.session import Database, async_url
-from scrapersky.pipeline.workers import WorkerIdentity, beat
+from scrapersky.db.migrate import get_head_revision
+from scrapersky.db.session import Database, parse_database_url
+from scrapersky.pipeline.workers import WorkerIdentity, record_heartbeat
 from tests.cli.conftest import Invoke
 from tests.databases import connect
 
@@ -22,7 +22,7 @@ def test_a_healthy_database(invoke: Invoke) -> None:
 
     assert said.code == 0, said
     assert "✗" not in said.out
-    assert f"At revision {head_revision()}, as it should be." in said.out
+    assert f"At revision {get_head_revision()}, as it should be." in said.out
     assert "All is well." in said.out
 
 
@@ -105,7 +105,7 @@ async def say_out_of_connections(url: str, worker: WorkerIdentity) -> None:
     told = {"own_limits": {"database_connections": "The database takes no more connections."}}
     database = Database(url, pool_size=1)
     async with database.transaction() as session:
-        await beat(session, worker, vitals=told)
+        await record_heartbeat(session, worker, vitals=told)
     await database.close()
 
 
@@ -127,6 +127,6 @@ def test_a_read_only_database_is_named(invoke: Invoke, url: str) -> None:
 
 async def make_read_only(url: str) -> None:
     connection = await connect(url)
-    name = async_url(url).database
+    name = parse_database_url(url).database
     await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     await connection.close()

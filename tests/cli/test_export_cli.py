@@ -14,7 +14,7 @@ from sqlalchemy import select, text
 
 from scrapersky.cli.export import EXPORTS
 from scrapersky.db.session import Database
-from scrapersky.http.lists.exporting import Format
+from scrapersky.lists.export.definition import ExportFormat
 from scrapersky.models import AuditEntry
 from tests.cli.conftest import Cli, Invoke, from_database
 from tests.contacts.rows import SITE, a_contact, a_domain, a_page, stored
@@ -106,14 +106,14 @@ def test_without_a_file_it_goes_to_standard_output(invoke: Invoke) -> None:
 @pytest.mark.usefixtures("_found")
 def test_every_list_is_written_in_every_format(invoke: Invoke, tmp_path: Path) -> None:
     for export in EXPORTS:
-        for format in Format:
+        for format in ExportFormat:
             file = tmp_path / f"{export.rows}.{format}"
 
             said = invoke("export", export.rows, "--format", format, "-o", str(file))
 
             assert said.code == 0, said
             no_rows = export.rows in ("sitemap-files", "jobs")
-            assert file.stat().st_size > 0 or (format is Format.JSONL and no_rows)
+            assert file.stat().st_size > 0 or (format is ExportFormat.JSONL and no_rows)
 
 
 MAGIC = {
@@ -126,7 +126,7 @@ MAGIC = {
 
 
 @pytest.mark.usefixtures("_found")
-@pytest.mark.parametrize("name", [*Format, "CSV", "ndjson"])
+@pytest.mark.parametrize("name", [*ExportFormat, "CSV", "ndjson"])
 def test_the_format_is_that_of_the_files_name(invoke: Invoke, tmp_path: Path, name: str) -> None:
     file = tmp_path / f"contacts.{name}"
 
@@ -167,7 +167,7 @@ def test_a_name_that_says_nothing_of_a_format_takes_the_one_given(
 def test_a_json_export_is_one_array_of_all_rows(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapersky.http.lists.export_files.COPIED_AT_ONCE", 1)
+    monkeypatch.setattr("scrapersky.lists.export.files.ROWS_PER_COPY", 1)
     said = invoke("export", "contacts", "--format", "json", "--columns", "value")
     assert sorted(each["value"] for each in json.loads(said.out)) == [NUMBER, INFO]
     none = invoke("export", "contacts", "--format", "json", "--filter", "kind=social")
@@ -204,7 +204,7 @@ def test_what_fails_on_the_way_leaves_no_file(
     invoke: Invoke, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second part cannot be read: its table has gone by then."""
-    monkeypatch.setattr("scrapersky.http.lists.export_files.COPIED_AT_ONCE", 1)
+    monkeypatch.setattr("scrapersky.lists.export.files.ROWS_PER_COPY", 1)
     loses = (
         "CREATE FUNCTION lose() RETURNS int LANGUAGE plpgsql AS"
         " $$ BEGIN RAISE EXCEPTION 'gone'; END $$"

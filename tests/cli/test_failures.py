@@ -10,7 +10,7 @@ import pytest
 import typer
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky.cli.failures import guarded
+from scrapersky.cli.errors import run_command
 from scrapersky.errors import Conflict, InvalidInput, SettingsError
 from tests.cli.conftest import Invoke
 
@@ -33,7 +33,7 @@ def test_every_error_has_its_code(
     def fail() -> None:
         raise error
 
-    assert guarded(fail) == code
+    assert run_command(fail) == code
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -41,7 +41,7 @@ def test_the_unexpected_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> N
     def fail() -> None:
         raise ZeroDivisionError("first line\nwith a secret")
 
-    guarded(fail)
+    run_command(fail)
 
     said = capsys.readouterr().err
     assert said == (
@@ -58,7 +58,7 @@ def test_who_wants_the_traceback_gets_it(
     def fail() -> None:
         raise ZeroDivisionError
 
-    guarded(fail)
+    run_command(fail)
 
     assert "Traceback" in capsys.readouterr().err
 
@@ -93,5 +93,5 @@ def test_a_database_that_went_away_is_called_that(
         raise asyncpg.CannotConnectNowError("the database system is starting up")
 
     for command in (lose, come_too_early, lambda: asyncio.run(connect())):
-        assert guarded(command) == 1
+        assert run_command(command) == 1
         assert "The database is away" in capsys.readouterr().err

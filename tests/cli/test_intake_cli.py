@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from scrapersky.cli import intake
+from scrapersky.cli import imports
 from scrapersky.models import Domain, Job, Page, Place, SitemapFile
 from tests.cli.conftest import Invoke, from_database
 
@@ -102,7 +102,7 @@ def test_bad_rows_are_named_by_their_line(invoke: Invoke, url: str, tmp_path: Pa
 def test_a_file_in_parts_knows_what_came_before(
     invoke: Invoke, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "ROWS_OF_A_TRANSACTION", 2)
+    monkeypatch.setattr(imports, "ROWS_PER_TRANSACTION", 2)
     path = tmp_path / "list.txt"
     path.write_text("a.example\nb.example\nc.example\na.example\nd.example\n")
     said = json.loads(invoke("import", "domains", str(path), "--json").out)

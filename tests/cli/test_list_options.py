@@ -8,21 +8,21 @@ from typing import Any, get_args, get_origin
 import pytest
 from typer.main import get_command
 
-from scrapersky.cli.app import whole_app
-from scrapersky.cli.list_options import narrowed_by
+from scrapersky.cli.app import build_full_app
+from scrapersky.cli.options import add_filter_options
 from scrapersky.contacts.listing import CONTACTS, SUPPRESSIONS
-from scrapersky.http.lists import Listing
-from scrapersky.integrations.listing import DELIVERIES, ENDPOINTS
 from scrapersky.jobs.listing import JOBS
 from scrapersky.leads.listing import LEADS
-from scrapersky.operations.listing import LETTERS
+from scrapersky.lists import Listing
+from scrapersky.operations.listing import DEAD_LETTER_LISTING
+from scrapersky.webhooks.listing import DELIVERIES, ENDPOINTS
 
 LISTS: dict[str, Listing] = {
     "leads": LEADS,
     "contacts": CONTACTS,
     "suppression list": SUPPRESSIONS,
     "job list": JOBS,
-    "dead-letter list": LETTERS,
+    "dead-letter list": DEAD_LETTER_LISTING,
     "webhook list": ENDPOINTS,
     "webhook deliveries": DELIVERIES,
 }
@@ -40,7 +40,7 @@ def _commands(group: Any, *words: str) -> Iterator[tuple[str, Any]]:
         yield from _commands(command, *words, name)
 
 
-COMMANDS = dict(_commands(get_command(whole_app())))
+COMMANDS = dict(_commands(get_command(build_full_app())))
 
 
 def test_every_command_that_shows_at_most_so_many_is_a_list_or_says_why_not() -> None:
@@ -83,4 +83,4 @@ def test_no_two_options_of_a_command_have_one_name(words: str) -> None:
 
 def test_a_shorter_name_is_that_of_a_filter() -> None:
     with pytest.raises(ValueError, match="Lead has no filter colour"):
-        narrowed_by(LEADS, colour="--color")
+        add_filter_options(LEADS, colour="--color")

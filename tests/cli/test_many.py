@@ -87,7 +87,7 @@ def test_a_replay_is_spread_over_all_its_parts(
     invoke: Invoke, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_failed(url, 5)
-    monkeypatch.setattr("scrapersky.cli.many.AT_ONCE", 2)
+    monkeypatch.setattr("scrapersky.cli.bulk.AT_ONCE", 2)
 
     said = invoke("dead-letter", "replay", "--all", "--per-minute", "60", "--yes")
 

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from scrapersky.cli.scan_display import Lines, Meter, phase_of, trouble_of
-from scrapersky.cli.scan_run import Sight
+from scrapersky.cli.scan import (
+    LinePrinter,
+    RateMeter,
+    ScanSnapshot,
+    describe_phase,
+    describe_trouble,
+)
 
-READING = Sight(
+READING = ScanSnapshot(
     status="processing",
     phase="reading sitemaps",
     attempts=1,
@@ -24,7 +29,7 @@ WAITING = replace(
 
 
 def test_a_line_is_printed_only_for_a_change(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines("bakery.example")
+    lines = LinePrinter("bakery.example")
 
     for sight in (READING, replace(READING, urls=1_600), WAITING, WAITING, READING):
         lines.show(sight)
@@ -39,7 +44,7 @@ def test_a_line_is_printed_only_for_a_change(capsys: pytest.CaptureFixture[str])
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
     moments = iter([0.0, 0.0, 1.0, 20.0, 22.0])
-    meter = Meter(now=lambda: next(moments))
+    meter = RateMeter(now=lambda: next(moments))
 
     rates = [meter.rate(urls) for urls in (0, 100, 1_000, 3_000)]
 
@@ -47,9 +52,9 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_a_database_that_is_away_comes_before_everything_else() -> None:
-    assert phase_of(replace(WAITING, database_is_away=True)) == "waiting for the database"
+    assert describe_phase(replace(WAITING, database_is_away=True)) == "waiting for the database"
 
 
 def test_a_later_attempt_is_told() -> None:
-    assert trouble_of(replace(READING, attempts=3)) == "attempt 3"
-    assert trouble_of(READING) == ""
+    assert describe_trouble(replace(READING, attempts=3)) == "attempt 3"
+    assert describe_trouble(READING) == ""

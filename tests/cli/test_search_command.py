@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakeArea, PlacesProvider, scatter
 from scrapersky.models import Job, Place
 from scrapersky.scraper.providers.model import Area
+from scrapersky.testing import FakeArea, PlacesProvider, scatter
 from tests.cli.conftest import Cli, Invoke
 
 LEIPZIG = Area(51.24, 12.20, 51.44, 12.55)

@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.leads import refresh_leads
+from scrapersky.leads.build import refresh_leads
 from scrapersky.models import Contact, ContactEvidence, Domain, Page, SitemapFile
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from tests.stage_cases import OWNED
 
 SITE = "backhaus-berger.de"

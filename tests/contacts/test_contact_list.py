@@ -10,8 +10,8 @@ import pytest
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import Contact, Page, Suppression
+from scrapersky.models.suppression import compute_digest
 from tests.contacts.rows import CONTACTS, a_contact, a_domain, a_file, a_page, a_sighting, stored
 from tests.stage_cases import OWNED
 
@@ -48,7 +48,7 @@ async def two(database: Database) -> tuple[Contact, Contact, Page]:
         last_seen_at=NOW - timedelta(days=9),
     )
     hushed = Suppression(
-        id=uuid7(), kind="phone", value="+43151450", digest=digest_of("+43151450"), **OWNED
+        id=uuid7(), kind="phone", value="+43151450", digest=compute_digest("+43151450"), **OWNED
     )
     await stored(database, bakery, brewery, file, page, other, anna, number, hushed)
     await stored(

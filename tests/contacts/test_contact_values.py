@@ -30,7 +30,7 @@ SITE = "backhaus-berger.de"
 def test_a_contact_is_spelled_as_one_from_a_page(
     kind: ContactKind, text: str, expected: str
 ) -> None:
-    assert values.contact_value(kind, text, site=SITE) == expected
+    assert values.parse_contact_value(kind, text, site=SITE) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_contact_is_spelled_as_one_from_a_page(
 )
 def test_what_cannot_be_one_is_told_so(kind: ContactKind, text: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
-        values.contact_value(kind, text, site=SITE)
+        values.parse_contact_value(kind, text, site=SITE)
 
 
 def test_a_number_without_country_needs_a_site_that_tells_it() -> None:
     with pytest.raises(InvalidInput, match="with its country"):
-        values.contact_value(ContactKind.PHONE, "030 901820", site="backhaus-berger.com")
+        values.parse_contact_value(ContactKind.PHONE, "030 901820", site="backhaus-berger.com")
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_a_number_without_country_needs_a_site_that_tells_it() -> None:
     ],
 )
 def test_a_line_of_a_list_tells_what_it_is(text: str, kind: SuppressionKind, value: str) -> None:
-    found = values.kind_of(text)
+    found = values.guess_suppression_kind(text)
 
-    assert (found, values.suppressed_value(found, text)) == (kind, value)
+    assert (found, values.parse_suppressed_value(found, text)) == (kind, value)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_line_of_a_list_tells_what_it_is(text: str, kind: SuppressionKind, val
 )
 def test_nonsense_is_suppressed_by_nobody(text: str) -> None:
     with pytest.raises(InvalidInput):
-        values.suppressed_value(values.kind_of(text), text)
+        values.parse_suppressed_value(values.guess_suppression_kind(text), text)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_nonsense_is_suppressed_by_nobody(text: str) -> None:
     ],
 )
 def test_what_is_typed_tells_its_kind(text: str, kind: ContactKind) -> None:
-    assert values.contact_kind_of(text) is kind
+    assert values.guess_contact_kind(text) is kind

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from sqlalchemy import LargeBinary, String, Table, cast, func, select
 
+from scrapersky.contacts.page_parser import ParsedPage
+from scrapersky.contacts.store import store_page
 from scrapersky.db.base import Base, uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.reading import PageRead
-from scrapersky.harvest.storing import store_page
 from scrapersky.models import (
     BulkAction,
     Contact,
@@ -26,9 +26,14 @@ from scrapersky.models import (
     Suppression,
 )
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper.contact_finder import ContactsFound, FoundContact, Kind, Method
-from scrapersky.scraper.page_facts import PageFacts
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.contacts.model import (
+    ContactChannel,
+    ContactSearchResult,
+    ExtractionMethod,
+    FoundContact,
+)
+from scrapersky.scraper.html.model import PageFacts
+from scrapersky.scraper.http.urls import url_digest
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import TEST_ERASURE_KEY
 from tests.contacts.rows import (
@@ -204,10 +209,12 @@ async def test_only_the_digest_is_kept_and_keeps_it_away(
 ) -> None:
     done = await erased(client, email=ANNA)
     added = await client.post(CONTACTS, json={"domain": SITE, "kind": "email", "value": ANNA})
-    seen = FoundContact(Kind.EMAIL, ANNA, ANNA, Method.MAILTO, "", 0.95)
+    seen = FoundContact(ContactChannel.EMAIL, ANNA, ANNA, ExtractionMethod.MAILTO, "", 0.95)
     async with database.transaction() as session:
         page = (await session.scalars(select(Page))).one()
-        read = PageRead(page.url, page.url, 200, PageFacts(page.url), ContactsFound((seen,)))
+        read = ParsedPage(
+            page.url, page.url, 200, PageFacts(page.url), ContactSearchResult((seen,))
+        )
         await store_page(session, page, read)
         kept = await session.get_one(Suppression, done["suppression_id"])
 

@@ -12,12 +12,12 @@ import httpx
 import pytest
 from sqlalchemy import event, select
 
-from scrapersky.cli.contact_report import print_contact
-from scrapersky.contacts import looking
+from scrapersky.cli.contact import print_contact
+from scrapersky.contacts import service
 from scrapersky.contacts.schemas import ContactDetail
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.leads import refresh_leads_of_businesses
+from scrapersky.leads.build import refresh_business_leads
 from scrapersky.models import (
     BusinessSighting,
     Contact,
@@ -105,7 +105,7 @@ async def chain(database: Database) -> Chain:
     async with database.transaction() as session:
         rows = (*searches, *places, domain, file, page, contact, *seen, *businesses, *links)
         await store(session, *rows)
-        await refresh_leads_of_businesses(session, [each.id for each in businesses])
+        await refresh_business_leads(session, [each.id for each in businesses])
     return Chain(searches, places, businesses, domain, file, page, contact)
 
 
@@ -166,7 +166,7 @@ async def test_a_lead_without_a_site_leads_back_too(
     async with database.transaction() as session:
         links = (found(search, place), told(business, place))
         await store(session, search, place, business, *links)
-        await refresh_leads_of_businesses(session, [business.id])
+        await refresh_business_leads(session, [business.id])
     lead = await lead_of(database)
     body = (await client.get(f"{API}/leads/{lead.id}/lineage")).json()
 
@@ -211,7 +211,7 @@ async def test_it_takes_few_statements_however_long_the_chain_is(
     async with database.reading() as session:
         contact = await session.get_one(Contact, chain.contact.id)
         event.listen(engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
-        walked = await looking.lineage(session, contact)
+        walked = await service.get_lineage(session, contact)
 
     assert len(walked.searches) == 2
     assert len(sent) == 5

@@ -9,10 +9,10 @@ from uuid import UUID
 import httpx
 from sqlalchemy import func, insert, select, update
 
-from scrapersky.curations import CURATIONS
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.http.lists import Curation
+from scrapersky.kinds import CURATIONS
+from scrapersky.lists import Curation
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, Domain, Lead, LocalBusiness, Page
 from scrapersky.models import Contact as ContactRow
 from scrapersky.models import SitemapFile as FileRow

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import event, func, select, text
 
-from scrapersky.curation.service import undo_action
-from scrapersky.curations import CURATIONS
 from scrapersky.db.session import Database
-from scrapersky.http.lists import BulkAsked
-from scrapersky.http.lists.curating import curate
+from scrapersky.kinds import CURATIONS
+from scrapersky.lists import BulkRequest
+from scrapersky.lists.curation import curate
+from scrapersky.lists.undo_routes import undo_action
 from scrapersky.models import BulkActionRows, Contact
 from tests.curation.rows import KINDS, SYSTEM, add_rows, owned
 
@@ -51,7 +51,7 @@ async def decide_and_take_back(database: Database, rows: int) -> int:
     """How many statements it took."""
     with counted(database) as sent:
         async with database.transaction() as session:
-            done = await curate(session, SYSTEM, CONTACTS, "Selected", BulkAsked(limit=1_000_000))
+            done = await curate(session, SYSTEM, CONTACTS, "Selected", BulkRequest(limit=1_000_000))
         async with database.transaction() as session:
             undone = await undo_action(session, SYSTEM, CURATIONS)
     assert (done.updated_count, undone.restored_count) == (rows, rows)

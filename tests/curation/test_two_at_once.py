@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select, update
 
-from scrapersky.curation.service import undo_action
-from scrapersky.curations import CURATIONS
 from scrapersky.db.session import Database
 from scrapersky.errors import NotFound
-from scrapersky.http.lists import BulkAsked
-from scrapersky.http.lists.curating import CurateOut, curate
-from scrapersky.http.lists.curation_undo import UndoOut
+from scrapersky.kinds import CURATIONS
+from scrapersky.lists import BulkRequest
+from scrapersky.lists.curation import CurateOut, curate
+from scrapersky.lists.undo import UndoOut
+from scrapersky.lists.undo_routes import undo_action
 from scrapersky.models import BulkActionRows, Page
 from tests.curation.rows import KINDS, SYSTEM, add_rows, decisions
 from tests.waiting import lose_a_deadlock, wait_for_lock_waiters
@@ -24,7 +24,7 @@ PAGES = KINDS["page"]
 
 
 async def decide(database: Database, status: str, ids: Sequence[UUID] | None = None) -> CurateOut:
-    asked = BulkAsked(ids=None if ids is None else tuple(ids))
+    asked = BulkRequest(ids=None if ids is None else tuple(ids))
     async with database.transaction() as session:
         return await curate(session, SYSTEM, PAGES, status, asked)
 
@@ -40,7 +40,7 @@ async def take_back(database: Database, action_id: UUID | None = None) -> UndoOu
 async def test_who_comes_second_decides_about_what_the_first_left(database: Database) -> None:
     ids = await add_rows(database, "page", 50)
     async with database.transaction() as session:
-        first = await curate(session, SYSTEM, PAGES, "Skipped", BulkAsked(ids=tuple(ids[:30])))
+        first = await curate(session, SYSTEM, PAGES, "Skipped", BulkRequest(ids=tuple(ids[:30])))
         second_task = asyncio.create_task(decide(database, "Selected", ids[20:]))
         await wait_for_lock_waiters(database)
     second = await second_task
@@ -63,9 +63,9 @@ async def test_who_comes_second_decides_about_what_the_first_left(database: Data
 
 async def test_rows_that_no_longer_fit_the_filter_are_not_taken(database: Database) -> None:
     ids = await add_rows(database, "page", 4)
-    new = BulkAsked({"page_curation_status": ["New"]})
+    new = BulkRequest({"page_curation_status": ["New"]})
     async with database.transaction() as session:
-        await curate(session, SYSTEM, PAGES, "Skipped", BulkAsked(ids=tuple(ids[:3])))
+        await curate(session, SYSTEM, PAGES, "Skipped", BulkRequest(ids=tuple(ids[:3])))
 
         async def other() -> CurateOut:
             async with database.transaction() as theirs:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from scrapersky.db.session import Database
-from scrapersky.http.lists.curation_undo import FAILED_BEFORE
+from scrapersky.lists.undo import FAILED_BEFORE
 from scrapersky.models import AuditEntry, BulkAction, Contact
 from tests.accounts.people import add_key, add_tenant, add_user, asking, signed_in_settings
 from tests.app import serving

@@ -14,7 +14,7 @@ from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, Lead, SitemapFile, SitemapUrl
 from scrapersky.models.stage_names import SITEMAP_STAGE
 from scrapersky.pipeline.tables import DeadLetter, StageEvent
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from tests.contacts.rows import a_contact, a_domain, a_page, a_sighting, stored
 from tests.stage_cases import OWNED
 

@@ -23,8 +23,8 @@ from scrapersky.models import (
     SearchPlace,
     SearchTile,
 )
-from scrapersky.places.ledger import providers_time
-from scrapersky.scraper.providers.geography import quarters
+from scrapersky.places.budget.ledger import get_provider_time
+from scrapersky.scraper.providers.geography import split_area
 from scrapersky.scraper.providers.model import Area
 from tests.contacts.rows import a_domain, store
 from tests.stage_cases import OWNED
@@ -92,9 +92,9 @@ async def a_search_under_way(database: Database, *, places: int = 6) -> Searched
     """Four quarters in four states; the first place is a lead already, the last does not fit."""
     search = a_search(progress=0.42, phase="asking for places", started_at=datetime.now(UTC))
     async with database.transaction() as session:
-        month = (await providers_time(session)).month
+        month = (await get_provider_time(session)).month
         await store(session, search, a_tile(search, "", LEIPZIG, state="split", requests=3))
-        for number, (area, state) in enumerate(zip(quarters(LEIPZIG), STATES, strict=True)):
+        for number, (area, state) in enumerate(zip(split_area(LEIPZIG), STATES, strict=True)):
             note = "More than 60 places within 50 metres." if state == "saturated" else None
             tile = a_tile(
                 search, str(number), area, state=state, found=number, requests=3,
@@ -138,7 +138,7 @@ async def _first(session: Any, search: Job) -> Searched:
 async def spend(database: Database, usd: str, *, free_used: int = 0, paused: str = "") -> None:
     """As the governor leaves it behind."""
     async with database.transaction() as session:
-        time = await providers_time(session)
+        time = await get_provider_time(session)
         sku = "text_search.enterprise"
         await store(
             session,

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import func
 
 from scrapersky.dashboard import live
-from scrapersky.dashboard.control.routes import LIVE_VIEWS
-from scrapersky.dashboard.rendering import Show
+from scrapersky.dashboard.rendering import PageRenderer
+from scrapersky.dashboard.views.routes import OPERATIONS_VIEWS
 from scrapersky.db.session import Database
 from scrapersky.models import Role
 from scrapersky.models.stage_names import PAGE_STAGE
@@ -244,9 +244,9 @@ async def test_people_of_another_tenant_see_a_refusal_and_no_data(
             assert "private.example" not in answer.text
         context = client.app.state.context  # type: ignore[attr-defined]
         request = httpx.Request("GET", "http://localhost/")
-        for view in LIVE_VIEWS:
-            show = Show(request, context, other)  # type: ignore[arg-type]
-            assert await live.rendered(show, view, STAGES[0].name) == {}
+        for view in OPERATIONS_VIEWS:
+            show = PageRenderer(request, context, other)  # type: ignore[arg-type]
+            assert await live.render_parts(show, view, STAGES[0].name) == {}
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from fastapi import Request
 from sqlalchemy import event, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.dashboard.details import domain, job
-from scrapersky.dashboard.live import LiveView, Looked
-from scrapersky.dashboard.rendering import Show
+from scrapersky.dashboard.live import LiveContext, LiveView
+from scrapersky.dashboard.rendering import PageRenderer
+from scrapersky.dashboard.views import domains, jobs
 from scrapersky.db.session import Database
-from scrapersky.models import Job, Role, keep_to_tenant
+from scrapersky.models import Job, Role, restrict_to_tenant
 from tests.accounts.people import add_key, add_tenant, add_user, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -291,26 +291,26 @@ async def test_a_stream_shows_nothing_of_another_tenants_row(
 ) -> None:
     other = await add_tenant(database, "butchers")
     nobody: Any = None
-    for view, row_id in ((domain.VIEW, known.domains), (job.VIEW, known.jobs)):
+    for view, row_id in ((domains.VIEW, known.domains), (jobs.VIEW, known.jobs)):
         async with database.reading() as session:
-            keep_to_tenant(session, other.tenant_id)
-            parts = await view.parts(Looked(nobody, session, other, str(row_id)))
+            restrict_to_tenant(session, other.tenant_id)
+            parts = await view.parts(LiveContext(nobody, session, other, str(row_id)))
 
         assert len(parts) == 1
         assert "not there any more" in "".join(parts.values())
 
 
-def a_look(client: httpx.AsyncClient, session: AsyncSession, subject: UUID) -> Looked:
+def a_look(client: httpx.AsyncClient, session: AsyncSession, subject: UUID) -> LiveContext:
     """As one stream looks again and again."""
     context = client.app.state.context  # type: ignore[attr-defined]
     scope = {"type": "http", "path": "/live", "headers": [], "query_string": b"", "state": {}}
     request = Request({**scope, "scheme": "http", "server": ("localhost", 80), "method": "GET"})
-    show = Show(request, context, context.system)
-    return Looked(show, session, context.system, str(subject))
+    show = PageRenderer(request, context, context.system)
+    return LiveContext(show, session, context.system, str(subject))
 
 
 @pytest.mark.parametrize(
-    ("view", "kind", "renewed"), [(domain.VIEW, "domains", 7), (job.VIEW, "jobs", 5)]
+    ("view", "kind", "renewed"), [(domains.VIEW, "domains", 7), (jobs.VIEW, "jobs", 5)]
 )
 async def test_a_stream_tells_everything_once_and_then_only_what_goes_on(
     client: httpx.AsyncClient,

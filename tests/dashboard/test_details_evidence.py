@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapersky.dashboard.details.evidence import AROUND, METHODS, highlighted
-from scrapersky.scraper.contact_finder.found import Method
+from scrapersky.dashboard.labels import EXTRACTION_METHODS, MAX_CONTEXT_LENGTH, highlight_snippet
+from scrapersky.scraper.contacts.model import ExtractionMethod
 
 BERGER = "anna@berger.de"
 
@@ -26,16 +26,16 @@ BERGER = "anna@berger.de"
 def test_what_was_found_is_marked_and_everything_is_escaped(
     snippet: str, found: tuple[str | None, ...], shown: str
 ) -> None:
-    assert highlighted(snippet, *found) == f"<bdi>{shown}</bdi>"
+    assert highlight_snippet(snippet, *found) == f"<bdi>{shown}</bdi>"
 
 
 def test_of_a_very_long_snippet_the_part_around_the_find_is_shown() -> None:
-    shown = highlighted("x" * 9_000 + BERGER + "y" * 9_000, BERGER)
+    shown = highlight_snippet("x" * 9_000 + BERGER + "y" * 9_000, BERGER)
 
     assert f"x<mark>{BERGER}</mark>y" in shown
-    assert len(shown) < 2 * AROUND + 100
+    assert len(shown) < 2 * MAX_CONTEXT_LENGTH + 100
     assert shown.count("…") == 2
 
 
 def test_every_way_of_finding_contacts_has_words() -> None:
-    assert {each.value for each in Method} <= set(METHODS)
+    assert {each.value for each in ExtractionMethod} <= set(EXTRACTION_METHODS)

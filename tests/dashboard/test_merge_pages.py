@@ -9,8 +9,12 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from scrapersky.dashboard.merging.comparing import Line, apart_by, lines_of
-from scrapersky.dashboard.merging.routes import suggested
+from scrapersky.dashboard.views.merge_review import (
+    ComparisonLine,
+    build_comparison,
+    format_distance,
+    suggest_survivor,
+)
 from scrapersky.db.session import Database
 from scrapersky.models import Role
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
@@ -116,7 +120,7 @@ async def test_a_pair_that_waits_no_more_leads_to_the_likeliest(
     ],
 )
 def test_facts_are_the_same_whatever_their_case(left: str, right: str | None, verdict: str) -> None:
-    assert Line("Name", left, right).verdict == verdict
+    assert ComparisonLine("Name", left, right).verdict == verdict
 
 
 def test_what_nobody_knows_is_left_out_and_distances_are_told_in_words() -> None:
@@ -125,18 +129,18 @@ def test_what_nobody_knows_is_left_out_and_distances_are_told_in_words() -> None
     nowhere = a_business("A", categories=[], emails=[])
     far = a_business("A", latitude=52.0, longitude=12.0, categories=[], emails=[])
 
-    assert [each.label for each in lines_of(here, there)] == ["Name"]
-    assert apart_by(here, there) == "700 m"
-    assert apart_by(here, far) == "111.2 km"
-    assert apart_by(here, nowhere) == ""
+    assert [each.label for each in build_comparison(here, there)] == ["Name"]
+    assert format_distance(here, there) == "700 m"
+    assert format_distance(here, far) == "111.2 km"
+    assert format_distance(here, nowhere) == ""
 
 
 def test_the_one_that_was_decided_about_is_kept() -> None:
     new, chosen = a_business("A", status="New"), a_business("B", status="Selected")
 
-    assert suggested(new, chosen) == "right"
-    assert suggested(chosen, new) == "left"
-    assert suggested(new, new) == "left"
+    assert suggest_survivor(new, chosen) == "right"
+    assert suggest_survivor(chosen, new) == "left"
+    assert suggest_survivor(new, new) == "left"
 
 
 async def test_the_list_of_pairs_leads_to_the_comparison(

@@ -15,7 +15,8 @@ from sqlalchemy import event, func, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky import main
-from scrapersky.dashboard.overview import figures, keeping, totals
+from scrapersky.dashboard.overview import page as keeping
+from scrapersky.dashboard.overview import stages, totals
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, Role
 from scrapersky.models.stage_names import METADATA_STAGE, SITEMAP_STAGE, SUBMISSION_STAGE
@@ -45,8 +46,8 @@ Step = Callable[[AsyncSession], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def _as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """No figure is kept, and what a test notes as an alert is not judged anew meanwhile."""
-    monkeypatch.setattr(keeping, "TIMES_AS_LONG", 0.0)
-    monkeypatch.setattr(main, "WATCHING", ())
+    monkeypatch.setattr(keeping, "TTL_FACTOR", 0.0)
+    monkeypatch.setattr(main, "MONITORING_CHORES", ())
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ async def test_totals_count_what_is_stored(client: httpx.AsyncClient, database: 
     await stored(database, bakery, mill, a_file(bakery), page, mail)
 
     said = await shown(client)
-    counts = {each.title: total_of(said, each.title) for each in totals.KINDS}
+    counts = {each.title: total_of(said, each.title) for each in totals.COUNTED_KINDS}
     assert counts == {
         "Domains": "2",
         "Businesses": "0",
@@ -149,8 +150,8 @@ async def test_figures_of_large_tables_are_said_to_be_estimates(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stored(database, *(a_domain(f"site{n}.example", status="completed") for n in range(40)))
-    monkeypatch.setattr(figures, "EXACT_UP_TO", 10)
-    monkeypatch.setattr(totals, "EXACT_UP_TO", 10)
+    monkeypatch.setattr(stages, "MAX_EXACT_ROWS", 10)
+    monkeypatch.setattr(totals, "MAX_EXACT_ROWS", 10)
     assert total_of(await shown(client), "Domains") == "more than 10"
 
     async with database.transaction() as session:
@@ -466,8 +467,8 @@ async def test_a_page_asks_few_questions_however_many_stages_there_are(
     """With sign-in and large tables: everything a page can need."""
     _, secret = await add_key(database)
     await stored(database, *(a_domain(f"site{n}.example") for n in range(12)))
-    monkeypatch.setattr(figures, "EXACT_UP_TO", 10)
-    monkeypatch.setattr(totals, "EXACT_UP_TO", 10)
+    monkeypatch.setattr(stages, "MAX_EXACT_ROWS", 10)
+    monkeypatch.setattr(totals, "MAX_EXACT_ROWS", 10)
     async with asking(signed_in_settings(url), secret) as client:
         state = client.app.state  # type: ignore[attr-defined]
         more = tuple(

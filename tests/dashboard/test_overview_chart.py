@@ -11,10 +11,10 @@ import httpx
 import pytest
 from sqlalchemy import func
 
-from scrapersky.dashboard.charts import HEIGHT, Series, axis_top, stacked_bars
-from scrapersky.dashboard.overview import keeping
-from scrapersky.dashboard.overview.keeping import Keeper
-from scrapersky.dashboard.overview.throughput import Over
+from scrapersky.dashboard.charts import CHART_HEIGHT, Series, build_stacked_bars, get_axis_maximum
+from scrapersky.dashboard.overview import page as keeping
+from scrapersky.dashboard.overview.page import SingleFlightCache
+from scrapersky.dashboard.overview.throughput import ChartPeriod
 from scrapersky.db.session import Database
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
 from scrapersky.pipeline.tables import StageEvent
@@ -43,11 +43,11 @@ def table_of(page: str) -> list[list[str]]:
     ("highest", "top"), [(0, 4), (3, 4), (5, 6), (10, 10), (11, 20), (37, 40), (81_234, 100_000)]
 )
 def test_the_axis_ends_at_an_even_round_number(highest: int, top: int) -> None:
-    assert axis_top(highest) == top
+    assert get_axis_maximum(highest) == top
 
 
 def test_bars_stand_on_each_other_and_say_what_they_mean() -> None:
-    drawn = stacked_bars(
+    drawn = build_stacked_bars(
         [Series("a", "Apples", (0, 2)), Series("b", "Pears", (0, 1))], ["before", "now"]
     )
 
@@ -55,7 +55,7 @@ def test_bars_stand_on_each_other_and_say_what_they_mean() -> None:
     assert (empty.bars, empty.says) == ((), "before: nothing")
     assert full.says == "now: Apples 2, Pears 1"
     apples, pears = full.bars
-    assert apples.y + apples.height == HEIGHT
+    assert apples.y + apples.height == CHART_HEIGHT
     assert pears.y + pears.height == apples.y
     assert apples.height == 2 * pears.height
     assert drawn.ticks == (4, 2, 0)
@@ -66,9 +66,9 @@ def column_of(stage: str) -> int:
     return [each.name for each in STAGES].index(stage)
 
 
-@pytest.mark.parametrize("over", Over)
+@pytest.mark.parametrize("over", ChartPeriod)
 async def test_every_bucket_is_there_and_holds_a_zero_where_nothing_was_done(
-    client: httpx.AsyncClient, database: Database, over: Over
+    client: httpx.AsyncClient, database: Database, over: ChartPeriod
 ) -> None:
     size = over.bucket
     async with database.transaction() as session:
@@ -112,12 +112,12 @@ async def test_a_tenant_sees_what_it_got_over_time(url: str, database: Database)
 
     async with asking(signed_in_settings(url), key) as client:
         rows = table_of((await client.get("/")).text)
-    assert len(rows) == Over.DAY.buckets
+    assert len(rows) == ChartPeriod.DAY.buckets
     assert [sum(map(int, column)) for column in zip(*rows, strict=True)] == [1, 0, 0, 0, 1]
 
 
 async def test_of_those_who_ask_at_once_one_finds_out() -> None:
-    keeper, asked = Keeper[int](), 0
+    keeper, asked = SingleFlightCache[int](), 0
 
     async def find() -> int:
         nonlocal asked
@@ -133,8 +133,8 @@ async def test_of_those_who_ask_at_once_one_finds_out() -> None:
 async def test_an_answer_is_not_kept_for_longer_than_it_is_worth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keeping, "LONGEST_SECONDS", 0.0)
-    keeper, answers = Keeper[int](), iter(range(9))
+    monkeypatch.setattr(keeping, "MAX_TTL_SECONDS", 0.0)
+    keeper, answers = SingleFlightCache[int](), iter(range(9))
 
     async def find() -> int:
         return next(answers)

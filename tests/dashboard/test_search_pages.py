@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from scrapersky.db.session import Database
 from scrapersky.models import Job, Role, SavedSearch
-from scrapersky.places.governor import BUDGET_IS_USED_UP
+from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -111,7 +111,7 @@ async def test_a_search_that_waits_for_money_says_so_and_where_to_give_it(
     client: httpx.AsyncClient, database: Database
 ) -> None:
     known = await a_search_under_way(database)
-    await change(database, known.search, status="pending", error=f"{BUDGET_IS_USED_UP}: 5 of 5.")
+    await change(database, known.search, status="pending", error=f"{BUDGET_EXHAUSTED}: 5 of 5.")
     page = await shown(client, f"/searches/{known.search}")
 
     assert "budget is used up: 5 of 5." in page

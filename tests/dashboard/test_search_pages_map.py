@@ -6,10 +6,14 @@ import re
 
 import pytest
 
-from scrapersky.dashboard.searching.coverage import drawn
-from scrapersky.dashboard.searching.drawing import Projection, around_points, rounded_down
+from scrapersky.dashboard.views.search_coverage import (
+    Projection,
+    build_coverage_map,
+    get_bounding_area,
+    round_down,
+)
 from scrapersky.models import SearchTile
-from scrapersky.scraper.providers.geography import quarters
+from scrapersky.scraper.providers.geography import split_area
 from scrapersky.scraper.providers.model import Area
 
 LEIPZIG = Area(51.2, 12.2, 51.45, 12.55)
@@ -34,7 +38,7 @@ def tile(path: str, area: Area, state: str) -> SearchTile:
 def test_the_quarters_of_an_area_fill_its_map_without_gap_or_overlap(area: Area) -> None:
     map_of_it = Projection.of(area)
     south_west, south_east, north_west, north_east = (
-        corners(map_of_it.rectangle(each))[0] for each in quarters(area)
+        corners(map_of_it.rectangle(each))[0] for each in split_area(area)
     )
 
     assert north_west[:2] == (0, 0)
@@ -62,12 +66,12 @@ def test_a_place_beyond_the_date_line_lies_where_it_belongs() -> None:
 
 @pytest.mark.parametrize(("given", "said"), [(37, 20), (5, 5), (0.7, 0.5), (1999, 1000)])
 def test_a_scale_is_a_round_number(given: float, said: float) -> None:
-    assert rounded_down(given) == pytest.approx(said)
+    assert round_down(given) == pytest.approx(said)
 
 
 def test_tiles_in_whose_place_others_were_asked_are_not_drawn() -> None:
-    south_west, south_east, north_west, north_east = quarters(LEIPZIG)
-    coverage = drawn(
+    south_west, south_east, north_west, north_east = split_area(LEIPZIG)
+    coverage = build_coverage_map(
         [
             tile("", LEIPZIG, "split"),
             tile("0", south_west, "joined"),
@@ -90,12 +94,12 @@ def test_tiles_in_whose_place_others_were_asked_are_not_drawn() -> None:
 
 
 def test_an_area_is_covered_wholly_only_when_nothing_is_missing() -> None:
-    whole = drawn([tile("", LEIPZIG, "done")], [])
+    whole = build_coverage_map([tile("", LEIPZIG, "done")], [])
     assert whole is not None
     assert whole.sentence == "All of 676 km² was asked."
     sliver = Area(LEIPZIG.south, LEIPZIG.west, LEIPZIG.south + 0.0001, LEIPZIG.east)
     rest = Area(LEIPZIG.south + 0.0001, LEIPZIG.west, LEIPZIG.north, LEIPZIG.east)
-    nearly = drawn(
+    nearly = build_coverage_map(
         [tile("", LEIPZIG, "split"), tile("0", rest, "done"), tile("1", sliver, "waiting")], []
     )
     assert nearly is not None
@@ -104,17 +108,17 @@ def test_an_area_is_covered_wholly_only_when_nothing_is_missing() -> None:
 
 def test_places_of_a_list_are_drawn_without_an_area() -> None:
     at = [(51.3, 12.3), (51.4, 12.5)]
-    coverage = drawn([], [(*each, True) for each in at])
+    coverage = build_coverage_map([], [(*each, True) for each in at])
 
     assert coverage is not None
     assert coverage.sentence == ""
-    around = around_points(at)
+    around = get_bounding_area(at)
     assert around.south < 51.3 < 51.4 < around.north
-    assert drawn([], []) is None
+    assert build_coverage_map([], []) is None
 
 
 def test_one_place_alone_has_a_map_around_it() -> None:
-    coverage = drawn([], [(51.3, 12.3, True)])
+    coverage = build_coverage_map([], [(51.3, 12.3, True)])
 
     assert coverage is not None
     assert coverage.width > 0

@@ -9,12 +9,12 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from scrapersky.curations import CURATIONS
-from scrapersky.dashboard.tables.kinds import TABLES
-from scrapersky.dashboard.tables.kinds.leads import LEADS
+from scrapersky.dashboard.views.leads import LEADS_TABLE
+from scrapersky.dashboard.views.routes import TABLES
 from scrapersky.db.session import Database
-from scrapersky.harvest.leads import refresh_leads
-from scrapersky.http.lists import totals
+from scrapersky.kinds import CURATIONS
+from scrapersky.leads.build import refresh_leads
+from scrapersky.lists import listing
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.contacts.rows import a_contact, a_domain, a_page, store
@@ -74,7 +74,7 @@ async def test_every_heading_sorts_and_every_filter_can_be_added(
 
 def test_whatever_people_decide_about_has_a_table_that_offers_the_decisions() -> None:
     assert {each.kind for each in TABLES if each.curation} == {each.rows for each in CURATIONS}
-    offered = {each.label for each in LEADS.all_acts}
+    offered = {each.label for each in LEADS_TABLE.all_acts}
     assert offered == {"New", "Selected", "Maybe", "Not a Fit", "Archived"}
 
 
@@ -111,7 +111,7 @@ async def test_a_heading_tells_how_the_table_is_sorted_and_turns_it_round(
 async def test_a_total_is_exact_up_to_its_bound_and_then_says_that_there_are_more(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(totals, "COUNTED_AT_MOST", 3)
+    monkeypatch.setattr(listing, "MAX_COUNTED_ROWS", 3)
     await add_leads(database, 3)
     assert total_of(await page(client, "/leads?limit=2")) == "3 leads"
     await add_leads(database, 1)
@@ -131,7 +131,7 @@ async def test_a_total_never_contradicts_the_rows_whatever_the_planner_believes(
             {"rows": believed},
         )
     assert total_of(await page(client, "/leads?limit=2")) == "5 leads"
-    monkeypatch.setattr(totals, "COUNTING_COSTS_AT_MOST", 0)
+    monkeypatch.setattr(listing, "MAX_COUNT_COST", 0)
     first = await page(client, "/leads?limit=2")
     assert total_of(first) == "2+ leads"
     assert total_of(await page(client, "/leads?limit=5")) == "5 leads"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapersky.dashboard.tables.kinds import TABLES
+from scrapersky.dashboard.views.routes import TABLES
 from scrapersky.db.session import Database
 from scrapersky.models import Role
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from scrapersky.dashboard.rendering import STATIC
-from scrapersky.dashboard.team.sign_in import our_path
+from scrapersky.dashboard.rendering import STATIC_DIR
+from scrapersky.dashboard.views.account import sanitize_next_path
 from scrapersky.db.session import Database
 from scrapersky.models import Role, User, record
 from tests.accounts.people import SYSTEM, add_key, add_tenant, add_user, signed_in_settings
@@ -72,7 +72,7 @@ async def test_the_sign_in_page_is_for_everybody(client: httpx.AsyncClient) -> N
     ],
 )
 def test_one_goes_on_to_our_own_paths_only(wanted: str, goes_to: str) -> None:
-    assert our_path(wanted) == goes_to
+    assert sanitize_next_path(wanted) == goes_to
 
 
 async def test_whoever_is_signed_in_goes_on(client: httpx.AsyncClient, database: Database) -> None:
@@ -238,7 +238,7 @@ def number_of(number: int) -> str:
 
 
 def test_scripts_use_no_markup_from_data() -> None:
-    folder = STATIC / "js"
+    folder = STATIC_DIR / "js"
     for path in [*folder.glob("team*.js"), folder / "sign-in.js"]:
         assert "innerHTML =" not in path.read_text()
         assert "console." not in path.read_text()

@@ -11,15 +11,10 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.db.bulk import (
-    Written,
-    copy_new,
-    copy_upsert,
-    mark_missing,
-)
+from scrapersky.db.copy import CopyResult, copy_insert, copy_upsert, mark_missing
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, SitemapFile, SitemapUrl
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from tests.stage_cases import OWNED
 
 COLUMNS = ("sitemap_id", "url", "url_digest", "changefreq", "first_seen")
@@ -53,10 +48,10 @@ def records(sitemap_id: UUID, *pages: str, changefreq: str = "daily") -> list[tu
 
 async def add(session: AsyncSession, rows: list[tuple[Any, ...]]) -> int | None:
     await session.execute(text("SELECT 1"))
-    return await copy_new(session, SitemapUrl, COLUMNS, rows)
+    return await copy_insert(session, SitemapUrl, COLUMNS, rows)
 
 
-async def upsert(session: AsyncSession, rows: list[tuple[Any, ...]]) -> Written:
+async def upsert(session: AsyncSession, rows: list[tuple[Any, ...]]) -> CopyResult:
     return await copy_upsert(
         session,
         SitemapUrl,
@@ -100,7 +95,7 @@ async def test_an_upsert_counts_what_it_added_and_what_it_changed(
     async with database.transaction() as session:
         written = await upsert(session, records(sitemap_id, "bread", "bun", "bun") + weekly)
 
-    assert written == Written(added=1, changed=1)
+    assert written == CopyResult(added=1, changed=1)
     assert await stored(database) == {"bread": "daily", "bun": "daily", "cake": "weekly"}
 
 
@@ -117,5 +112,5 @@ async def test_what_is_missing_is_gone_and_what_comes_back_is_not(
     assert list(await stored(database)) == ["bread"]
     async with database.transaction() as session:
         back = await upsert(session, records(sitemap_id, "bread", "cake"))
-    assert back == Written(added=0, changed=1)
+    assert back == CopyResult(added=0, changed=1)
     assert sorted(await stored(database)) == ["bread", "cake"]

@@ -20,14 +20,19 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress, starting
-from scrapersky.db.embedded.account import server_account
-from scrapersky.db.embedded.binaries import Binaries, find_binaries
-from scrapersky.db.embedded.copies import binaries_for
-from scrapersky.db.embedded.layout import Layout, find_layout, resolved, start_lock
-from scrapersky.db.embedded.locks import exclusively, open_lock, try_exclusive
+from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.embedded import server as starting
+from scrapersky.db.embedded.account import get_server_account
+from scrapersky.db.embedded.binaries import Binaries, find_binaries, get_runnable_binaries
+from scrapersky.db.embedded.layout import (
+    Layout,
+    find_layout,
+    get_socket_folder,
+    get_start_lock,
+    resolve_data_dir,
+)
+from scrapersky.db.embedded.locks import hold_exclusive_lock, open_lock, try_exclusive
 from scrapersky.db.embedded.process import find_postmaster
-from scrapersky.db.embedded.sockets import socket_folder
 from scrapersky.errors import DatabaseRefused
 
 HOLDER = """
@@ -98,7 +103,7 @@ def data_dir(made_dir: Path) -> Iterator[Path]:
 
 def _within_reach() -> Binaries:
     """The programs as the server's user can run them, also when we live below a private home."""
-    return binaries_for(server_account(), find_binaries())
+    return get_runnable_binaries(get_server_account(), find_binaries())
 
 
 @pytest.fixture
@@ -115,13 +120,13 @@ def programs() -> Iterator[Path]:
 
 
 def _layout(data_dir: Path) -> Layout:
-    layout = find_layout(resolved(data_dir))
+    layout = find_layout(resolve_data_dir(data_dir))
     assert layout is not None
     return layout
 
 
 def _postmaster_if_any(data_dir: Path) -> int | None:
-    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    layout = find_layout(resolve_data_dir(data_dir)) if data_dir.is_dir() else None
     found = find_postmaster(layout.cluster) if layout else None
     return found.pid if found else None
 
@@ -438,7 +443,7 @@ def test_an_unreadable_pid_file_is_cleared_away(data_dir: Path, content: str) ->
 def test_a_stale_socket_lock_is_cleared_away(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir) as address:
         notes = Path(address.socket_dir, ".s.PGSQL.5432.lock").read_text().splitlines()
-    account, folder = _layout(data_dir).account, socket_folder(_layout(data_dir))
+    account, folder = _layout(data_dir).account, get_socket_folder(_layout(data_dir))
     folder.mkdir(mode=0o700)
     os.chown(folder, account.uid, account.gid)
     (folder / ".s.PGSQL.5432.lock").write_text("\n".join([str(os.getpid()), *notes[1:]]))
@@ -460,7 +465,7 @@ def test_a_kill_in_the_middle_of_making_the_cluster_leaves_no_half_of_it(empty_d
 
 
 def _being_made(data_dir: Path) -> list[Path]:
-    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    layout = find_layout(resolve_data_dir(data_dir)) if data_dir.is_dir() else None
     return list(layout.home.glob("postgres.new-*/base")) if layout else []
 
 
@@ -511,7 +516,7 @@ def test_a_waiting_start_says_whom_it_waits_for(data_dir: Path) -> None:
 
 
 def _keep_start_lock(data_dir: Path, holding: threading.Event, done: threading.Event) -> None:
-    with exclusively(start_lock(data_dir.resolve()), while_waiting=lambda: None):
+    with hold_exclusive_lock(get_start_lock(data_dir.resolve()), while_waiting=lambda: None):
         holding.set()
         done.wait()
 
@@ -545,10 +550,10 @@ def test_a_socket_cleared_away_under_an_unused_server_is_healed(
 ) -> None:
     starter = Holder(data_dir)
     starter.url()
-    shutil.rmtree(socket_folder(_layout(data_dir)))
+    shutil.rmtree(get_socket_folder(_layout(data_dir)))
 
     with monkeypatch.context() as patch:
-        patch.setattr("scrapersky.db.embedded.readiness.UNREACHABLE_SECONDS", 0.5)
+        patch.setattr("scrapersky.db.embedded.server.UNREACHABLE_SECONDS", 0.5)
         with pytest.raises(DatabaseRefused, match="cannot be reached"):
             EmbeddedPostgres(data_dir).acquire()
     starter.kill()
@@ -566,7 +571,7 @@ def test_a_data_folder_removed_under_the_server_takes_it_along(empty_dir: Path) 
     server.release()
 
     _until(lambda: not Path(f"/proc/{pid}").exists())
-    assert not socket_folder(layout).exists()
+    assert not get_socket_folder(layout).exists()
     if layout.home != layout.data_dir:
         shutil.rmtree(layout.home)
 
@@ -594,7 +599,7 @@ def test_a_destroyed_cluster_leaves_nothing_behind(empty_dir: Path) -> None:
 
     assert list(empty_dir.iterdir()) == []
     assert not layout.cluster.exists()
-    assert not socket_folder(layout).exists()
+    assert not get_socket_folder(layout).exists()
 
 
 def _is_free(lock: Path) -> bool:

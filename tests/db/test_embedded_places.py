@@ -14,8 +14,8 @@ import pytest
 from scrapersky.db.embedded import EmbeddedPostgres, diagnose
 from scrapersky.db.embedded.binaries import find_binaries
 from scrapersky.db.embedded.folders import ensure_data_folder
-from scrapersky.db.embedded.layout import Layout, find_layout, resolved, settle_layout
-from scrapersky.db.embedded.logfile import LARGEST_LOG
+from scrapersky.db.embedded.layout import Layout, establish_layout, find_layout, resolve_data_dir
+from scrapersky.db.embedded.server import MAX_LOG_BYTES
 from scrapersky.errors import DatabaseRefused
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can prepare this")
@@ -32,7 +32,7 @@ def made_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _layout(data_dir: Path) -> Layout:
-    layout = find_layout(resolved(data_dir))
+    layout = find_layout(resolve_data_dir(data_dir))
     assert layout is not None
     return layout
 
@@ -136,7 +136,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_of_a_cluster(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch, noticed: str
 ) -> None:
     if noticed == "halfway":
-        monkeypatch.setattr("scrapersky.db.embedded.cluster.FREE_BYTES_FOR_A_NEW_CLUSTER", 0)
+        monkeypatch.setattr("scrapersky.db.embedded.cluster.MIN_FREE_BYTES_NEW_CLUSTER", 0)
 
     refusal = _refusal(small_disk / "data")
 
@@ -172,7 +172,7 @@ def test_a_cluster_with_something_lost_is_refused_and_left_alone(made_dir: Path,
 def test_an_empty_folder_in_the_clusters_place_is_used(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     ensure_data_folder(folder)
-    layout = settle_layout(folder)
+    layout = establish_layout(folder)
     layout.cluster.mkdir(mode=0o700)
     os.chown(layout.cluster, layout.account.uid, layout.account.gid)
 
@@ -229,12 +229,12 @@ def test_a_postgres_on_the_path_is_never_picked(
 
 def test_a_log_grown_large_begins_anew(made_dir: Path) -> None:
     log = _layout(made_dir).log
-    os.truncate(log, LARGEST_LOG + 1)
+    os.truncate(log, MAX_LOG_BYTES + 1)
 
     with EmbeddedPostgres(made_dir):
-        assert log.stat().st_size < LARGEST_LOG
+        assert log.stat().st_size < MAX_LOG_BYTES
 
-    assert log.with_name("postgres.log.1").stat().st_size == LARGEST_LOG + 1
+    assert log.with_name("postgres.log.1").stat().st_size == MAX_LOG_BYTES + 1
 
 
 def test_the_doctor_finds_a_healthy_server_healthy(made_dir: Path) -> None:

@@ -18,9 +18,9 @@ import pytest
 
 import scrapersky
 from scrapersky.db.embedded import EmbeddedPostgres, diagnose
-from scrapersky.db.embedded.account import server_account
-from scrapersky.db.embedded.binaries import find_binaries, wheel_folder
-from scrapersky.db.embedded.layout import find_layout, resolved, settle_layout
+from scrapersky.db.embedded.account import get_server_account
+from scrapersky.db.embedded.binaries import find_binaries, find_wheel_folder
+from scrapersky.db.embedded.layout import establish_layout, find_layout, resolve_data_dir
 from scrapersky.errors import DatabaseRefused
 
 pytestmark = pytest.mark.skipif(
@@ -84,7 +84,7 @@ def roots_dir() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def python_path() -> Iterator[str]:
     """Our code and its libraries, where everybody can read them."""
-    site = wheel_folder()
+    site = find_wheel_folder()
     assert site is not None
     copied = Path(tempfile.mkdtemp(prefix="scrapersky-test-"))
     shutil.copytree(Path(scrapersky.__file__).parent, copied / "scrapersky")
@@ -211,14 +211,14 @@ def test_root_runs_the_server_as_somebody_without_privileges(roots_dir: Path) ->
         status = Path(f"/proc/{_postmaster(roots_dir)}/status").read_text()
         socket = address.socket_dir.stat()
 
-    assert owner == server_account().uid != 0
+    assert owner == get_server_account().uid != 0
     assert f"Uid:\t{owner}\t{owner}\t{owner}\t{owner}" in status
     assert "Groups:\t \n" in status
     assert (socket.st_uid, stat.S_IMODE(socket.st_mode)) == (owner, 0o700)
 
 
 def _postmaster(data_dir: Path) -> int:
-    layout = find_layout(resolved(data_dir))
+    layout = find_layout(resolve_data_dir(data_dir))
     assert layout is not None
     return int((layout.cluster / "postmaster.pid").read_text().splitlines()[0])
 
@@ -246,10 +246,10 @@ def test_a_moved_data_folder_keeps_its_cluster_and_a_copied_one_does_not_share_i
 ) -> None:
     first, moved, copy = tmp_path / "first", tmp_path / "moved", tmp_path / "copy"
     first.mkdir()
-    home = settle_layout(first).home
+    home = establish_layout(first).home
     first.rename(moved)
 
-    assert settle_layout(moved).home == home
+    assert establish_layout(moved).home == home
     shutil.copytree(moved, copy)
     with pytest.raises(DatabaseRefused, match="two folders cannot share a database"):
         EmbeddedPostgres(copy).acquire()
@@ -260,12 +260,12 @@ def test_a_moved_data_folder_keeps_its_cluster_and_a_copied_one_does_not_share_i
 def test_a_new_folder_never_gets_the_cluster_of_one_that_lay_there_before(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    old = settle_layout(folder)
+    old = establish_layout(folder)
     old.cluster.mkdir()
     shutil.rmtree(folder)
     folder.mkdir()
 
-    new = settle_layout(folder)
+    new = establish_layout(folder)
 
     assert new.home == old.home.with_name(f"{old.home.name}-2")
     shutil.rmtree(old.home)
@@ -309,7 +309,7 @@ def test_a_root_that_may_not_become_another_user_is_told(open_path: Path) -> Non
 
 
 def test_programs_below_a_private_home_are_copied_once(tmp_path: Path) -> None:
-    wheel = wheel_folder()
+    wheel = find_wheel_folder()
     assert wheel is not None
     private = tmp_path / "site"
     shutil.copytree(wheel / "pginstall18", private / wheel.name / "pginstall18")

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from scrapersky.cli.vital_signs import check_database
+from scrapersky.cli.doctor import check_database
 from scrapersky.contacts.erasure import erase
+from scrapersky.contacts.erasure_filter import load_erased
 from scrapersky.db.base import uuid7
+from scrapersky.db.connection import open_database
 from scrapersky.db.erasure_key import (
     FILE_NAME,
     ErasureKeySource,
     check_erasure_key,
     delete_unreadable,
 )
-from scrapersky.db.opening import open_database
 from scrapersky.db.session import Database
 from scrapersky.errors import ErasureKeyRefused, SettingsError
-from scrapersky.harvest.erasure_filter import load_erased
 from scrapersky.models import Suppression, SuppressionKind
 from scrapersky.settings import Settings
 from tests.accounts.people import SYSTEM
@@ -172,7 +172,7 @@ async def test_digests_of_earlier_versions_are_keyed_without_their_values(
 ) -> None:
     values = [f"{name}@bakery.de" for name in ("anna", "bea", "cem")]
     await add_plain_digests(database, *values)
-    monkeypatch.setattr("scrapersky.db.erasure_key.REKEYED_AT_ONCE", 2)
+    monkeypatch.setattr("scrapersky.db.erasure_key.REKEY_BATCH_SIZE", 2)
     settings = without_setting(url, tmp_path)
     for _ in range(2):  # the second start changes nothing
         async with open_database(settings) as opened:

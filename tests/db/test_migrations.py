@@ -17,15 +17,15 @@ import scrapersky.pipeline.tables
 from scrapersky.db.base import Base
 from scrapersky.db.migrate import (
     MIGRATIONS,
-    current_revision,
-    head_revision,
+    get_current_revision,
+    get_head_revision,
     require_current,
     upgrade,
 )
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseBehind
+from scrapersky.errors import SchemaMismatch
 from scrapersky.models import Job, SitemapFile
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.sitemaps import discovery
 from tests.stage_cases import CASES, OWNED
 
@@ -64,20 +64,20 @@ async def test_several_processes_that_upgrade_at_once_do_not_disturb_each_other(
         await pool.close()
 
     assert sorted(changed) == [False, False, False, True]
-    assert await current_revision(database) == head_revision()
+    assert await get_current_revision(database) == get_head_revision()
 
 
 async def test_an_empty_database_is_refused_with_what_to_do(url: str, database: Database) -> None:
     async with database.engine.begin() as connection:
         await connection.execute(text("DROP TABLE alembic_version"))
-    with pytest.raises(DatabaseBehind, match="run `scrapersky db upgrade`"):
+    with pytest.raises(SchemaMismatch, match="run `scrapersky db upgrade`"):
         await require_current(database)
 
 
 async def test_a_database_from_the_future_is_refused(database: Database) -> None:
     async with database.engine.begin() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(DatabaseBehind, match="newer version"):
+    with pytest.raises(SchemaMismatch, match="newer version"):
         await require_current(database)
 
 

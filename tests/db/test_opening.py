@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from scrapersky.db.embedded.layout import find_layout, resolved
+from scrapersky.db.connection import build_embedded_postgres, open_database, open_unchecked
+from scrapersky.db.embedded.layout import find_layout, resolve_data_dir
 from scrapersky.db.embedded.process import find_postmaster
-from scrapersky.db.opening import embedded, open_database, open_unchecked
 from scrapersky.errors import DatabaseRefused
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -29,16 +29,16 @@ def own(tmp_path: Path) -> Iterator[Settings]:
         SettingsSource(environ={}, env_file=None), scrapersky_data_dir=tmp_path / "data"
     )
     yield settings
-    embedded(settings).destroy()
+    build_embedded_postgres(settings).destroy()
 
 
 def is_cluster_being_made(data_dir: Path) -> bool:
-    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    layout = find_layout(resolve_data_dir(data_dir)) if data_dir.is_dir() else None
     return layout is not None and any(layout.home.glob("postgres.new-*/base"))
 
 
 def is_server_running(data_dir: Path) -> bool:
-    layout = find_layout(resolved(data_dir)) if data_dir.is_dir() else None
+    layout = find_layout(resolve_data_dir(data_dir)) if data_dir.is_dir() else None
     return layout is not None and find_postmaster(layout.cluster) is not None
 
 
@@ -62,7 +62,7 @@ async def test_an_interruption_while_it_starts_leaves_no_server_behind(
     with pytest.raises(asyncio.CancelledError):
         await task
     # It can be destroyed only when nobody holds it and it does not run.
-    embedded(own).destroy()
+    build_embedded_postgres(own).destroy()
 
 
 async def test_a_server_that_was_killed_is_started_again(own: Settings) -> None:

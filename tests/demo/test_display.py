@@ -6,13 +6,15 @@ from io import StringIO
 
 from rich.console import Console
 
-from scrapersky.demo.display import display, live_table
-from scrapersky.demo.watching import Sight, Step
+from scrapersky.demo.display import build_live_table, open_display
+from scrapersky.demo.progress import SiteProgress, SiteStep
 
-RUNNING = Sight("bakery.example", Step.SITEMAPS, sitemaps=2, urls=1_234, pages=3, contacts=5)
-WAITING = Sight("cinema.example", Step.HOME_PAGE, waits_for_retry=True)
-ENDED = Sight("florist.example", Step.DONE, sitemaps=1, urls=64, pages=2, contacts=1)
-GIVEN_UP = Sight("cinema.example", Step.DONE, given_up=True, attempts=2)
+RUNNING = SiteProgress(
+    "bakery.example", SiteStep.SITEMAPS, sitemaps=2, urls=1_234, pages=3, contacts=5
+)
+WAITING = SiteProgress("cinema.example", SiteStep.HOME_PAGE, waits_for_retry=True)
+ENDED = SiteProgress("florist.example", SiteStep.DONE, sitemaps=1, urls=64, pages=2, contacts=1)
+GIVEN_UP = SiteProgress("cinema.example", SiteStep.DONE, given_up=True, attempts=2)
 
 
 def console(*, is_terminal: bool) -> Console:
@@ -24,15 +26,15 @@ def shown(on: Console) -> str:
     return on.file.getvalue()
 
 
-def printed(*sights: Sight, room: int = 100) -> str:
+def printed(*sights: SiteProgress, room: int = 100) -> str:
     plain = console(is_terminal=False)
-    plain.print(live_table(sights, room=room))
+    plain.print(build_live_table(sights, room=room))
     return shown(plain)
 
 
 def test_an_ended_site_is_one_line_told_once_when_nobody_watches() -> None:
     plain = console(is_terminal=False)
-    with display(plain) as show:
+    with open_display(plain) as show:
         show([RUNNING])
         show([RUNNING, ENDED])
         show([RUNNING, ENDED])
@@ -41,7 +43,7 @@ def test_an_ended_site_is_one_line_told_once_when_nobody_watches() -> None:
 
 def test_a_retry_and_a_site_that_is_given_up_are_told_as_well() -> None:
     plain = console(is_terminal=False)
-    with display(plain) as show:
+    with open_display(plain) as show:
         show([WAITING])
         show([WAITING])
         show([GIVEN_UP])
@@ -70,7 +72,7 @@ def test_on_a_small_screen_ended_sites_make_room_for_those_under_way() -> None:
 
 def test_the_live_table_leaves_the_terminal_when_all_is_done() -> None:
     terminal = console(is_terminal=True)
-    with display(terminal) as show:
+    with open_display(terminal) as show:
         show([RUNNING, ENDED])
     text = shown(terminal)
     assert "bakery.example" in text

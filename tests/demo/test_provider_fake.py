@@ -10,16 +10,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scrapersky.demo.provider import (
+from scrapersky.scraper.providers import Area
+from scrapersky.testing import (
     DEMO_KEY,
+    FailureMode,
     FakeArea,
     FakePlace,
     PlacesProvider,
-    Service,
-    Trouble,
+    ProviderService,
     scatter,
 )
-from scrapersky.scraper.providers import Area
 from tests.waiting import PATIENCE_SECONDS
 
 LEIPZIG = Area(51.24, 12.20, 51.44, 12.55)
@@ -218,7 +218,7 @@ async def test_the_bill_is_by_tier_and_counts_what_succeeded(
 ) -> None:
     provider.bill.before["text_search.enterprise"] = 999
     full = {**HEADERS, "X-Goog-FieldMask": "places.id,places.websiteUri"}
-    provider.fail(Trouble.SERVER_ERROR, at=2)
+    provider.fail(FailureMode.SERVER_ERROR, at=2)
 
     statuses = [(await asking.search(full, textQuery="bakery in Leipzig"))[0] for _ in range(4)]
     await asking.search(textQuery="bakery in Leipzig")
@@ -250,7 +250,7 @@ async def test_without_free_requests_everything_has_its_price(
 async def test_troubles_come_when_they_are_planned(
     asking: Asking, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.DAY_QUOTA, at=2, times=2, method="SearchText")
+    provider.fail(FailureMode.DAY_QUOTA, at=2, times=2, method="SearchText")
 
     statuses = [(await asking.search(textQuery="bakery in Leipzig"))[0] for _ in range(4)]
 
@@ -258,10 +258,10 @@ async def test_troubles_come_when_they_are_planned(
 
 
 async def test_a_trouble_without_end_is_healed(asking: Asking, provider: PlacesProvider) -> None:
-    provider.fail(Trouble.UNAVAILABLE, times=None)
+    provider.fail(FailureMode.UNAVAILABLE, times=None)
     before = [(await asking.search(textQuery="bakery in Leipzig"))[0] for _ in range(3)]
 
-    provider.heal()
+    provider.clear_failures()
 
     assert before == [503, 503, 503]
     assert (await asking.search(textQuery="bakery in Leipzig"))[0] == 200
@@ -270,7 +270,7 @@ async def test_a_trouble_without_end_is_healed(asking: Asking, provider: PlacesP
 async def test_the_quota_of_a_day_is_its_methods_own(
     asking: Asking, provider: PlacesProvider
 ) -> None:
-    provider.limit_day("SearchText", 2)
+    provider.set_daily_limit("SearchText", 2)
 
     statuses = [(await asking.search(textQuery="bakery in Leipzig"))[0] for _ in range(4)]
 
@@ -281,10 +281,10 @@ async def test_the_quota_of_a_day_is_its_methods_own(
 async def test_a_slow_answer_comes_when_it_is_released(
     asking: Asking, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.SLOW)
+    provider.fail(FailureMode.SLOW)
     waiting = asyncio.create_task(asking.search(textQuery="bakery in Leipzig"))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await provider.reached(1)
+        await provider.wait_for_requests(1)
         assert not waiting.done()
 
         provider.release()
@@ -295,7 +295,7 @@ async def test_a_slow_answer_comes_when_it_is_released(
 async def test_the_services_have_ports_of_their_own(provider: PlacesProvider) -> None:
     urls = {provider.google_url, provider.nominatim_url, provider.overpass_url}
 
-    assert len(urls) == len(Service)
+    assert len(urls) == len(ProviderService)
     assert set(provider.environment()) == {
         "PROVIDER_ALLOW_NETWORKS",
         "GOOGLE_PLACES_API_KEY",

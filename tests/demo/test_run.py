@@ -19,16 +19,18 @@ import pytest
 from rich.console import Console
 
 from scrapersky.demo import report, run
-from scrapersky.demo.beginning import Begun
-from scrapersky.demo.found import Found, Outcome, differences_of
-from scrapersky.demo.judgement import differences
-from scrapersky.demo.published import Published
-from scrapersky.demo.register import WITHOUT_A_SITE
-from scrapersky.demo.results import Result
-from scrapersky.demo.site import Ending, Expected, TownSite
-from scrapersky.demo.sites import SITES
-from scrapersky.models import WhyEmpty
-from scrapersky.scraper.contact_finder import Kind, Method
+from scrapersky.demo.results import (
+    DemoOutcome,
+    SearchFindings,
+    SiteResult,
+    list_search_differences,
+    list_site_differences,
+)
+from scrapersky.demo.search import PLACES_WITHOUT_SITE, SearchOutcome
+from scrapersky.demo.sites.builder import ExpectedResult, PublishedContact, SitemapOutcome, TownSite
+from scrapersky.demo.town import SITES
+from scrapersky.models import EmptyReason
+from scrapersky.scraper.contacts.model import ContactChannel, ExtractionMethod
 from scrapersky.settings import Settings, SettingsSource, load_settings
 
 PROGRAM = """
@@ -107,7 +109,7 @@ def assert_both_tables(text: str) -> None:
 
 def best_of(site: TownSite) -> set[str]:
     """How the first of each kind that the site publishes is found; it is its best as well."""
-    methods: dict[Kind, str] = {}
+    methods: dict[ContactChannel, str] = {}
     for each in site.expected.contacts.values():
         methods.setdefault(each.kind, each.method)
     return set(methods.values())
@@ -155,20 +157,20 @@ def test_an_interrupted_demo_clears_up(
 
 
 def result(
-    expected: Expected,
+    expected: ExpectedResult,
     *,
     outcome: str | None = None,
     urls: int = 0,
     contacts: Sequence[Any] = (),
     why: str | None = None,
     home_page: str = "completed",
-) -> Result:
+) -> SiteResult:
     site = TownSite(name="bakery.example", shows="Bread.", expected=expected)
     job = SimpleNamespace(
         status="complete" if outcome else "processing",
         result_data={"outcome": outcome} if outcome else None,
     )
-    return Result(
+    return SiteResult(
         site=site,
         domain=cast(Any, SimpleNamespace(status=home_page)),
         lead=cast(Any, SimpleNamespace(why_empty=why)),
@@ -178,89 +180,102 @@ def result(
     )
 
 
-def contact(value: str, method: Method) -> Any:
+def contact(value: str, method: ExtractionMethod) -> Any:
     return SimpleNamespace(kind="email", value=value, method=method)
 
 
-def publishing(value: str, method: Method) -> Expected:
-    return Expected(
-        Ending.NONE, contacts={(Kind.EMAIL, value): Published(Kind.EMAIL, value, method)}
+def publishing(value: str, method: ExtractionMethod) -> ExpectedResult:
+    return ExpectedResult(
+        SitemapOutcome.NONE,
+        contacts={
+            (ContactChannel.EMAIL, value): PublishedContact(ContactChannel.EMAIL, value, method)
+        },
     )
 
 
 def test_a_site_that_ends_otherwise_makes_the_demo_fail_with_a_sentence() -> None:
     console = Console(file=StringIO(), width=200)
-    other = result(Expected(Ending.FOUND, urls=37), outcome="none")
-    assert report.conclude(console, Outcome([other], found(sites=1)), seconds=1) == 1
+    other = result(ExpectedResult(SitemapOutcome.FOUND, urls=37), outcome="none")
+    assert report.print_conclusion(console, DemoOutcome([other], found(sites=1)), seconds=1) == 1
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == (
         "bakery.example is none with 0 URLs; expected was found with 37 URLs.\n"
     )
 
 
-def found(*, sites: int, **other: Any) -> Found:
+def found(*, sites: int, **other: Any) -> SearchFindings:
     """As the town's register has it, but for what is said otherwise."""
-    count = sites + len(WITHOUT_A_SITE) + 1
-    begun = Begun("complete", {}, None, places=count, businesses=count, domains=sites, waiting=0)
+    count = sites + len(PLACES_WITHOUT_SITE) + 1
+    begun = SearchOutcome(
+        "complete", {}, None, places=count, businesses=count, domains=sites, waiting=0
+    )
     leads = [
         cast(Any, SimpleNamespace(name=place.name, why_empty=why.value, domain_id=None))
-        for place, why in WITHOUT_A_SITE
+        for place, why in PLACES_WITHOUT_SITE
     ]
     facts = {"spent_usd": Decimal(0), "entries": 3, "billed": 3, "billed_usd": Decimal(0)}
-    return Found(**{"begun": begun, "leads": leads, **facts, **other})
+    return SearchFindings(**{"begun": begun, "leads": leads, **facts, **other})
 
 
 def test_what_the_register_does_not_have_is_a_difference_each_with_its_sentence() -> None:
-    few = Begun("failed", {}, "No key.", places=1, businesses=1, domains=1, waiting=0)
-    assert list(differences_of(found(sites=46), sites=46)) == []
-    assert "found 1 places" in next(differences_of(found(sites=46, begun=few), sites=46))
-    assert len(list(differences_of(found(sites=46, leads=[]), sites=46))) == len(WITHOUT_A_SITE)
-    assert "provider counts 4" in next(differences_of(found(sites=46, billed=4), sites=46))
+    few = SearchOutcome("failed", {}, "No key.", places=1, businesses=1, domains=1, waiting=0)
+    assert list(list_search_differences(found(sites=46), sites=46)) == []
+    assert "found 1 places" in next(list_search_differences(found(sites=46, begun=few), sites=46))
+    assert len(list(list_search_differences(found(sites=46, leads=[]), sites=46))) == len(
+        PLACES_WITHOUT_SITE
+    )
+    assert "provider counts 4" in next(list_search_differences(found(sites=46, billed=4), sites=46))
 
 
 def test_a_job_that_has_not_ended_is_a_difference() -> None:
-    late = result(Expected(Ending.FOUND, urls=3), urls=3)
-    assert list(differences(late)) == [
+    late = result(ExpectedResult(SitemapOutcome.FOUND, urls=3), urls=3)
+    assert list(list_site_differences(late)) == [
         "bakery.example is processing with 3 URLs; expected was found with 3 URLs."
     ]
 
 
 def test_a_home_page_that_is_still_being_read_is_a_difference() -> None:
-    stuck = result(Expected(Ending.NONE), outcome="none", home_page="processing")
-    assert list(differences(stuck)) == [
+    stuck = result(ExpectedResult(SitemapOutcome.NONE), outcome="none", home_page="processing")
+    assert list(list_site_differences(stuck)) == [
         "bakery.example is processing with 0 URLs; expected was none with 0 URLs."
     ]
 
 
 def test_a_failed_site_without_a_dead_letter_is_a_difference() -> None:
-    lost = result(Expected(Ending.FAILED), outcome="none")
-    assert len(list(differences(lost))) == 1
+    lost = result(ExpectedResult(SitemapOutcome.FAILED), outcome="none")
+    assert len(list(list_site_differences(lost))) == 1
 
 
 def test_a_contact_that_was_not_found_is_a_difference() -> None:
-    missed = result(publishing("a@bakery.example", Method.ROT13), outcome="none")
-    assert list(differences(missed)) == [
+    missed = result(publishing("a@bakery.example", ExtractionMethod.ROT13), outcome="none")
+    assert list(list_site_differences(missed)) == [
         "bakery.example publishes a@bakery.example (rot13), which was not found."
     ]
 
 
 def test_a_contact_that_was_found_in_another_way_is_a_difference() -> None:
-    found = [contact("a@bakery.example", Method.TEXT)]
-    otherwise = result(publishing("a@bakery.example", Method.ROT13), outcome="none", contacts=found)
-    assert list(differences(otherwise)) == [
+    found = [contact("a@bakery.example", ExtractionMethod.TEXT)]
+    otherwise = result(
+        publishing("a@bakery.example", ExtractionMethod.ROT13), outcome="none", contacts=found
+    )
+    assert list(list_site_differences(otherwise)) == [
         "bakery.example: a@bakery.example was found by text, not rot13."
     ]
 
 
 def test_a_decoy_that_was_stored_is_a_difference() -> None:
     fooled = result(
-        Expected(Ending.NONE), outcome="none", contacts=[contact("logo@2x.png", Method.TEXT)]
+        ExpectedResult(SitemapOutcome.NONE),
+        outcome="none",
+        contacts=[contact("logo@2x.png", ExtractionMethod.TEXT)],
     )
-    assert list(differences(fooled)) == [
+    assert list(list_site_differences(fooled)) == [
         "bakery.example does not publish logo@2x.png, which was stored (text)."
     ]
 
 
 def test_another_reason_for_being_empty_is_a_difference() -> None:
-    other = result(Expected(Ending.NONE, why=WhyEmpty.PARKED), outcome="none", why="blocked")
-    assert list(differences(other)) == ["bakery.example is blocked; expected was parked."]
+    other = result(
+        ExpectedResult(SitemapOutcome.NONE, why=EmptyReason.PARKED), outcome="none", why="blocked"
+    )
+    assert list(list_site_differences(other)) == ["bakery.example is blocked; expected was parked."]

@@ -10,27 +10,9 @@ from time import monotonic
 import aiohttp
 import pytest
 
-from scrapersky.demo.site import Ending, TownSite
-from scrapersky.demo.sites import (
-    SITES,
-    bakery,
-    barber,
-    bicycles,
-    bookshop,
-    brewery,
-    choir,
-    cinema,
-    florist,
-    hotel,
-    library,
-    moved,
-    museum,
-    newspaper,
-    pharmacy,
-    post_office,
-    streets,
-)
-from scrapersky.demo.town import Town
+from scrapersky.demo.sites import server_quirks, sitemap_formats, streets, without_contacts
+from scrapersky.demo.sites.builder import SitemapOutcome, TownSite
+from scrapersky.demo.town import SITES, Town
 from scrapersky.settings import SettingsSource, load_settings
 
 LOC = re.compile(r"<loc>([^<]+)</loc>")
@@ -82,12 +64,12 @@ def test_every_site_says_in_one_sentence_what_it_shows() -> None:
 
 
 def test_the_town_is_the_same_every_time() -> None:
-    again = [(site.name, site.expected) for site in streets.houses()]
+    again = [(site.name, site.expected) for site in streets.iter_sites()]
     assert again == [(site.name, site.expected) for site in SITES if site.is_ordinary]
 
 
 def test_the_town_has_every_ending() -> None:
-    assert {site.expected.ending for site in SITES} == set(Ending)
+    assert {site.expected.ending for site in SITES} == set(SitemapOutcome)
 
 
 def test_only_found_sites_expect_urls() -> None:
@@ -99,7 +81,7 @@ async def test_environment_pins_every_name_and_its_www(town: Town) -> None:
     settings = load_settings(source)
     assert set(settings.resolve) == {
         *(site.name for site in town.sites),
-        f"www.{pharmacy.NAME}",
+        f"www.{server_quirks.PHARMACY_NAME}",
     }
     assert set(settings.resolve.values()) == {("127.0.0.1", town.port)}
 
@@ -110,111 +92,120 @@ async def test_a_name_from_elsewhere_is_turned_away(visit: Visitor) -> None:
 
 
 async def test_bakery_links_its_sitemap_from_its_home_page(visit: Visitor) -> None:
-    home = await visit.text(bakery.SITE, "/")
+    home = await visit.text(sitemap_formats.BAKERY, "/")
     assert '<link rel="sitemap"' in home
     path = re.findall(r'href="([^"]+)"', home)[0]
-    assert len(await visit.locs(bakery.SITE, path)) == bakery.SITE.expected.urls
+    assert (
+        len(await visit.locs(sitemap_formats.BAKERY, path)) == sitemap_formats.BAKERY.expected.urls
+    )
 
 
 async def test_newspaper_has_an_index_of_compressed_children(visit: Visitor) -> None:
-    assert "Sitemap: " in await visit.text(newspaper.SITE, "/robots.txt")
-    children = await visit.locs(newspaper.SITE, "/sitemaps/index.xml")
+    assert "Sitemap: " in await visit.text(sitemap_formats.NEWSPAPER, "/robots.txt")
+    children = await visit.locs(sitemap_formats.NEWSPAPER, "/sitemaps/index.xml")
     urls = []
     for child in children:
-        _, body = await visit(newspaper.NAME, child.removeprefix(newspaper.BASE))
+        _, body = await visit(
+            sitemap_formats.NEWSPAPER_NAME, child.removeprefix(sitemap_formats.NEWSPAPER_BASE)
+        )
         unpacked = gzip.decompress(body) if child.endswith(".gz") else body
         urls += LOC.findall(unpacked.decode())
-    assert len(set(urls)) == newspaper.SITE.expected.urls > 3_000
+    assert len(set(urls)) == sitemap_formats.NEWSPAPER.expected.urls > 3_000
 
 
 async def test_museum_asks_for_a_pause_and_names_two_sitemaps(visit: Visitor) -> None:
-    robots = await visit.text(museum.SITE, "/robots.txt")
+    robots = await visit.text(sitemap_formats.MUSEUM, "/robots.txt")
     assert "Crawl-delay: 0.2" in robots
     sitemaps = re.findall(r"Sitemap: http://[^/]+(\S+)", robots)
-    urls = [url for path in sitemaps for url in await visit.locs(museum.SITE, path)]
-    assert (len(sitemaps), len(urls)) == (2, museum.SITE.expected.urls)
+    urls = [url for path in sitemaps for url in await visit.locs(sitemap_formats.MUSEUM, path)]
+    assert (len(sitemaps), len(urls)) == (2, sitemap_formats.MUSEUM.expected.urls)
 
 
 async def test_florist_names_its_sitemap_nowhere(visit: Visitor) -> None:
-    answer, _ = await visit(florist.NAME, "/robots.txt")
+    answer, _ = await visit(sitemap_formats.FLORIST_NAME, "/robots.txt")
     assert answer.status == 404
-    assert "sitemap" not in await visit.text(florist.SITE, "/")
-    [child] = await visit.locs(florist.SITE, "/wp-sitemap.xml")
-    urls = await visit.locs(florist.SITE, child.removeprefix(florist.BASE))
-    assert len(urls) == florist.SITE.expected.urls
+    assert "sitemap" not in await visit.text(sitemap_formats.FLORIST, "/")
+    [child] = await visit.locs(sitemap_formats.FLORIST, "/wp-sitemap.xml")
+    urls = await visit.locs(
+        sitemap_formats.FLORIST, child.removeprefix(sitemap_formats.FLORIST_BASE)
+    )
+    assert len(urls) == sitemap_formats.FLORIST.expected.urls
 
 
 async def test_bookshop_lists_its_urls_in_plain_text(visit: Visitor) -> None:
-    lines = (await visit.text(bookshop.SITE, "/sitemap.txt")).splitlines()
-    assert len(lines) == bookshop.SITE.expected.urls
+    lines = (await visit.text(sitemap_formats.BOOKSHOP, "/sitemap.txt")).splitlines()
+    assert len(lines) == sitemap_formats.BOOKSHOP.expected.urls
 
 
 async def test_choir_has_a_feed_and_no_sitemap(visit: Visitor) -> None:
-    answer, _ = await visit(choir.NAME, "/sitemap.xml")
+    answer, _ = await visit(sitemap_formats.CHOIR_NAME, "/sitemap.xml")
     assert answer.status == 404
-    feed = await visit.text(choir.SITE, "/rss.xml")
-    assert feed.count("<item>") == choir.SITE.expected.urls
+    feed = await visit.text(sitemap_formats.CHOIR, "/rss.xml")
+    assert feed.count("<item>") == sitemap_formats.CHOIR.expected.urls
 
 
 async def test_pharmacy_redirects_to_its_www_name(visit: Visitor) -> None:
-    answer, _ = await visit(pharmacy.NAME, "/sitemap.xml?a=b")
+    answer, _ = await visit(server_quirks.PHARMACY_NAME, "/sitemap.xml?a=b")
     assert answer.status == 301
-    assert answer.headers["Location"] == f"http://www.{pharmacy.NAME}/sitemap.xml?a=b"
-    assert len(await visit.locs(pharmacy.SITE, "/sitemap.xml")) == pharmacy.SITE.expected.urls
+    assert answer.headers["Location"] == f"http://www.{server_quirks.PHARMACY_NAME}/sitemap.xml?a=b"
+    assert (
+        len(await visit.locs(server_quirks.PHARMACY, "/sitemap.xml"))
+        == server_quirks.PHARMACY.expected.urls
+    )
 
 
 async def test_library_is_slow_and_comes_to_an_end(visit: Visitor) -> None:
     began = monotonic()
-    urls = await visit.locs(library.SITE, "/sitemap.xml")
-    assert monotonic() - began >= library.DRIP_SECONDS * 0.9
-    assert len(urls) == library.SITE.expected.urls
+    urls = await visit.locs(server_quirks.LIBRARY, "/sitemap.xml")
+    assert monotonic() - began >= server_quirks.LIBRARY_SITEMAP_SECONDS * 0.9
+    assert len(urls) == server_quirks.LIBRARY.expected.urls
 
 
 async def test_brewery_is_cut_inside_a_url_and_has_bare_ampersands(visit: Visitor) -> None:
-    text = await visit.text(brewery.SITE, "/sitemap.xml")
+    text = await visit.text(server_quirks.BREWERY, "/sitemap.xml")
     assert "&brew=1<" in text
     assert "</urlset>" not in text
-    assert len(LOC.findall(text)) == brewery.SITE.expected.urls == text.count("<loc>") - 1
+    assert len(LOC.findall(text)) == server_quirks.BREWERY.expected.urls == text.count("<loc>") - 1
 
 
 async def test_bicycles_announces_a_sitemap_that_is_missing(visit: Visitor) -> None:
-    robots = await visit.text(bicycles.SITE, "/robots.txt")
+    robots = await visit.text(server_quirks.BICYCLE_SHOP, "/robots.txt")
     [path] = re.findall(r"Sitemap: http://[^/]+(\S+)", robots)
-    answer, _ = await visit(bicycles.NAME, path)
+    answer, _ = await visit(server_quirks.BICYCLE_SHOP_NAME, path)
     assert answer.status == 404
 
 
 async def test_hotel_answers_everything_with_a_page(visit: Visitor) -> None:
     for path in ("/", "/robots.txt", "/sitemap.xml", "/never/heard/of"):
-        assert (await visit.text(hotel.SITE, path)).startswith("<!doctype html>")
+        assert (await visit.text(server_quirks.HOTEL, path)).startswith("<!doctype html>")
 
 
 async def test_barber_says_honestly_what_is_not_there(visit: Visitor) -> None:
-    assert "Golden Scissors" in await visit.text(barber.SITE, "/")
+    assert "Golden Scissors" in await visit.text(without_contacts.BARBER, "/")
     for path in ("/robots.txt", "/sitemap.xml"):
-        answer, _ = await visit(barber.SITE.name, path)
+        answer, _ = await visit(without_contacts.BARBER.name, path)
         assert answer.status == 404
 
 
 async def test_post_office_is_in_trouble_once_in_each_town(visit: Visitor) -> None:
-    statuses = [(await visit(post_office.NAME, "/"))[0].status for _ in range(3)]
+    statuses = [(await visit(server_quirks.POST_OFFICE_NAME, "/"))[0].status for _ in range(3)]
     assert statuses == [503, 200, 200]
 
 
 async def test_ordinary_houses_list_their_pages(visit: Visitor) -> None:
-    for site in streets.SITES:
+    for site in streets.STREET_SITES:
         assert "Sitemap: " in await visit.text(site, "/robots.txt")
         assert len(await visit.locs(site, "/sitemap.xml")) == site.expected.urls
 
 
 async def test_tailor_leads_to_the_bakery(visit: Visitor) -> None:
-    answer, _ = await visit(moved.SITE.name, "/anything")
-    assert answer.headers["Location"] == f"{bakery.SITE.base_url}/"
+    answer, _ = await visit(without_contacts.TAILOR.name, "/anything")
+    assert answer.headers["Location"] == f"{sitemap_formats.BAKERY.base_url}/"
 
 
 async def test_cinema_hangs_up(visit: Visitor) -> None:
     with pytest.raises(aiohttp.ServerDisconnectedError):
-        await visit(cinema.SITE.name, "/")
+        await visit(without_contacts.CINEMA.name, "/")
 
 
 async def test_a_closed_town_answers_nobody() -> None:

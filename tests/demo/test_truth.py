@@ -7,73 +7,81 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapersky.demo import cloaks, decoys, profiles, telephones
-from scrapersky.demo.pages import HOME, House, Pages, organisation
-from scrapersky.demo.published import Shown
-from scrapersky.demo.sites import SITES, streets
-from scrapersky.models import WhyEmpty
-from scrapersky.scraper.contact_finder import Kind, find_contacts
+from scrapersky.demo.sites import markup, streets
+from scrapersky.demo.sites.builder import (
+    HOME_PATH,
+    PageSnippet,
+    SiteLayout,
+    SitePages,
+    build_json_ld,
+)
+from scrapersky.demo.town import SITES
+from scrapersky.models import EmptyReason
+from scrapersky.scraper.contacts.finder import find_contacts
+from scrapersky.scraper.contacts.model import ContactChannel
 
 NAME = "mill-lane.example"
-NOT_OF_THE_TOWN = {WhyEmpty.NOT_READ_YET, WhyEmpty.NO_WEBSITE, WhyEmpty.ONLY_SOCIAL}
+NOT_OF_THE_TOWN = {EmptyReason.NOT_READ_YET, EmptyReason.NO_WEBSITE, EmptyReason.ONLY_SOCIAL}
 """Before it is read, and what a site that is read cannot be."""
 
 
-def found_in(*pieces: Shown, language: str = "en") -> dict[tuple[Kind, str], str]:
-    html = Pages(House(name="Mill Lane", language=language), {HOME: pieces}).html(HOME)
+def found_in(*pieces: PageSnippet, language: str = "en") -> dict[tuple[ContactChannel, str], str]:
+    html = SitePages(SiteLayout(name="Mill Lane", language=language), {HOME_PATH: pieces}).html(
+        HOME_PATH
+    )
     found = find_contacts(html, url=f"http://{NAME}/")
     return {(each.kind, each.value): each.method for each in found}
 
 
-def truth_of(shown: Shown) -> dict[tuple[Kind, str], str]:
+def truth_of(shown: PageSnippet) -> dict[tuple[ContactChannel, str], str]:
     return {(each.kind, each.value): each.method for each in shown.contacts}
 
 
-@pytest.mark.parametrize("cloak", cloaks.EVERY_CLOAK, ids=lambda cloak: cloak.__name__)
-def test_an_address_is_found_below_every_cloak_among_decoys(cloak: cloaks.Cloak) -> None:
+@pytest.mark.parametrize("cloak", markup.EMAIL_MARKUPS, ids=lambda cloak: cloak.__name__)
+def test_an_address_is_found_below_every_cloak_among_decoys(cloak: markup.EmailMarkup) -> None:
     shown = cloak(f"info@{NAME}")
     assert truth_of(shown)
-    assert found_in(shown, *decoys.everything()) == truth_of(shown)
+    assert found_in(shown, *markup.list_decoys()) == truth_of(shown)
 
 
 def test_every_cloak_has_its_house() -> None:
-    shows = {site.shows.partition(",")[0] for site in streets.SITES}
-    assert len(shows) == len(cloaks.EVERY_CLOAK)
+    shows = {site.shows.partition(",")[0] for site in streets.STREET_SITES}
+    assert len(shows) == len(markup.EMAIL_MARKUPS)
 
 
 @pytest.mark.parametrize(
     ("language", "number"),
     [
-        ("en-US", telephones.american(43)),
-        ("en-GB", telephones.british(18)),
-        ("de", telephones.german(114)),
-        ("fr", telephones.french(34)),
-        ("sv", telephones.swedish(12)),
-        ("en-AU", telephones.australian(34)),
+        ("en-US", markup.american(43)),
+        ("en-GB", markup.british(18)),
+        ("de", markup.german(114)),
+        ("fr", markup.french(34)),
+        ("sv", markup.swedish(12)),
+        ("en-AU", markup.australian(34)),
     ],
     ids=lambda value: value if isinstance(value, str) else value.value,
 )
 def test_a_number_is_found_as_each_country_writes_it(
-    language: str, number: telephones.Number
+    language: str, number: markup.DemoPhoneNumber
 ) -> None:
-    for shown in (telephones.national(number), telephones.call_link(number)):
-        assert found_in(shown, *decoys.everything(), language=language) == truth_of(shown)
+    for shown in (markup.national(number), markup.call_link(number)):
+        assert found_in(shown, *markup.list_decoys(), language=language) == truth_of(shown)
 
 
 @pytest.mark.parametrize(
     "platform",
-    [profiles.instagram, profiles.facebook, profiles.x, profiles.linkedin, profiles.youtube],
+    [markup.instagram, markup.facebook, markup.x, markup.linkedin, markup.youtube],
     ids=lambda platform: platform.__name__,
 )
 def test_a_profile_is_found_beside_links_that_only_share(
-    platform: Callable[[str], Shown],
+    platform: Callable[[str], PageSnippet],
 ) -> None:
     shown = platform("milllane")
-    assert found_in(shown, decoys.share_links()) == truth_of(shown)
+    assert found_in(shown, markup.share_links()) == truth_of(shown)
 
 
 def test_an_organisation_states_its_contacts_itself() -> None:
-    shown = organisation(
+    shown = build_json_ld(
         "Bakery",
         "Mill Lane",
         email=f"info@{NAME}",
@@ -86,13 +94,13 @@ def test_an_organisation_states_its_contacts_itself() -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "sv", "es", "it"])
 def test_nothing_is_found_in_decoys(language: str) -> None:
-    assert found_in(*decoys.everything(), language=language) == {}
+    assert found_in(*markup.list_decoys(), language=language) == {}
 
 
 def test_the_town_has_forty_sites_and_every_reason_to_be_empty() -> None:
     assert len(SITES) >= 40
     reasons = {site.expected.why for site in SITES} - {None}
-    assert reasons == set(WhyEmpty) - NOT_OF_THE_TOWN
+    assert reasons == set(EmptyReason) - NOT_OF_THE_TOWN
 
 
 def test_a_site_has_contacts_or_a_reason_for_having_none() -> None:

@@ -11,16 +11,16 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from scrapersky.accounts.service import system_actor
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.domains.changing import delete_domain
-from scrapersky.http.intake import rows
+from scrapersky.domains.service import delete_domain
+from scrapersky.lists.imports import rows
 from scrapersky.models import AuditEntry, Contact, Domain, Job, Page, SitemapFile, SitemapUrl
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
-from scrapersky.sitemaps.rescans import queue_domains_due
+from scrapersky.sitemaps.rescans import queue_due_domains
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.intake import CSV, import_csv, refusal, statuses, submit
@@ -82,7 +82,7 @@ async def test_queued_ones_wait_to_be_read_and_others_are_only_stored(
     found = await stored(database)
     assert (found["asked.example"].status, found["kept.example"].status) == ("pending", "new")
 
-    assert await queue_domains_due(database, settings) == 0, "their home pages come first"
+    assert await queue_due_domains(database, settings) == 0, "their home pages come first"
 
 
 async def test_one_that_was_only_stored_is_queued_when_it_is_handed_in_again(
@@ -167,7 +167,7 @@ async def test_a_file_that_cannot_be_taken_is_refused_with_a_sentence(
 async def test_more_rows_than_an_answer_may_have_are_refused_and_none_is_stored(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_ROWS", 3)
+    monkeypatch.setattr(rows, "MAX_IMPORT_ROWS", 3)
 
     assert "more than 3 rows" in await refusal(client, "domains", b"a.example\n" * 4)
     assert await stored(database) == {}
@@ -258,7 +258,7 @@ async def test_a_hundred_thousand_rows_are_taken_by_one_request(
 async def add_rows(database: Database, settings: Settings, *, urls: int = 3) -> Domain:
     """A domain with something of everything below it."""
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         owned = {"tenant_id": actor.tenant_id, "created_by": actor.user_id}
         domain = Domain(id=uuid7(), domain="bakery.example", status="completed", **owned)
         session.add(domain)
@@ -315,12 +315,12 @@ async def test_a_large_domain_is_deleted_in_parts_and_left_alone_in_between(
 ) -> None:
     domain = await add_rows(database, settings, urls=10)
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         first = await delete_domain(session, actor, domain.id, at_most=4)
     assert (first.finished, first.deleted_rows, await count(database, SitemapUrl)) == (False, 4, 6)
     found = await stored(database)
     assert found["bakery.example"].sitemap_curation_status == "Archived"
-    assert await queue_domains_due(database, settings) == 0
+    assert await queue_due_domains(database, settings) == 0
 
     finished, parts = False, 1
     while not finished:

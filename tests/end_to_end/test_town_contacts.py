@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import func, or_, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider
-from scrapersky.demo.register import LOOKED_FOR, TOWN, area, places_of
-from scrapersky.demo.site import TownSite
+from scrapersky.demo.search import SEARCH_TERM, TOWN_NAME, build_area, build_places
+from scrapersky.demo.sites.builder import TownSite
 from scrapersky.demo.town import Town
 from scrapersky.models import Domain, Job, Lead, LocalBusiness, Page, Place, SitemapFile
 from scrapersky.pipeline.tables import Worker
+from scrapersky.testing import PlacesProvider
 from tests.processes import HASTY, api, running
 
 AT_LEAST = 40
@@ -30,7 +30,7 @@ PAID_REQUESTS = 3
 async def test_a_search_becomes_leads_whose_contacts_lead_back_to_it(
     url: str, database: Database, tmp_path: Path
 ) -> None:
-    async with Town() as town, PlacesProvider(places_of(town.sites), [area()]) as provider:
+    async with Town() as town, PlacesProvider(build_places(town.sites), [build_area()]) as provider:
         ours = {
             **HASTY,
             **provider.environment(),
@@ -58,14 +58,14 @@ async def test_a_search_becomes_leads_whose_contacts_lead_back_to_it(
     assert len(town.sites) >= AT_LEAST
     assert stored == _published(town.sites)
     assert len(stored) == len(found)
-    assert len(businesses) == len(places_of(town.sites)) >= AT_LEAST
+    assert len(businesses) == len(build_places(town.sites)) >= AT_LEAST
     assert len(leads) == len(businesses) - 1, "two shops of one bakery share its site"
     assert all(each["completed_at"] for each in leads)
     assert provider.bill.paid == PAID_REQUESTS, "whoever dies, nothing is paid twice"
 
 
 async def _search(client: httpx.AsyncClient) -> str:
-    body = {"business_type": LOOKED_FOR, "location": TOWN}
+    body = {"business_type": SEARCH_TERM, "location": TOWN_NAME}
     answer = await client.post("/api/v3/places/search", json=body)
     assert answer.status_code == 202, answer.text
     search_id: str = answer.json()["job_id"]

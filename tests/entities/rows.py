@@ -7,9 +7,9 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from scrapersky.businesses.resolution import resolve_place
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.entities.sightings import note_place
 from scrapersky.models import BusinessSighting, LocalBusiness, MergeCandidate, Place
 from tests.stage_cases import OWNED
 
@@ -63,7 +63,7 @@ async def noted(database: Database, *places: Place, extract: bool = False) -> li
     for each in places:
         async with database.transaction() as session:
             session.add(each)
-            found.append((await note_place(session, each, extract=extract)).id)
+            found.append((await resolve_place(session, each, extract=extract)).id)
     return found
 
 
@@ -73,7 +73,7 @@ async def again(database: Database, place: Place, *, extract: bool = False, **mo
         row = await session.get_one(Place, place.id)
         for name, value in more.items():
             setattr(row, name, value)
-        return (await note_place(session, row, extract=extract)).id
+        return (await resolve_place(session, row, extract=extract)).id
 
 
 async def business(database: Database, business_id: UUID) -> LocalBusiness:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from scrapersky.businesses.resolution import resolve_place
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.entities.sightings import note_place
-from scrapersky.harvest.suppressing import digest_of
 from scrapersky.models import Place, Suppression
+from scrapersky.models.suppression import compute_digest
 from tests.accounts.people import add_tenant
 from tests.entities.rows import (
     a_place,
@@ -204,7 +204,7 @@ async def test_tenants_have_businesses_of_their_own(database: Database) -> None:
 async def test_who_was_erased_is_not_told_of_again(database: Database) -> None:
     async with database.transaction() as session:
         for kind, value in (("email", "eva@kornblume.de"), ("phone", "+493411234567")):
-            session.add(Suppression(id=uuid7(), kind=kind, digest=digest_of(value), **OWNED))
+            session.add(Suppression(id=uuid7(), kind=kind, digest=compute_digest(value), **OWNED))
     [made] = await noted(database, google(emails=["eva@kornblume.de", "info@kornblume.de"]))
     found = await business(database, made)
 
@@ -229,7 +229,7 @@ async def test_workers_that_meet_it_at_once_make_one_business(database: Database
         async with database.transaction() as session:
             row = await session.get_one(Place, place.id)
             await together.wait()
-            await note_place(session, row)
+            await resolve_place(session, row)
 
     await asyncio.gather(*(note(each) for each in places))
     [made] = await businesses(database)
@@ -267,7 +267,7 @@ async def test_many_places_in_one_transaction_do_not_deadlock_with_others(
             session.add_all(part)
             await session.flush()
             await together.wait()
-            return [(await note_place(session, each)).id for each in part]
+            return [(await resolve_place(session, each)).id for each in part]
 
     found = await asyncio.gather(note(places[0]), note(places[1][::-1]), note(places[2]))
 
@@ -289,7 +289,7 @@ async def test_in_the_middle_of_a_city_the_nearest_are_compared_first(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More lie around a place than are looked at."""
-    monkeypatch.setattr("scrapersky.entities.candidates.OF_A_KEY", 3)
+    monkeypatch.setattr("scrapersky.businesses.candidates.MAX_PER_KEY", 3)
     around = [
         google(f"shop-{n}", name=f"Laden {n}", latitude=51.3345, website_url=None, phone=None)
         for n in range(4)

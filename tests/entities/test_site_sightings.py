@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
+from scrapersky.businesses.resolution import resolve_site
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.entities.sites import note_site
 from scrapersky.models import Domain
 from tests.entities.rows import business, businesses, change, google, noted, sightings
 from tests.stage_cases import OWNED
@@ -31,7 +31,7 @@ async def _read(database: Database, organisation: dict[str, Any]) -> UUID | None
         session.add(site)
     await change(database, made.id, domain_id=site.id)
     async with database.transaction() as session:
-        found = await note_site(session, await session.get_one(Domain, site.id))
+        found = await resolve_site(session, await session.get_one(Domain, site.id))
         return None if found is None else found.id
 
 
@@ -67,6 +67,6 @@ async def test_a_site_that_nobody_led_to_makes_no_business(database: Database) -
     async with database.transaction() as session:
         session.add(site)
         await session.flush()
-        assert await note_site(session, site) is None
+        assert await resolve_site(session, site) is None
 
     assert await businesses(database) == []

@@ -12,11 +12,11 @@ from sqlalchemy import select
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Page
-from scrapersky.pipeline.engine import Engine, running_engine
-from scrapersky.pipeline.figures import RunReport
+from scrapersky.pipeline.engine import Engine, run_engine
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.scraper.fetch import gate_key
-from scrapersky.scraper.urls import url_digest
+from scrapersky.pipeline.vitals import RunReport
+from scrapersky.scraper.http.fetch import get_gate_key
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.stages import STAGES
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
@@ -52,7 +52,7 @@ class Run:
                 domain_id=domain.id,
                 url=url,
                 url_digest=url_digest(url),
-                host=gate_key(url),
+                host=get_gate_key(url),
                 path_depth=1,
                 **{"page_type": "contact", "page_processing_status": "Queued", **OWNED, **more},
             )
@@ -84,6 +84,6 @@ async def prepared(url: str, database: Database, **settings: Any) -> AsyncIterat
 async def started(run: Run, url: str, **settings: Any) -> AsyncIterator[Run]:
     """Once its sites stand: an engine knows names only that were pinned before."""
     made = make_settings(url, fetch_resolve=run.web.resolve, retry_base_seconds=600, **settings)
-    async with running_engine(run.database, made, STAGES) as engine:
+    async with run_engine(run.database, made, STAGES) as engine:
         run.engine = engine
         yield run

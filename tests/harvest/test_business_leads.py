@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import event, select
 
 from scrapersky.contacts.erasure import erase
-from scrapersky.contacts.suppressions import Wanted, lift, suppress
+from scrapersky.contacts.suppression import SuppressionRequest, delete_suppression, suppress
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.leads import refresh_leads, refresh_leads_of_businesses
+from scrapersky.leads.build import refresh_business_leads, refresh_leads
 from scrapersky.models import (
     Actor,
     Contact,
@@ -71,7 +71,7 @@ async def leads_of(database: Database, *rows: Any) -> list[Lead]:
         domains = [row.id for row in rows if isinstance(row, Domain)]
         await refresh_leads(session, domains)
         ids = [row.id for row in rows if isinstance(row, LocalBusiness)]
-        await refresh_leads_of_businesses(session, ids)
+        await refresh_business_leads(session, ids)
     return await all_leads(database)
 
 
@@ -166,7 +166,7 @@ async def test_a_lead_made_again_is_the_same_lead(database: Database) -> None:
         row = await session.get_one(LocalBusiness, business.id)
         row.phone = "+493417654321"
         await session.flush()
-        await refresh_leads_of_businesses(session, [business.id, business.id])
+        await refresh_business_leads(session, [business.id, business.id])
     [second] = await all_leads(database)
 
     assert (second.id, second.phone) == (first.id, "+493417654321")
@@ -181,7 +181,7 @@ async def test_its_own_lead_gives_way_to_that_of_its_site(database: Database) ->
         await session.flush()
         (await session.get_one(LocalBusiness, business.id)).domain_id = site.id
         await session.flush()
-        await refresh_leads_of_businesses(session, [business.id])
+        await refresh_business_leads(session, [business.id])
     [lead] = await all_leads(database)
 
     assert lead.id != own.id
@@ -198,7 +198,7 @@ async def test_a_decision_about_the_sites_lead_is_not_overruled(database: Databa
             row.lead_curation_status = "Archived" if lead.domain_id else "Selected"
         (await session.get_one(LocalBusiness, business.id)).domain_id = site.id
         await session.flush()
-        await refresh_leads_of_businesses(session, [business.id])
+        await refresh_business_leads(session, [business.id])
     [lead] = await all_leads(database)
 
     assert (lead.domain_id, lead.lead_curation_status) == (site.id, "Archived")
@@ -206,7 +206,7 @@ async def test_a_decision_about_the_sites_lead_is_not_overruled(database: Databa
 
 async def suppressed(database: Database, *values: str) -> list[UUID]:
     async with database.transaction() as session:
-        lines = await suppress(session, ACTOR, [Wanted(each) for each in values])
+        lines = await suppress(session, ACTOR, [SuppressionRequest(each) for each in values])
     return [each.id for each in lines if each.id is not None]
 
 
@@ -219,7 +219,7 @@ async def test_whom_nobody_is_to_call_is_in_no_lead(database: Database, with_sit
     [hushed] = await all_leads(database)
     async with database.transaction() as session:
         for each in ids:
-            await lift(session, ACTOR, each)
+            await delete_suppression(session, ACTOR, each)
     [again] = await all_leads(database)
 
     assert (hushed.phone, hushed.phone_from, hushed.best_email) == (None, None, None)

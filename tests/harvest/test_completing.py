@@ -10,9 +10,9 @@ from sqlalchemy import func, select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest import completing
-from scrapersky.harvest.completing import Completing, complete_leads
-from scrapersky.harvest.leads import hold_lead, refresh_leads, refresh_leads_of_businesses
+from scrapersky.leads import completion
+from scrapersky.leads.build import lock_lead, refresh_business_leads, refresh_leads
+from scrapersky.leads.completion import LeadCompleter, complete_leads
 from scrapersky.models import (
     Domain,
     Job,
@@ -23,7 +23,7 @@ from scrapersky.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.settings import Settings
 from tests.stage_cases import OWNED
 from tests.waiting import PATIENCE_SECONDS
@@ -67,7 +67,7 @@ async def stored(database: Database, *rows: Any) -> None:
             await session.flush()
         await refresh_leads(session, [row.id for row in rows if isinstance(row, Domain)])
         businesses = [row.id for row in rows if isinstance(row, LocalBusiness)]
-        await refresh_leads_of_businesses(session, businesses)
+        await refresh_business_leads(session, businesses)
 
 
 async def complete(database: Database) -> list[bool]:
@@ -192,7 +192,7 @@ async def test_one_that_is_being_stored_is_left_for_later(
     site = a_site()
     await stored(database, site)
     async with database.transaction() as session:
-        await hold_lead(session, site)
+        await lock_lead(session, site)
         async with asyncio.timeout(PATIENCE_SECONDS):
             meanwhile = await complete_leads(database, settings)
     later = await complete_leads(database, settings)
@@ -212,13 +212,13 @@ async def test_a_look_goes_on_behind_those_it_has_seen(
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that take long do not keep the ones behind them from being looked at."""
-    monkeypatch.setattr(completing, "LOOKED_AT", 3)
-    monkeypatch.setattr(completing, "AT_ONCE", 2)
+    monkeypatch.setattr(completion, "MAX_LEADS_PER_SCAN", 3)
+    monkeypatch.setattr(completion, "BATCH_SIZE", 2)
     for _ in range(4):
         await stored(database, a_site(status="pending"))
     for _ in range(3):
         await stored(database, a_site())
-    looking = Completing()
+    looking = LeadCompleter()
     counts = [await looking.run(database, settings) for _ in range(4)]
 
     assert sum(counts) == 3

@@ -9,19 +9,19 @@ import httpx
 import pytest
 from sqlalchemy import LargeBinary, MetaData, String, cast, func, select, update
 
-from scrapersky.businesses.exporting import EXPORT as BUSINESSES
-from scrapersky.contacts.exporting import EXPORT as CONTACTS
+from scrapersky.businesses.listing import EXPORT as BUSINESSES
+from scrapersky.contacts.listing import EXPORT as CONTACTS
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider
-from scrapersky.domains.exporting import EXPORT as DOMAINS
-from scrapersky.http.lists.export_files import export_file
-from scrapersky.http.lists.exporting import ExportAsked, Format
-from scrapersky.jobs.exporting import EXPORT as JOBS
-from scrapersky.leads.exporting import EXPORT as LEADS
+from scrapersky.domains.listing import EXPORT as DOMAINS
+from scrapersky.jobs.listing import EXPORT as JOBS
+from scrapersky.leads.listing import EXPORT as LEADS
+from scrapersky.lists.export.definition import ExportFormat, ExportRequest
+from scrapersky.lists.export.files import stream_export
 from scrapersky.models import Contact, Domain, Lead, Page, Place
-from scrapersky.pages.exporting import EXPORT as PAGES
-from scrapersky.places.exporting import EXPORT as PLACES
-from scrapersky.sitemaps.exporting import EXPORT as SITEMAP_FILES
+from scrapersky.pages.listing import EXPORT as PAGES
+from scrapersky.places.listing import EXPORT as PLACES
+from scrapersky.sitemaps.listing import EXPORT as SITEMAP_FILES
+from scrapersky.testing import FakePlace, PlacesProvider
 from tests.accounts.people import SYSTEM
 from tests.app import serving
 from tests.conftest import make_settings
@@ -87,9 +87,9 @@ async def find_exports(database: Database, text: str) -> list[str]:
     found = []
     for export in EXPORTS:
         columns = ",".join(each.name for each in (*export.usual, *export.more))
-        for word in (Format.CSV, Format.JSONL):
-            asked = ExportAsked({}, format=word, columns=columns)
-            pieces = await export_file(database, export, SYSTEM, asked)
+        for word in (ExportFormat.CSV, ExportFormat.JSONL):
+            asked = ExportRequest({}, format=word, columns=columns)
+            pieces = await stream_export(database, export, SYSTEM, asked)
             if text.lower() in b"".join([each async for each in pieces]).decode().lower():
                 found.append(f"{export.rows} as {word}")
     return found

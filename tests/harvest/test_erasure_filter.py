@@ -9,15 +9,15 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
+from scrapersky.contacts import erasure_filter
 from scrapersky.contacts.erasure import erase
+from scrapersky.contacts.erasure_filter import load_erased, remove_erased
+from scrapersky.contacts.page_parser import ParsedPage
+from scrapersky.contacts.store import store_page
 from scrapersky.db.session import Database
-from scrapersky.harvest import erasure_filter
-from scrapersky.harvest.erasure_filter import load_erased, remove_erased
-from scrapersky.harvest.reading import PageRead
-from scrapersky.harvest.storing import store_page
 from scrapersky.models import Contact, Page, Suppression, SuppressionKind
-from scrapersky.scraper.contact_finder import read_contacts
-from scrapersky.scraper.page_facts import PageFacts
+from scrapersky.scraper.contacts.finder import read_contacts
+from scrapersky.scraper.html.model import PageFacts
 from tests.accounts.people import SYSTEM
 from tests.app import serving
 from tests.conftest import make_settings
@@ -176,7 +176,7 @@ async def test_a_page_that_is_stored_while_a_person_is_erased_does_not_bring_the
     page = a_page(domain, "/team")
     await stored(database, domain, page)
     contacts = read_contacts(f"<a href='mailto:{ANNA}'>Anna</a>", url=page.url)
-    read = PageRead(page.url, page.url, 200, PageFacts(page.url, title=ANNA), contacts)
+    read = ParsedPage(page.url, page.url, 200, PageFacts(page.url, title=ANNA), contacts)
     compared = asyncio.Event()
 
     async def store() -> None:
@@ -205,7 +205,7 @@ async def test_whoever_erases_gives_way_to_those_who_store(database: Database) -
     domain = a_domain()
     page = a_page(domain, "/team", title=f"Write to {ANNA}")
     await stored(database, domain, page)
-    read = PageRead(
+    read = ParsedPage(
         page.url,
         page.url,
         200,

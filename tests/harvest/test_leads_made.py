@@ -11,11 +11,10 @@ from sqlalchemy import select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest import leads
-from scrapersky.harvest.best import choose
-from scrapersky.harvest.catching_up import refresh_waiting_leads
-from scrapersky.harvest.leads import leads_after_decision, refresh_leads
-from scrapersky.harvest.suppressing import digest_of
+from scrapersky.leads import build
+from scrapersky.leads.backfill import refresh_waiting_leads
+from scrapersky.leads.build import refresh_curated_leads, refresh_leads
+from scrapersky.leads.ranking import select_best_contacts
 from scrapersky.models import (
     BulkAction,
     BulkActionRows,
@@ -25,7 +24,8 @@ from scrapersky.models import (
     Page,
     Suppression,
 )
-from scrapersky.scraper.urls import url_digest
+from scrapersky.models.suppression import compute_digest
+from scrapersky.scraper.http.urls import url_digest
 from tests.conftest import make_settings
 from tests.stage_cases import OWNED
 
@@ -54,13 +54,13 @@ def contact(value: str, **more: Any) -> Contact:
 def test_an_address_that_is_reserved_for_examples_is_never_the_best(reserved: str) -> None:
     for status in ("New", "Selected"):
         given = contact(f"info@{reserved}", same_site=False, contact_curation_status=status)
-        only = choose([given], {})
+        only = select_best_contacts([given], {})
         assert (only.email, only.email_why) == (None, None)
         assert only.other_emails == [given.value]
-        both = choose([given, contact("b@gmail.com", same_site=False)], {})
+        both = select_best_contacts([given, contact("b@gmail.com", same_site=False)], {})
         assert both.email == "b@gmail.com"
     own = contact("info@example.com", is_role_address=True)
-    assert choose([own], {}).email is None
+    assert select_best_contacts([own], {}).email is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_address_that_is_reserved_for_examples_is_never_the_best(reserved: st
     ],
 )
 def test_the_best_address_is_the_one_to_write_to(contacts: list[Contact], best: str) -> None:
-    choice = choose(contacts, {})
+    choice = select_best_contacts(contacts, {})
 
     assert choice.email == best
     assert choice.email_why
@@ -97,8 +97,8 @@ def test_the_best_address_is_the_one_to_write_to(contacts: list[Contact], best: 
 def test_the_number_the_organisation_states_comes_first() -> None:
     phones = [contact("+491", kind="phone", sightings=5), contact("+492", kind="phone")]
 
-    assert choose(phones, {}).phone == "+491"
-    assert choose(phones, {"telephone_e164": "+492"}).phone == "+492"
+    assert select_best_contacts(phones, {}).phone == "+491"
+    assert select_best_contacts(phones, {"telephone_e164": "+492"}).phone == "+492"
 
 
 async def add_domain(database: Database, **more: Any) -> Domain:
@@ -123,7 +123,7 @@ def page_of(domain: Domain, path: str, **more: Any) -> Page:
 
 
 def suppression(kind: str, value: str) -> Suppression:
-    return Suppression(kind=kind, value=value, digest=digest_of(value), **OWNED)
+    return Suppression(kind=kind, value=value, digest=compute_digest(value), **OWNED)
 
 
 async def lead_of(database: Database, domain: Domain) -> Lead:
@@ -181,10 +181,10 @@ async def test_what_is_suppressed_is_in_no_lead(database: Database) -> None:
         contact("c@kept.example", domain_id=domain.id, **OWNED),
         contact("d@kept.example", domain_id=domain.id, **OWNED),
         Suppression(
-            kind="domain", value="other.example", digest=digest_of("other.example"), **OWNED
+            kind="domain", value="other.example", digest=compute_digest("other.example"), **OWNED
         ),
         Suppression(
-            kind="email", value="d@kept.example", digest=digest_of("d@kept.example"), **OWNED
+            kind="email", value="d@kept.example", digest=compute_digest("d@kept.example"), **OWNED
         ),
     )
 
@@ -243,7 +243,7 @@ async def decide_to_skip(database: Database, *contacts: Contact) -> None:
         await session.flush()
         session.add(BulkActionRows(action_id=action, part=1, before_status="New", row_ids=ids))
         await session.flush()
-        await leads_after_decision(session, action)
+        await refresh_curated_leads(session, action)
 
 
 @pytest.mark.parametrize("few", [500, 0])
@@ -254,7 +254,7 @@ async def test_contacts_that_were_sorted_out_together_leave_their_leads_sooner_o
     wrong = contact("a@x.example", domain_id=domain.id, **OWNED)
     await add(database, wrong, contact("b@x.example", domain_id=domain.id, **OWNED))
     assert (await lead_of(database, domain)).contacts == 2
-    monkeypatch.setattr(leads, "AT_ONCE", few)
+    monkeypatch.setattr(build, "LEAD_BATCH_SIZE", few)
 
     await decide_to_skip(database, wrong)
     monkeypatch.undo()

@@ -9,11 +9,11 @@ from sqlalchemy import func, select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.catching_up import classify_stored_pages
-from scrapersky.harvest.kinds import kinds_of
-from scrapersky.harvest.picking import OVER_THE_LIMIT, queue_right_pages
+from scrapersky.leads.backfill import classify_stored_pages
 from scrapersky.models import Domain, Page
-from scrapersky.scraper.urls import url_digest
+from scrapersky.pages.classification import classify_urls
+from scrapersky.pages.selection import PAGE_LIMIT_REASON, queue_best_pages
+from scrapersky.scraper.http.urls import url_digest
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run
@@ -26,7 +26,7 @@ async def add_site(
     database: Database, *paths: str, auto_queue: bool = True, name: str = "a.example"
 ) -> Domain:
     urls = [f"https://{name}{path}" for path in paths]
-    kinds = await kinds_of(urls, auto_queue=auto_queue)
+    kinds = await classify_urls(urls, auto_queue=auto_queue)
     domain = Domain(id=uuid7(), domain=name, **OWNED)
     async with database.transaction() as session:
         session.add(domain)
@@ -40,7 +40,7 @@ async def add_site(
 
 async def pick(database: Database, domain: Domain, limit: int = 6) -> int:
     async with database.transaction() as session:
-        return await queue_right_pages(session, domain.id, limit=limit)
+        return await queue_best_pages(session, domain.id, limit=limit)
 
 
 async def statuses(database: Database) -> dict[str, str]:
@@ -75,7 +75,7 @@ async def test_no_more_than_the_limit_are_queued_the_best_first(database: Databa
                 select(Page.page_processing_error).where(Page.page_type == "team")
             )
         )
-    assert reasons == {OVER_THE_LIMIT}
+    assert reasons == {PAGE_LIMIT_REASON}
 
 
 async def test_what_was_read_before_takes_up_room(database: Database) -> None:

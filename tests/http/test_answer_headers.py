@@ -9,7 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from scrapersky.dashboard.rendering import static
+from scrapersky.dashboard.rendering import static_url
 from scrapersky.db.session import Database
 from scrapersky.models import Job
 from tests.app import scan, serving
@@ -33,7 +33,7 @@ NOSNIFF = "x-content-type-options"
         ("/nowhere", 404),
         ("/api/v3/nowhere", 404),
         ("/static/x/nowhere.js", 404),
-        (static("css/base.css"), 200),
+        (static_url("css/base.css"), 200),
     ],
 )
 async def test_no_answer_may_be_sniffed(url: str, path: str, status: int) -> None:
@@ -46,9 +46,9 @@ async def test_no_answer_may_be_sniffed(url: str, path: str, status: int) -> Non
 
 async def test_an_unchanged_file_and_a_refused_method_may_not_be_sniffed(url: str) -> None:
     async with serving(make_settings(url, scheduler_enabled=False)) as client:
-        first = await client.get(static("css/base.css"))
+        first = await client.get(static_url("css/base.css"))
         again = await client.get(
-            static("css/base.css"), headers={"If-None-Match": first.headers["etag"]}
+            static_url("css/base.css"), headers={"If-None-Match": first.headers["etag"]}
         )
         refused = await client.delete("/health")
         stranger = await client.get("/health", headers={"Host": "evil.example"})

@@ -13,11 +13,11 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import func, select
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.dashboard.page_route import PageRoute
-from scrapersky.dashboard.static_files import STATIC_FILES
+from scrapersky.dashboard.rendering import STATIC_FILES
 from scrapersky.db.session import Database
-from scrapersky.http.auth import Public, RoleRequired
+from scrapersky.http.auth import PublicRoute, RoleRequired
 from scrapersky.main import create_app
 from scrapersky.models import ApiKey, Domain, Job, Role
 from scrapersky.settings import Settings
@@ -46,9 +46,9 @@ def api_routes(settings: Settings) -> Iterator[APIRoute]:
             yield route
 
 
-def guards_of(dependant: Any) -> Iterator[RoleRequired | Public]:
+def guards_of(dependant: Any) -> Iterator[RoleRequired | PublicRoute]:
     for each in dependant.dependencies:
-        if isinstance(each.call, RoleRequired | Public):
+        if isinstance(each.call, RoleRequired | PublicRoute):
             yield each.call
         yield from guards_of(each)
 
@@ -59,7 +59,7 @@ def test_every_route_declares_who_may_call_it(settings: Settings) -> None:
     public = {
         route.path_format
         for route in routes
-        if any(isinstance(guard, Public) for guard in guards_of(route.dependant))
+        if any(isinstance(guard, PublicRoute) for guard in guards_of(route.dependant))
     }
 
     assert len(routes) > 20
@@ -103,7 +103,7 @@ async def test_without_a_session_every_page_leads_to_sign_in(url: str) -> None:
 async def test_a_key_opens_what_its_role_reaches_and_no_more(url: str, database: Database) -> None:
     settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         key, secret = await create_api_key(session, actor, name="reader", role=Role.VIEWER)
     async with serving(settings) as client:
         client.headers["Authorization"] = f"Bearer {secret}"
@@ -123,7 +123,7 @@ async def test_a_key_opens_what_its_role_reaches_and_no_more(url: str, database:
 async def test_a_revoked_key_opens_nothing(url: str, database: Database) -> None:
     settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         _, admin = await create_api_key(session, actor, name="root", role=Role.ADMIN)
     async with serving(settings) as client:
         client.headers["X-API-Key"] = admin

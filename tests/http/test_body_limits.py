@@ -14,16 +14,17 @@ import pytest
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
-from scrapersky.cli.protocol import Connection
+from scrapersky.cli.server import LimitedHttpProtocol
 from scrapersky.db.session import Database
-from scrapersky.http import list_bodies
+from scrapersky.http import body_limits
 from scrapersky.http.body_limits import (
     MAX_ANONYMOUS_BYTES,
     MAX_JSON_BYTES,
-    BodyLimits,
+    BodyLimitMiddleware,
     BodyRoutes,
+    LargeBodyRequest,
+    parse_json,
 )
-from scrapersky.http.list_bodies import ListRequest, parse_json
 from scrapersky.main import create_app
 from tests.accounts.people import add_key, asking, signed_in_settings
 from tests.accounts.visitors import SESSION, add_person, sign_in
@@ -84,7 +85,7 @@ async def read_all(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def test_a_body_that_stops_half_way_is_not_waited_for(url: str) -> None:
-    limits = BodyLimits(read_all, make_settings(url), patience_seconds=0.05)
+    limits = BodyLimitMiddleware(read_all, make_settings(url), patience_seconds=0.05)
     parts: list[Message] = [{"type": "http.request", "body": b"{", "more_body": True}]
 
     async def receive() -> Message:
@@ -95,7 +96,9 @@ async def test_a_body_that_stops_half_way_is_not_waited_for(url: str) -> None:
 
 async def test_a_body_that_trickles_is_not_waited_for_to_its_end(url: str) -> None:
     """Each part comes in time; all together do not."""
-    limits = BodyLimits(read_all, make_settings(url), patience_seconds=60, grace_seconds=0.2)
+    limits = BodyLimitMiddleware(
+        read_all, make_settings(url), patience_seconds=60, grace_seconds=0.2
+    )
 
     async def receive() -> Message:
         await asyncio.sleep(0.01)
@@ -110,7 +113,9 @@ async def test_a_route_that_takes_its_time_does_not_cost_the_client_its_own(url:
         await asyncio.sleep(3)
         await read_all(scope, receive, send)
 
-    limits = BodyLimits(read_slowly, make_settings(url), patience_seconds=60, grace_seconds=2.5)
+    limits = BodyLimitMiddleware(
+        read_slowly, make_settings(url), patience_seconds=60, grace_seconds=2.5
+    )
     parts = [b"{", b"}"]
 
     async def receive() -> Message:
@@ -119,7 +124,7 @@ async def test_a_route_that_takes_its_time_does_not_cost_the_client_its_own(url:
     assert await status_of(limits, receive) == 200
 
 
-async def status_of(limits: BodyLimits, receive: Receive) -> int:
+async def status_of(limits: BodyLimitMiddleware, receive: Receive) -> int:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -280,8 +285,8 @@ async def test_the_event_loop_goes_on_while_a_large_list_is_parsed(
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    monkeypatch.setattr(list_bodies, "_decoder", CountingDecoder())
-    parsing = asyncio.create_task(ListRequest({"type": "http", "headers": []}, receive).json())
+    monkeypatch.setattr(body_limits, "_decoder", CountingDecoder())
+    parsing = asyncio.create_task(LargeBodyRequest({"type": "http", "headers": []}, receive).json())
     seen: set[int] = set()
     while not parsing.done():
         await asyncio.sleep(0)
@@ -360,7 +365,7 @@ async def impatient_server() -> AsyncIterator[int]:
 
     config = uvicorn.Config(
         read_all,
-        http=Connection.with_limit(8192, header_seconds=0.5),
+        http=LimitedHttpProtocol.build_class(8192, header_seconds=0.5),
         lifespan="off",
         log_config=None,
         port=0,

@@ -14,8 +14,8 @@ from sqlalchemy import func, select
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.http.lists import BulkAsked
-from scrapersky.http.lists import curating as act
+from scrapersky.lists import BulkRequest
+from scrapersky.lists import curation as act
 from scrapersky.models import AuditEntry, BulkAction, BulkActionRows, Domain, Role
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.pipeline.wake import Wakeups
@@ -122,7 +122,7 @@ async def test_the_stage_is_woken_when_the_decision_is_stored(database: Database
     for stage in STAGES:
         wakeups.subscribe(stage.name, partial(heard.append, stage.name))
     async with database.transaction() as session:
-        await act.curate(session, SYSTEM, KINDS["page"], "Selected", BulkAsked(ids=ids))
+        await act.curate(session, SYSTEM, KINDS["page"], "Selected", BulkRequest(ids=ids))
         assert heard == []
     await wakeups.close()
 
@@ -301,7 +301,7 @@ async def test_a_decision_notes_when_the_row_changed(
 async def test_what_rows_were_before_is_kept_by_state_in_bounded_parts(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(act, "ROWS_OF_A_PART", 4)
+    monkeypatch.setattr(act, "MAX_IDS_PER_PART", 4)
     ids = await add_rows(database, "page", 9)
     for each in ids[:3]:
         await set_queue(database, "page", each, status="Error")

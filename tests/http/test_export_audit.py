@@ -12,16 +12,17 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from starlette.types import Message
 
-from scrapersky.businesses.exporting import EXPORT as BUSINESSES
-from scrapersky.contacts.exporting import EXPORT as CONTACTS
+from scrapersky.businesses.listing import EXPORT as BUSINESSES
+from scrapersky.contacts.listing import EXPORT as CONTACTS
 from scrapersky.db.session import Database
-from scrapersky.http.lists import Export, export_files
-from scrapersky.http.lists.export_files import Pieces, export_file
-from scrapersky.http.lists.export_routes import Download
-from scrapersky.http.lists.exporting import ExportAsked, Format
+from scrapersky.lists import Export
+from scrapersky.lists.export import files
+from scrapersky.lists.export.definition import ExportFormat, ExportRequest
+from scrapersky.lists.export.files import ByteStream, stream_export
+from scrapersky.lists.routes import ExportResponse
 from scrapersky.models import AuditEntry, Role
-from scrapersky.places.budget_listing import EXPORT as LEDGER
-from scrapersky.places.exporting import EXPORT as PLACES
+from scrapersky.places.budget.listing import EXPORT as LEDGER
+from scrapersky.places.listing import EXPORT as PLACES
 from tests.accounts.people import SYSTEM, add_key, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -48,13 +49,13 @@ async def entries(database: Database) -> list[AuditEntry]:
         return list(found)
 
 
-async def begun(database: Database, **asked: Any) -> Pieces:
-    return await export_file(database, CONTACTS, SYSTEM, ExportAsked({}, **asked))
+async def begun(database: Database, **asked: Any) -> ByteStream:
+    return await stream_export(database, CONTACTS, SYSTEM, ExportRequest({}, **asked))
 
 
 @every_format
 async def test_an_export_is_noted_with_what_left(
-    url: str, database: Database, word: Format
+    url: str, database: Database, word: ExportFormat
 ) -> None:
     await add_contacts(database, 12)
     key_id, secret = await add_key(database, role=Role.VIEWER)
@@ -109,11 +110,11 @@ async def test_no_other_list_can_be_exported(url: str) -> None:
 
 @every_format
 async def test_an_export_that_is_cut_off_is_noted_as_that(
-    database: Database, monkeypatch: pytest.MonkeyPatch, word: Format
+    database: Database, monkeypatch: pytest.MonkeyPatch, word: ExportFormat
 ) -> None:
     await add_contacts(database, 40)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", 10)
-    monkeypatch.setattr(export_files, "READ_AT_ONCE", 10)
+    monkeypatch.setattr(files, "ROWS_PER_COPY", 10)
+    monkeypatch.setattr(files, "ROWS_PER_READ", 10)
     pieces = await begun(database, format=word)
     for _ in range(2):
         await anext(pieces)
@@ -130,7 +131,7 @@ async def test_an_export_that_fails_half_way_is_noted_and_fails(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_contacts(database, 40)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", 10)
+    monkeypatch.setattr(files, "ROWS_PER_COPY", 10)
     pieces = await begun(database)
     await anext(pieces)
     with pytest.raises(ConnectionResetError):
@@ -144,8 +145,8 @@ async def test_whoever_hangs_up_leaves_an_entry(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_contacts(database, 40)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", 10)
-    download = Download(await begun(database), name="contacts.csv", media_type="text/csv")
+    monkeypatch.setattr(files, "ROWS_PER_COPY", 10)
+    download = ExportResponse(await begun(database), name="contacts.csv", media_type="text/csv")
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -174,7 +175,7 @@ async def test_a_file_whose_entry_cannot_be_stored_does_not_come_to_its_end(
 ) -> None:
     await add_contacts(database, 4)
     nobody = replace(SYSTEM, user_id=uuid4())
-    pieces = await export_file(database, CONTACTS, nobody, ExportAsked({}))
+    pieces = await stream_export(database, CONTACTS, nobody, ExportRequest({}))
 
     with pytest.raises(IntegrityError, match="audit_log"):
         _ = [piece async for piece in pieces]
@@ -182,8 +183,8 @@ async def test_a_file_whose_entry_cannot_be_stored_does_not_come_to_its_end(
 
 
 async def test_an_age_stands_in_the_entry_as_it_was_asked(database: Database) -> None:
-    asked = ExportAsked({"created_since": timedelta(days=2)})
-    pieces = await export_file(database, CONTACTS, SYSTEM, asked)
+    asked = ExportRequest({"created_since": timedelta(days=2)})
+    pieces = await stream_export(database, CONTACTS, SYSTEM, asked)
     _ = [piece async for piece in pieces]
 
     [entry] = await entries(database)

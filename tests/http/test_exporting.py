@@ -18,19 +18,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
-from scrapersky.contacts.exporting import EXPORT as CONTACTS
+from scrapersky.contacts.listing import EXPORT as CONTACTS
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.domains.exporting import EXPORT as DOMAINS
-from scrapersky.http.exports import write_csv, write_jsonl
-from scrapersky.http.lists import Export, export_files
-from scrapersky.http.lists.export_files import Exporting, export_file
-from scrapersky.http.lists.exporting import ExportAsked, Format
-from scrapersky.jobs.exporting import EXPORT as JOBS
-from scrapersky.leads.exporting import EXPORT as LEADS
+from scrapersky.domains.listing import EXPORT as DOMAINS
+from scrapersky.jobs.listing import EXPORT as JOBS
+from scrapersky.leads.listing import EXPORT as LEADS
+from scrapersky.lists import Export
+from scrapersky.lists.export import files, write_csv, write_jsonl
+from scrapersky.lists.export.definition import ExportFormat, ExportRequest
+from scrapersky.lists.export.files import ExportRun, stream_export
 from scrapersky.models import Actor, Contact, Domain, Job, Lead, Role
-from scrapersky.pages.exporting import EXPORT as PAGES
-from scrapersky.sitemaps.exporting import EXPORT as SITEMAP_FILES
+from scrapersky.pages.listing import EXPORT as PAGES
+from scrapersky.sitemaps.listing import EXPORT as SITEMAP_FILES
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -40,7 +40,7 @@ API = "/api/v3"
 KINDS = {each.rows: each for each in (DOMAINS, SITEMAP_FILES, PAGES, CONTACTS, LEADS, JOBS)}
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
-every_format = pytest.mark.parametrize("word", list(Format))
+every_format = pytest.mark.parametrize("word", list(ExportFormat))
 
 
 @pytest.fixture
@@ -53,17 +53,17 @@ def records(data: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(StringIO(data.decode(), newline="")))
 
 
-def as_table(word: Format, data: bytes) -> list[list[Any]]:
+def as_table(word: ExportFormat, data: bytes) -> list[list[Any]]:
     """Heading or names, then the rows, whatever the format."""
-    if word is Format.CSV:
+    if word is ExportFormat.CSV:
         return list(csv.reader(StringIO(data.decode(), newline="")))
-    if word is Format.JSONL:
+    if word is ExportFormat.JSONL:
         found = [json.loads(line) for line in data.decode().splitlines()]
         return [list(found[0]), *(list(each.values()) for each in found)]
-    if word is Format.JSON:
+    if word is ExportFormat.JSON:
         found = json.loads(data)
         return [list(found[0]), *(list(each.values()) for each in found)]
-    if word is Format.XLSX:
+    if word is ExportFormat.XLSX:
         sheet = openpyxl.load_workbook(BytesIO(data)).worksheets[0]
         return [list(row) for row in sheet.iter_rows(values_only=True)]
     read = pyarrow.parquet.read_table(BytesIO(data))
@@ -74,7 +74,7 @@ async def exported(
     database: Database, export: Export, *, actor: Actor = SYSTEM, **asked: Any
 ) -> bytes:
     given = asked.pop("given", {})
-    pieces = await export_file(database, export, actor, ExportAsked(given, **asked))
+    pieces = await stream_export(database, export, actor, ExportRequest(given, **asked))
     return b"".join([piece async for piece in pieces])
 
 
@@ -128,8 +128,10 @@ async def add_contacts(
 
 @every_format
 @pytest.mark.usefixtures("one_of_each")
-async def test_every_list_is_had_in_every_format(client: httpx.AsyncClient, word: Format) -> None:
-    people = word in (Format.CSV, Format.XLSX)
+async def test_every_list_is_had_in_every_format(
+    client: httpx.AsyncClient, word: ExportFormat
+) -> None:
+    people = word in (ExportFormat.CSV, ExportFormat.XLSX)
     for kind, export in KINDS.items():
         answer = await client.get(f"{API}/{kind}/export", params={"format": word})
 
@@ -144,7 +146,7 @@ async def test_every_list_is_had_in_every_format(client: httpx.AsyncClient, word
 
 @every_format
 @pytest.mark.usefixtures("one_of_each")
-async def test_every_column_there_is_can_be_had(database: Database, word: Format) -> None:
+async def test_every_column_there_is_can_be_had(database: Database, word: ExportFormat) -> None:
     for export in KINDS.values():
         names = [each.name for each in (*export.usual, *export.more)]
 
@@ -152,7 +154,7 @@ async def test_every_column_there_is_can_be_had(database: Database, word: Format
 
         head, _ = as_table(word, data)
         assert len(set(names)) == len(names) == len(head)
-        if word in (Format.JSONL, Format.JSON, Format.PARQUET):
+        if word in (ExportFormat.JSONL, ExportFormat.JSON, ExportFormat.PARQUET):
             assert head == list(reversed(names))
 
 
@@ -176,9 +178,16 @@ async def test_a_mark_for_excel_is_had_when_asked_for(client: httpx.AsyncClient)
 
 async def test_a_list_without_rows_is_a_file_without_rows(database: Database) -> None:
     assert await exported(database, CONTACTS, columns="id,kind") == b"Id,Kind\r\n"
-    assert await exported(database, CONTACTS, format=Format.JSONL) == b""
-    assert await exported(database, CONTACTS, format=Format.JSON) == b"[]\n"
-    assert len(as_table(Format.XLSX, await exported(database, CONTACTS, format=Format.XLSX))) == 1
+    assert await exported(database, CONTACTS, format=ExportFormat.JSONL) == b""
+    assert await exported(database, CONTACTS, format=ExportFormat.JSON) == b"[]\n"
+    assert (
+        len(
+            as_table(
+                ExportFormat.XLSX, await exported(database, CONTACTS, format=ExportFormat.XLSX)
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +218,7 @@ async def test_each_row_is_there_once_in_the_order_of_the_list(
     database: Database, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     await add_contacts(database, 11)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", size)
+    monkeypatch.setattr(files, "ROWS_PER_COPY", size)
     for sort in [f"{way}{name}" for name in CONTACTS.listing.sorts for way in ("", "-")]:
         order = CONTACTS.listing.order(sort)
         async with database.reading() as session:
@@ -237,7 +246,7 @@ async def test_the_filters_of_the_list_choose_the_rows(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_contacts(database, 30)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", 4)
+    monkeypatch.setattr(files, "ROWS_PER_COPY", 4)
     for chosen in (
         {"search": "00001"},
         {"kind": ["email"]},
@@ -258,7 +267,7 @@ async def test_the_filters_of_the_list_choose_the_rows(
 
 @every_format
 async def test_nobody_has_rows_of_another_tenant(
-    database: Database, url: str, word: Format
+    database: Database, url: str, word: ExportFormat
 ) -> None:
     other = await add_tenant(database, "other")
     owned = {"tenant_id": other.tenant_id, "created_by": other.user_id}
@@ -285,10 +294,10 @@ async def test_rows_that_come_and_go_meanwhile_take_nothing_from_the_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = await add_contacts(database, 40)
-    monkeypatch.setattr(export_files, "COPIED_AT_ONCE", 10)
+    monkeypatch.setattr(files, "ROWS_PER_COPY", 10)
     for sort in ("created_at", "-created_at", "confidence", "-value"):
-        asked = ExportAsked({"domain": "many.example"}, sort=sort, columns="id,value")
-        pieces = await export_file(database, CONTACTS, SYSTEM, asked)
+        asked = ExportRequest({"domain": "many.example"}, sort=sort, columns="id,value")
+        pieces = await stream_export(database, CONTACTS, SYSTEM, asked)
         found = [await anext(pieces), await anext(pieces)]
         async with database.transaction() as session:
             await session.execute(delete(Contact).where(Contact.id == ids.pop()))
@@ -304,10 +313,10 @@ async def test_rows_that_come_and_go_meanwhile_take_nothing_from_the_others(
 
 async def test_nothing_is_held_while_nobody_reads(database: Database) -> None:
     await add_contacts(database, 10)
-    for word in Format:
+    for word in ExportFormat:
         for sort in ("created_at", "value"):
-            asked = ExportAsked({}, sort=sort, format=word)
-            pieces = await export_file(database, CONTACTS, SYSTEM, asked)
+            asked = ExportRequest({}, sort=sort, format=word)
+            pieces = await stream_export(database, CONTACTS, SYSTEM, asked)
             await anext(pieces)
             assert database.checked_out() == 0
             await pieces.aclose()
@@ -352,8 +361,8 @@ async def test_the_database_writes_texts_as_our_writers_do(
     every = ",".join(each.name for each in (*CONTACTS.usual, *CONTACTS.more))
 
     for columns in (every, "name", "last_seen_at", "note,role"):
-        asked = ExportAsked({"domain": name}, columns=columns)
-        exporting = Exporting(database, CONTACTS, SYSTEM, asked)
+        asked = ExportRequest({"domain": name}, columns=columns)
+        exporting = ExportRun(database, CONTACTS, SYSTEM, asked)
         ours = [each async for each in write_csv(exporting.rows(), exporting.fields)]
         theirs = [each async for each in await exporting.as_csv()]
         assert b"".join(theirs) == b"".join(ours)
@@ -373,7 +382,7 @@ async def test_lists_and_numbers_are_written_alike_too(database: Database) -> No
             )
         )
     for export in (DOMAINS, LEADS):
-        exporting = Exporting(database, export, SYSTEM, ExportAsked({}))
+        exporting = ExportRun(database, export, SYSTEM, ExportRequest({}))
         ours = [each async for each in write_csv(exporting.rows(), exporting.fields)]
         theirs = [each async for each in await exporting.as_csv()]
         assert b"".join(theirs) == b"".join(ours)
@@ -384,7 +393,7 @@ async def test_lists_and_numbers_are_written_alike_too(database: Database) -> No
 
 @every_format
 async def test_who_is_suppressed_is_in_no_export(
-    client: httpx.AsyncClient, database: Database, word: Format
+    client: httpx.AsyncClient, database: Database, word: ExportFormat
 ) -> None:
     bakery, gone, under = (a_domain(each) for each in ("a.example.com", "no.com", "x.no.com:81"))
     contacts = [
@@ -439,7 +448,7 @@ async def test_a_lead_that_was_made_before_somebody_was_suppressed_is_without_th
     async with database.transaction() as session:
         await session.execute(update(Lead).values(stale))
 
-    for word in Format:
+    for word in ExportFormat:
         columns = "best_email,best_email_why,other_emails,phone,other_phones,website"
         answer = await client.get(
             f"{API}/leads/export", params={"format": word, "columns": columns}

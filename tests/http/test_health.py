@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 
 from scrapersky import main, stages
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseBehind
+from scrapersky.errors import SchemaMismatch
 from scrapersky.http import health
 from scrapersky.models import Job
-from scrapersky.pipeline.workers import WorkerIdentity, beat
+from scrapersky.pipeline.workers import WorkerIdentity, record_heartbeat
 from tests.app import scan, serving
 from tests.conftest import make_settings
 
@@ -82,7 +82,7 @@ async def test_a_failed_registration_turns_the_schedulers_health_503(url: str) -
 async def test_a_database_that_is_behind_is_not_served(url: str, database: Database) -> None:
     async with database.engine.begin() as connection:
         await connection.execute(text("DELETE FROM alembic_version"))
-    with pytest.raises(DatabaseBehind, match="scrapersky db upgrade"):
+    with pytest.raises(SchemaMismatch, match="scrapersky db upgrade"):
         async with serving(make_settings(url)):
             pass
 
@@ -107,7 +107,7 @@ async def test_a_worker_that_has_run_out_of_something_turns_it_503(
     async with serving(make_settings(url, scheduler_enabled=False)) as client:
         async with database.transaction() as session:
             told = {"own_limits": {"file_descriptors": problem}}
-            await beat(session, WorkerIdentity(), vitals=told)
+            await record_heartbeat(session, WorkerIdentity(), vitals=told)
         answer = await client.get("/health/schedulers")
 
     assert (answer.status_code, answer.json()["status"]) == (503, "unhealthy")

@@ -14,11 +14,11 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import func, select, text, update
 
-from scrapersky.accounts.service import create_api_key
+from scrapersky.auth.service import create_api_key
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.http.context import get_transaction
-from scrapersky.http.kept_answers import forget_old_keys
+from scrapersky.http.idempotency import delete_expired_keys
 from scrapersky.main import create_app
 from scrapersky.models import Actor, ApiKey, Batch, IdempotencyKey, Job, Role, Tenant, User
 from scrapersky.settings import Settings
@@ -246,10 +246,10 @@ async def test_a_key_is_free_again_after_its_time(
     other = await client.post(SCAN, json={"base_url": "florist.example"}, headers=headers)
 
     assert other.status_code == 202
-    assert await forget_old_keys(database, settings) == 0
+    assert await delete_expired_keys(database, settings) == 0
     async with database.transaction() as session:
         await session.execute(update(IdempotencyKey).values(expires_at=kept.created_at))
-    assert await forget_old_keys(database, settings) == 1
+    assert await delete_expired_keys(database, settings) == 1
     assert await count(database, IdempotencyKey) == 0
 
 

@@ -7,22 +7,26 @@ from collections.abc import Sequence
 
 import pytest
 
-from scrapersky.domains.intake import DOMAINS
+from scrapersky.domains.service import DOMAIN_IMPORT_KIND
 from scrapersky.errors import InvalidInput
-from scrapersky.http.intake.columns import ListKind
-from scrapersky.http.intake.rows import Given, rows_in
-from scrapersky.pages.intake import PAGES
-from scrapersky.sitemaps.handing_in import SITEMAPS
+from scrapersky.lists.imports.csv_reader import ImportSubject
+from scrapersky.lists.imports.rows import InputRow, read_csv_rows
+from scrapersky.pages.service import PAGE_IMPORT_KIND
+from scrapersky.sitemaps.service import SITEMAP_IMPORT_KIND
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00"
 
 
-def given(body: bytes | str, column: str | None = None, kind: ListKind = DOMAINS) -> list[Given]:
+def given(
+    body: bytes | str, column: str | None = None, kind: ImportSubject = DOMAIN_IMPORT_KIND
+) -> list[InputRow]:
     raw = body.encode() if isinstance(body, str) else body
-    return list(rows_in(io.BytesIO(raw), kind, column))
+    return list(read_csv_rows(io.BytesIO(raw), kind, column))
 
 
-def texts(body: bytes | str, column: str | None = None, kind: ListKind = DOMAINS) -> list[str]:
+def texts(
+    body: bytes | str, column: str | None = None, kind: ImportSubject = DOMAIN_IMPORT_KIND
+) -> list[str]:
     return [each.text for each in given(body, column, kind)]
 
 
@@ -36,7 +40,7 @@ def test_every_usual_delimiter_is_understood(delimiter: str) -> None:
 
 def test_the_first_line_of_spreadsheets_that_names_the_delimiter_is_none_of_the_rows() -> None:
     assert given("sep=;\r\nName;Website\r\nBakery;bakery.example\r\n") == [
-        Given(3, "bakery.example")
+        InputRow(3, "bakery.example")
     ]
 
 
@@ -68,15 +72,15 @@ def test_a_letter_of_windows_far_down_in_a_file_of_plain_letters_is_still_read()
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_line_end_is_one_and_a_missing_last_one_is_no_harm(end: str) -> None:
     assert given(end.join(["domain", "a.example", "", "b.example"])) == [
-        Given(2, "a.example"),
-        Given(4, "b.example"),
+        InputRow(2, "a.example"),
+        InputRow(4, "b.example"),
     ]
 
 
 def test_a_quoted_cell_may_hold_line_ends_and_quotes() -> None:
     body = 'name,website\n"Baker\n""the old""\nUlm",a.example\nFlorist,b.example\n'
 
-    assert given(body) == [Given(2, "a.example"), Given(5, "b.example")]
+    assert given(body) == [InputRow(2, "a.example"), InputRow(5, "b.example")]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +96,14 @@ def test_the_names_people_give_the_column_of_domains(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(SITEMAPS, "Sitemap URL"), (SITEMAPS, "loc"), (PAGES, "Page"), (PAGES, "Link")],
+    [
+        (SITEMAP_IMPORT_KIND, "Sitemap URL"),
+        (SITEMAP_IMPORT_KIND, "loc"),
+        (PAGE_IMPORT_KIND, "Page"),
+        (PAGE_IMPORT_KIND, "Link"),
+    ],
 )
-def test_sitemaps_and_pages_have_names_of_their_own(kind: ListKind, name: str) -> None:
+def test_sitemaps_and_pages_have_names_of_their_own(kind: ImportSubject, name: str) -> None:
     assert texts(f"id;{name}\n1;https://a.example/x,y\n", kind=kind) == ["https://a.example/x,y"]
 
 

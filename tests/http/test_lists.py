@@ -14,11 +14,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.db.estimates import plan_of
 from scrapersky.db.session import Database
+from scrapersky.db.statements import explain
 from scrapersky.domains.listing import DOMAINS
-from scrapersky.http.lists import Listing, totals
 from scrapersky.jobs.listing import JOBS
+from scrapersky.lists import Listing
+from scrapersky.lists import listing as totals
 from scrapersky.models import (
     DEFAULT_TENANT_ID,
     Actor,
@@ -33,10 +34,10 @@ from scrapersky.models import (
     User,
     WebhookDelivery,
 )
-from scrapersky.operations.listing import LETTERS
+from scrapersky.operations.listing import DEAD_LETTER_LISTING
 from scrapersky.pages.listing import PAGES
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.sitemaps.listing import SITEMAP_FILES
 from scrapersky.stages import STAGES
 from tests.app import serving
@@ -367,7 +368,7 @@ def in_order(values: list[Any], *, descending: bool) -> list[Any]:
 async def test_a_long_list_is_estimated_and_a_short_one_counted(
     client: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(totals, "COUNTED_AT_MOST", 20)
+    monkeypatch.setattr(totals, "MAX_COUNTED_ROWS", 20)
     async with database.transaction() as session:
         session.add_all([a_job(f"{n}.example", status="failed") for n in range(20)])
 
@@ -390,7 +391,7 @@ async def test_what_would_be_slow_to_count_is_estimated(
     async with database.transaction() as session:
         session.add_all([a_job(f"{n}.example") for n in range(5)])
         await session.execute(text("ANALYZE jobs"))
-    monkeypatch.setattr(totals, "COUNTING_COSTS_AT_MOST", 0.0)
+    monkeypatch.setattr(totals, "MAX_COUNT_COST", 0.0)
 
     body = (await client.get(f"{API}/jobs", params={"totals": True})).json()
 
@@ -403,7 +404,7 @@ async def test_an_estimated_total_is_never_less_than_the_rows_beside_it(
     async with database.transaction() as session:
         await session.execute(text("ANALYZE jobs"))
         session.add_all([a_job(f"{n}.example", status="failed") for n in range(8)])
-    monkeypatch.setattr(totals, "COUNTING_COSTS_AT_MOST", 0.0)
+    monkeypatch.setattr(totals, "MAX_COUNT_COST", 0.0)
 
     answer = await client.get(f"{API}/jobs?totals=true&limit=7&status=failed")
     body = answer.json()
@@ -472,7 +473,7 @@ async def test_the_description_names_every_parameter(client: httpx.AsyncClient) 
         "domains": DOMAINS,
         "sitemap-files": SITEMAP_FILES,
         "pages": PAGES,
-        "dead-letters": LETTERS,
+        "dead-letters": DEAD_LETTER_LISTING,
     }
     for kind, listing in listings.items():
         parameters = described[f"{API}/{kind}"]["get"]["parameters"]
@@ -540,28 +541,28 @@ RARE: list[tuple[Listing, dict[str, Any], str]] = [
     (JOBS, {"status": ["failed"]}, "ix_jobs_failed"),
     (JOBS, {"domain": "big.example"}, "ix_jobs_domain_id"),
     (DOMAINS, {"domain": "7.example"}, "uq_domains_tenant_id_domain"),
-    (LETTERS, {"state": ["open"]}, "ix_dead_letters_open_died_at"),
+    (DEAD_LETTER_LISTING, {"state": ["open"]}, "ix_dead_letters_open_died_at"),
 ]
 
 
 async def test_long_lists_are_read_from_indexes(many: Database) -> None:
     async with many.reading() as session:
-        for listing in (JOBS, DOMAINS, SITEMAP_FILES, PAGES, LETTERS):
+        for listing in (JOBS, DOMAINS, SITEMAP_FILES, PAGES, DEAD_LETTER_LISTING):
             await assert_read_from_an_index_at_any_depth(session, listing)
         for listing, given, index in RARE:
             order = listing.order(listing.default_sort)
             page = listing.statement(given, SYSTEM).order_by(*order._ordering()).limit(51)
-            used = {each.get("Index Name") for each in nodes(await plan_of(session, page))}
+            used = {each.get("Index Name") for each in nodes(await explain(session, page))}
             assert index in used, (listing.name, given)
 
 
 async def assert_read_from_an_index_at_any_depth(session: AsyncSession, listing: Listing) -> None:
     order = listing.order(listing.default_sort)
-    statement = listing.statement(listing.filter_model().given(), SYSTEM)
+    statement = listing.statement(listing.filter_model().get_values(), SYSTEM)
     rows = await order.page(session, statement, None, 50)
-    after = order.position_of(rows[-1])
-    for part in (*order._parts(None), *order._parts(after)):
+    after = order.get_position(rows[-1])
+    for part in (*order._build_segments(None), *order._build_segments(after)):
         page = statement.where(*part).order_by(*order._ordering()).limit(51)
-        found = nodes(await plan_of(session, page))
+        found = nodes(await explain(session, page))
         assert not any(each["Node Type"] == "Seq Scan" for each in found), listing.name
         assert found[0]["Total Cost"] < 1000, listing.name

@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from scrapersky.db.session import Database
-from scrapersky.http.presented import SECURE_SESSION_COOKIE, SESSION_COOKIE
+from scrapersky.http.credentials import SECURE_SESSION_COOKIE, SESSION_COOKIE
 from scrapersky.http.proxies import ProxyHeadersMiddleware, find_exposure_warnings
-from scrapersky.http.rate_limits import address_of
+from scrapersky.http.rate_limit import get_client_address
 from scrapersky.main import create_app
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.accounts.people import signed_in_settings
@@ -292,4 +292,4 @@ def test_trusting_everybody_is_warned_about(everybody: str) -> None:
 def test_the_address_that_limits_count_is_the_client_as_it_was_resolved() -> None:
     scope: Scope = {"type": "http", "client": ("2001:db8::7", 0), "headers": []}
 
-    assert address_of(Request(scope)) == "address:2001:db8::/64"
+    assert get_client_address(Request(scope)) == "address:2001:db8::/64"

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.db.session import Database
-from scrapersky.http.rate_limits import RateLimits, Recent
+from scrapersky.http.rate_limit import LRUCache, RateLimitMiddleware
 from scrapersky.models import Role
 from tests.app import serving
 from tests.conftest import make_settings
@@ -65,7 +65,7 @@ async def test_each_key_has_its_own_share(url: str, database: Database) -> None:
     settings = make_settings(url, auth_mode="required", **ONE_A_MINUTE)
     secrets = []
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         for name in ("one", "two"):
             _, secret = await create_api_key(session, actor, name=name, role=Role.VIEWER)
             secrets.append(secret)
@@ -102,7 +102,7 @@ async def answer_ok(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def statuses_of(limits: RateLimits, address: str, times: int) -> list[int]:
+async def statuses_of(limits: RateLimitMiddleware, address: str, times: int) -> list[int]:
     transport = httpx.ASGITransport(limits, client=(address, 1234))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         return [(await client.get("/")).status_code for _ in range(times)]
@@ -110,7 +110,7 @@ async def statuses_of(limits: RateLimits, address: str, times: int) -> list[int]
 
 async def test_the_bucket_fills_with_time_and_no_further_than_its_size(url: str) -> None:
     clock = Clock()
-    limits = RateLimits(answer_ok, make_settings(url, **ONE_A_MINUTE), now=clock)
+    limits = RateLimitMiddleware(answer_ok, make_settings(url, **ONE_A_MINUTE), now=clock)
 
     assert await statuses_of(limits, "192.0.2.1", 4) == [200, 200, 200, 429]
     clock.seconds += 60
@@ -120,7 +120,7 @@ async def test_the_bucket_fills_with_time_and_no_further_than_its_size(url: str)
 
 
 async def test_addresses_are_counted_apart_and_a_household_together(url: str) -> None:
-    limits = RateLimits(answer_ok, make_settings(url, **ONE_A_MINUTE), now=Clock())
+    limits = RateLimitMiddleware(answer_ok, make_settings(url, **ONE_A_MINUTE), now=Clock())
 
     assert await statuses_of(limits, "192.0.2.1", 3) == [200, 200, 200]
     assert await statuses_of(limits, "192.0.2.2", 1) == [200]
@@ -130,9 +130,9 @@ async def test_addresses_are_counted_apart_and_a_household_together(url: str) ->
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    recent: Recent[int] = Recent(2)
+    recent: LRUCache[int] = LRUCache(2)
     for number in range(3):
-        recent.put(str(number), number)
+        recent.store(str(number), number)
         recent.get("0")
 
     assert [recent.get(name) for name in ("0", "1", "2")] == [0, None, 2]

@@ -42,7 +42,7 @@ class Checks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        real = event_stream.EventStream._refused
+        real = event_stream.EventStream._wait_until_refused
 
         async def counted(stream: event_stream.EventStream) -> None:
             ask = stream._still_allowed
@@ -54,7 +54,7 @@ class Checks:
             stream._still_allowed = still_allowed
             await real(stream)
 
-        monkeypatch.setattr(event_stream.EventStream, "_refused", counted)
+        monkeypatch.setattr(event_stream.EventStream, "_wait_until_refused", counted)
 
     async def some(self) -> None:
         before = self.count

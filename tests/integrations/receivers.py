@@ -16,9 +16,9 @@ from sqlalchemy import select, update
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
-from scrapersky.models.announcing import announce
 from scrapersky.models.stage_names import DELIVERY_STAGE
-from scrapersky.pipeline.engine import Engine, running_engine
+from scrapersky.models.webhook_events import emit_event
+from scrapersky.pipeline.engine import Engine, run_engine
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.stages import STAGES
@@ -87,7 +87,7 @@ async def tell(
     event: WebhookEvent = WebhookEvent.JOB_FINISHED,
 ) -> None:
     async with database.transaction() as session:
-        await announce(session, OWNED["tenant_id"], event, None, data)
+        await emit_event(session, OWNED["tenant_id"], event, None, data)
 
 
 async def deliveries(database: Database) -> Sequence[WebhookDelivery]:
@@ -134,5 +134,5 @@ async def posting(
 ) -> AsyncIterator[Post]:
     """Once the receivers stand: an engine knows names only that were pinned before."""
     made = make_settings(url, fetch_resolve=web.resolve, retry_base_seconds=600, **settings)
-    async with running_engine(database, made, STAGES) as engine:
+    async with run_engine(database, made, STAGES) as engine:
         yield Post(engine, database)

@@ -10,7 +10,6 @@ from sqlalchemy import event, func, select
 from scrapersky.contacts.service import NewContact, add
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.harvest.suppressing import digest_of
 from scrapersky.jobs import service as job_service
 from scrapersky.models import (
     Contact,
@@ -23,10 +22,11 @@ from scrapersky.models import (
     WebhookEndpoint,
     WebhookEvent,
 )
-from scrapersky.models.announced import domain_data, lead_data
-from scrapersky.models.announcing import announce, announce_many, is_heard
 from scrapersky.models.stage_names import DELIVERY_STAGE
-from scrapersky.pipeline.bulk_acts import Manner, cancel
+from scrapersky.models.suppression import compute_digest
+from scrapersky.models.webhook_events import emit_event, emit_events, has_subscribers
+from scrapersky.models.webhook_payloads import build_domain_data, build_lead_data
+from scrapersky.pipeline.bulk import BulkOptions, cancel_rows
 from scrapersky.pipeline.wake import IN_SESSION
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import discovery
@@ -67,7 +67,7 @@ async def test_what_is_rolled_back_is_not_told(database: Database) -> None:
 
     async def go_wrong() -> None:
         async with database.transaction() as session:
-            await announce(session, TENANT, JOB, None, FINISHED)
+            await emit_event(session, TENANT, JOB, None, FINISHED)
             assert await session.scalar(select(func.count(WebhookDelivery.id))) == 1
             raise RuntimeError("something else went wrong")
 
@@ -95,7 +95,7 @@ async def test_who_listens_is_asked_once_in_a_transaction(database: Database) ->
     event.listen(sync, "before_cursor_execute", note)
     async with database.transaction() as session:
         for _ in range(50):
-            await announce(session, TENANT, JOB, None, FINISHED)
+            await emit_event(session, TENANT, JOB, None, FINISHED)
 
     assert len([each for each in asked if "webhook" in each]) == 1
     assert DELIVERY_STAGE not in session.info.get(IN_SESSION, ())
@@ -107,9 +107,9 @@ async def test_a_savepoint_that_is_rolled_back_tells_nothing(
     await add_endpoint(database)
     async with database.transaction() as session:
         undone = await session.begin_nested()
-        await announce(session, TENANT, JOB, None, {"n": 1})
+        await emit_event(session, TENANT, JOB, None, {"n": 1})
         await undone.rollback()
-        await announce(session, TENANT, JOB, None, {"n": 2})
+        await emit_event(session, TENANT, JOB, None, {"n": 2})
 
     assert [each.payload for each in await deliveries(database)] == [{"n": 2}]
 
@@ -119,7 +119,7 @@ async def test_an_endpoint_cannot_be_deleted_before_it_is_told(database: Databas
     mine = select(WebhookEndpoint.id).where(WebhookEndpoint.id == endpoint)
     async with database.transaction() as session, database.transaction() as other:
         free = (await other.scalars(mine)).all()
-        assert await is_heard(session, TENANT, JOB)
+        assert await has_subscribers(session, TENANT, JOB)
         deletable = (await other.scalars(mine.with_for_update(skip_locked=True))).all()
         changeable = mine.with_for_update(skip_locked=True, key_share=True)
         assert (await other.scalars(changeable)).all() == free == [endpoint]
@@ -132,7 +132,7 @@ async def test_many_are_told_at_once_with_ids_as_text(database: Database) -> Non
     job_id = uuid7()
     async with database.transaction() as session:
         many = [(TENANT, JOB, job_id, {"id": job_id, "n": n}) for n in range(2_500)]
-        await announce_many(session, many)
+        await emit_events(session, many)
 
     found = await deliveries(database)
     assert len(found) == 2_500
@@ -150,9 +150,9 @@ async def test_leads_and_domains_are_told_flat(database: Database) -> None:
         await session.flush()
         session.add(lead)
         await session.flush()
-        await announce(session, TENANT, LEAD, lead.id, lead_data(lead))
+        await emit_event(session, TENANT, LEAD, lead.id, build_lead_data(lead))
         kind = WebhookEvent.DOMAIN_COMPLETED
-        await announce(session, TENANT, kind, domain.id, domain_data(domain))
+        await emit_event(session, TENANT, kind, domain.id, build_domain_data(domain))
 
     (of_lead,), (of_domain,) = await told(database, LEAD), await told(database, kind)
     assert of_lead["best_email"] == "info@bakery.example"
@@ -166,7 +166,7 @@ async def test_a_page_tells_of_its_new_contacts_once_and_never_of_suppressed_one
 ) -> None:
     await add_endpoint(database, events=["contact.created"])
     async with database.transaction() as session:
-        shy = digest_of("anna@bakery.example")
+        shy = compute_digest("anna@bakery.example")
         session.add(Suppression(kind="email", value="anna@bakery.example", digest=shy, **OWNED))
     body = "<a href=mailto:info@bakery.example>x</a> <a href=mailto:anna@bakery.example>y</a>"
     async with prepared(url, database) as ready:
@@ -248,7 +248,7 @@ async def test_cancelled_jobs_are_told_one_by_one_or_many_at_once(
         wait = settings.rescan_interval
         await job_service.cancel(session, SYSTEM, jobs[0].id, next_scan_in=wait)
     async with database.transaction() as session:
-        await cancel(session, discovery.STAGE, [], manner=Manner(), settings=settings)
+        await cancel_rows(session, discovery.STAGE, [], manner=BulkOptions(), settings=settings)
 
     found = await told(database, JOB)
     assert sorted(each["subject"] for each in found) == ["s0", "s1", "s2"]

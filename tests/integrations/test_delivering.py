@@ -14,9 +14,9 @@ from sqlalchemy import delete, func, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.integrations.delivering import STAGE
 from scrapersky.models import WebhookDelivery, WebhookEndpoint
-from scrapersky.pipeline.bulk_acts import Manner, replay
+from scrapersky.pipeline.bulk import BulkOptions, replay_letters
+from scrapersky.webhooks.delivery import STAGE
 from tests.fake_web import FakeWeb
 from tests.integrations.receivers import (
     FINISHED,
@@ -164,7 +164,7 @@ async def test_a_receiver_that_keeps_failing_ends_as_a_dead_letter_that_can_be_r
             (letter,) = await letters(database)
             tries = len(hooks.got)
             async with database.transaction() as session:
-                await replay(session, STAGE, [], manner=Manner())
+                await replay_letters(session, STAGE, [], manner=BulkOptions())
             await post.work()
 
     assert (tries, letter.attempts, letter.error_class) == (10, 10, "DeliveryFailed")
@@ -324,7 +324,7 @@ async def test_a_worker_killed_after_the_post_has_it_told_again_under_the_same_i
 async def test_neither_the_secret_nor_the_path_of_the_url_is_in_what_is_written_down(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapersky.scraper.post.is_public", lambda address: True)
+    monkeypatch.setattr("scrapersky.scraper.http.webhook_client.is_public", lambda address: True)
     async with FakeWeb() as web:
         hooks = receiver(web, path="/catch/opens-something")
         hooks.answers = [Response(status=400, text=f"bad signature for {SECRET} " + "x" * 5_000)]
@@ -373,7 +373,7 @@ async def test_an_answer_of_bytes_is_not_quoted(url: str, database: Database) ->
 async def test_what_a_public_receiver_says_is_quoted(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapersky.scraper.post.is_public", lambda address: True)
+    monkeypatch.setattr("scrapersky.scraper.http.webhook_client.is_public", lambda address: True)
     async with FakeWeb() as web:
         hooks = receiver(web)
         hooks.answers = [Response(status=500, text="out of\tpaper\n")]

@@ -7,7 +7,13 @@ from typing import Any
 
 from scrapersky.db.session import Database
 from scrapersky.models import WebhookEvent
-from scrapersky.models.announced import contact_data, domain_data, job_data, lead_data, sitemap_data
+from scrapersky.models.webhook_payloads import (
+    build_contact_data,
+    build_domain_data,
+    build_job_data,
+    build_lead_data,
+    build_sitemap_data,
+)
 from tests.fake_web import FakeWeb
 from tests.integrations.receivers import SECRET, add_endpoint, posting, receiver, tell
 from tests.processes import ROOT
@@ -43,11 +49,13 @@ def test_the_guide_names_every_event_and_all_that_is_told() -> None:
     rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*)$", GUIDE, re.MULTILINE))
     anything: Any = _Row()
     told = {
-        "lead.completed": lead_data(anything),
-        "contact.created": contact_data(anything, domain="", page_url=None),
-        "domain.completed": domain_data(anything),
-        "sitemap.changed": sitemap_data(anything, anything, {"added": 0, "changed": 0, "gone": 0}),
-        "job.finished": job_data(anything, status="", error=None),
+        "lead.completed": build_lead_data(anything),
+        "contact.created": build_contact_data(anything, domain="", page_url=None),
+        "domain.completed": build_domain_data(anything),
+        "sitemap.changed": build_sitemap_data(
+            anything, anything, {"added": 0, "changed": 0, "gone": 0}
+        ),
+        "job.finished": build_job_data(anything, status="", error=None),
     }
 
     assert {each.value for each in WebhookEvent} <= set(rows)

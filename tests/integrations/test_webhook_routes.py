@@ -13,8 +13,8 @@ from sqlalchemy import select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.integrations.service import MOST_ENDPOINTS
 from scrapersky.models import AuditEntry, Role, WebhookDelivery, WebhookEndpoint
+from scrapersky.webhooks.service import MAX_ENDPOINTS
 from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -157,7 +157,7 @@ async def test_there_is_a_limit_to_how_many_are_told(
 ) -> None:
     known = {"url": HOOK["url"], "secret": "s", "events": [], **OWNED}
     async with database.transaction() as session:
-        session.add_all(WebhookEndpoint(id=uuid7(), **known) for _ in range(MOST_ENDPOINTS))
+        session.add_all(WebhookEndpoint(id=uuid7(), **known) for _ in range(MAX_ENDPOINTS))
     answer = await client.post(WEBHOOKS, json=HOOK)
 
     assert answer.status_code == 409

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import delete
 
 from scrapersky.contacts.erasure import erase
-from scrapersky.contacts.suppressions import Wanted, suppress
+from scrapersky.contacts.store import emit_contacts_created
+from scrapersky.contacts.suppression import SuppressionRequest, suppress
 from scrapersky.db.session import Database
-from scrapersky.harvest.telling import tell_of_contacts
 from scrapersky.models import Contact, SuppressionKind, WebhookEvent
 from tests.accounts.people import SYSTEM, add_tenant
 from tests.contacts.rows import a_contact, a_domain, stored
@@ -40,13 +40,13 @@ async def add_anna(database: Database) -> Contact:
     anna = a_contact(domain, ANNA, name="Anna Berger")
     await stored(database, domain, anna)
     async with database.transaction() as session:
-        await tell_of_contacts(session, anna.tenant_id, [anna.id])
+        await emit_contacts_created(session, anna.tenant_id, [anna.id])
     return anna
 
 
 async def hush(database: Database, *values: str, actor: Any = SYSTEM) -> None:
     async with database.transaction() as session:
-        await suppress(session, actor, [Wanted(each, None, None) for each in values])
+        await suppress(session, actor, [SuppressionRequest(each, None, None) for each in values])
 
 
 async def deliver(url: str, database: Database, web: FakeWeb, hooks: Receiver) -> None:

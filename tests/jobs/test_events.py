@@ -17,12 +17,11 @@ import pytest
 from sqlalchemy import delete, event, func, update
 from starlette.types import Message
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.http.event_stream import ABORT
-from scrapersky.jobs.events import events_of
-from scrapersky.jobs.watching import Watch
+from scrapersky.http.event_stream import ABORT_EXTENSION
+from scrapersky.jobs.events import JobWatch, stream_job_events
 from scrapersky.models import Actor, Job, Role, Tenant, User
 from tests.app import scan, serving
 from tests.conftest import make_settings
@@ -262,8 +261,8 @@ async def test_nobody_waits_with_a_connection_in_hand(
     client: httpx.AsyncClient, database: Database
 ) -> None:
     job_id = (await scan(client, "bakery.example"))["job_id"]
-    async with Watch(database, every_seconds=600).watching(UUID(job_id)) as watcher:
-        assert await watcher.news(seconds=PATIENCE_SECONDS)
+    async with JobWatch(database, every_seconds=600).subscribe(UUID(job_id)) as watcher:
+        assert await watcher.wait_for_change(seconds=PATIENCE_SECONDS)
         held = database.checked_out()
 
     assert held == 0
@@ -273,7 +272,7 @@ async def test_what_is_not_there_or_not_ours_is_404(url: str, database: Database
     settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
     async with database.transaction() as session:
         _, ours = await create_api_key(
-            session, await system_actor(session, settings), name="ours", role=Role.ADMIN
+            session, await get_system_actor(session, settings), name="ours", role=Role.ADMIN
         )
         tenant = Tenant(id=uuid7(), name="others")
         session.add(tenant)
@@ -299,7 +298,7 @@ async def test_all_who_watch_are_served_by_one_look(
     client: httpx.AsyncClient, database: Database
 ) -> None:
     jobs = [UUID((await scan(client, f"site{number}.example"))["job_id"]) for number in range(3)]
-    watch = Watch(database, every_seconds=600)
+    watch = JobWatch(database, every_seconds=600)
     executed: list[str] = []
     event.listen(
         database.engine.sync_engine,
@@ -308,10 +307,12 @@ async def test_all_who_watch_are_served_by_one_look(
     )
     async with AsyncExitStack() as stack:
         watchers = [
-            await stack.enter_async_context(watch.watching(jobs[number % 3]))
+            await stack.enter_async_context(watch.subscribe(jobs[number % 3]))
             for number in range(60)
         ]
-        told = await asyncio.gather(*(each.news(seconds=PATIENCE_SECONDS) for each in watchers))
+        told = await asyncio.gather(
+            *(each.wait_for_change(seconds=PATIENCE_SECONDS) for each in watchers)
+        )
 
     assert all(told)
     assert [each.newest.status for each in watchers if each.newest] == ["pending"] * 60
@@ -336,7 +337,7 @@ class StuckClient:
         return {"type": "http.disconnect"}
 
     def scope(self) -> dict[str, Any]:
-        return {"type": "http", "extensions": {ABORT: self.dropped.set}}
+        return {"type": "http", "extensions": {ABORT_EXTENSION: self.dropped.set}}
 
 
 async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
@@ -344,13 +345,13 @@ async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
 ) -> None:
     job_id = (await scan(client, "bakery.example"))["job_id"]
     settings = make_settings(url, events_patience_seconds=0.2, events_heartbeat_seconds=5)
-    watch = Watch(database, every_seconds=0.02)
+    watch = JobWatch(database, every_seconds=0.02)
     stuck = StuckClient(takes=2)
 
     async def still_allowed() -> bool:
         return True
 
-    stream = events_of(
+    stream = stream_job_events(
         watch,
         UUID(job_id),
         after=None,
@@ -358,14 +359,14 @@ async def test_a_client_that_never_reads_is_dropped_and_disturbs_nobody(
         stopping=asyncio.Event(),
         still_allowed=still_allowed,
     )
-    async with watch.watching(UUID(job_id)) as other:
+    async with watch.subscribe(UUID(job_id)) as other:
         dropping = asyncio.create_task(stream(stuck.scope(), stuck.receive, stuck.send))
         for percent in range(1, 30):
             await change(database, job_id, progress=percent / 100)
         async with asyncio.timeout(PATIENCE_SECONDS):
             await dropping
             while other.newest is None or '"progress":0.29' not in other.newest.text:
-                await other.news(seconds=1)
+                await other.wait_for_change(seconds=1)
 
     assert stuck.dropped.is_set()
     # The start, the greeting, the one event it hung on, and the attempt to say goodbye.

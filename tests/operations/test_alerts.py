@@ -23,11 +23,11 @@ from structlog.testing import capture_logs
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job
-from scrapersky.operations.alert_posts import post_due
+from scrapersky.operations.alert_delivery import post_due_alerts
 from scrapersky.operations.alert_rules import RULES
-from scrapersky.operations.alerts import look
+from scrapersky.operations.alerts import check_alerts
 from scrapersky.pipeline.report import report_stages
-from scrapersky.pipeline.scheduler import running_scheduler
+from scrapersky.pipeline.scheduler import run_scheduler
 from scrapersky.pipeline.tables import (
     Alert,
     AlertPost,
@@ -231,7 +231,7 @@ def test_the_limit_of_a_rule_is_a_setting(rule: Any) -> None:
 async def said_of(database: Database, settings: Settings, rule: str) -> list[tuple[str, str]]:
     """Level and event of what is logged about a rule when one looks."""
     with capture_logs() as lines:
-        await look(database, settings, STAGES)
+        await check_alerts(database, settings, STAGES)
     return [(each["log_level"], each["event"]) for each in lines if each.get("rule") == rule]
 
 
@@ -265,7 +265,7 @@ async def test_processes_that_look_at_once_say_it_once(url: str, database: Datab
     others = [Database(url, pool_size=2) for _ in range(4)]
 
     with capture_logs() as lines:
-        await asyncio.gather(*(look(each, settings, STAGES) for each in others))
+        await asyncio.gather(*(check_alerts(each, settings, STAGES) for each in others))
     for each in others:
         await each.close()
 
@@ -276,7 +276,7 @@ async def test_what_comes_again_is_a_new_alert(url: str, database: Database) -> 
     settings = make_settings(url)
     for step in (due_domain, done, due_domain):
         await do(database, step)
-        await look(database, settings, STAGES)
+        await check_alerts(database, settings, STAGES)
 
     async with database.reading() as session:
         ended = list(await session.scalars(select(Alert.cleared_at).order_by(Alert.began_at)))
@@ -301,7 +301,7 @@ async def test_the_api_and_the_health_page_agree(url: str) -> None:
 
 async def test_the_command_line_shows_what_is_wrong(url: str, database: Database) -> None:
     await do(database, due_domain)
-    await look(database, make_settings(url), STAGES)
+    await check_alerts(database, make_settings(url), STAGES)
     cli = Cli({"DATABASE_URL": url})
     said, listed = await cli("alerts"), await cli("alerts", "--json")
 
@@ -314,7 +314,7 @@ async def test_a_scheduler_that_has_just_started_is_not_taken_for_nobody(
     url: str, database: Database
 ) -> None:
     settings = make_settings(url, worker_beat_seconds=60, worker_dead_after_seconds=300)
-    async with running_scheduler(database, settings, STAGES, ()):
+    async with run_scheduler(database, settings, STAGES, ()):
         async with database.reading() as session:
             reports = await report_stages(session, STAGES, settings)
         assert {each.name: each.consumers for each in reports} == {each.name: 1 for each in STAGES}
@@ -393,9 +393,9 @@ async def test_a_post_is_signed_and_sent_once(url: str, database: Database) -> N
         web.host("hook.example").route("/alerts", hook)
         settings = hooked(web, url)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        assert await post_due(database, settings) == 1
-        assert await post_due(database, settings) == 0
+        await check_alerts(database, settings, STAGES)
+        assert await post_due_alerts(database, settings) == 1
+        assert await post_due_alerts(database, settings) == 0
 
     [(headers, body)] = hook.taken
     signed = headers["X-ScraperSky-Timestamp"].encode() + b"." + body
@@ -414,13 +414,13 @@ async def test_a_refused_post_is_tried_again_later_with_the_same_id(
         web.host("hook.example").route("/alerts", hook)
         settings = hooked(web, url)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        assert await post_due(database, settings) == 0
-        assert await post_due(database, settings) == 0, "it waits before it tries again"
+        await check_alerts(database, settings, STAGES)
+        assert await post_due_alerts(database, settings) == 0
+        assert await post_due_alerts(database, settings) == 0, "it waits before it tries again"
         [refused] = await posts(database)
         hook.status = 204
         await do(database, change(AlertPost, due_at=func.now()))
-        assert await post_due(database, settings) == 1
+        assert await post_due_alerts(database, settings) == 1
 
     assert (refused.attempts, refused.ended_at) == (1, None)
     assert "answered 500" in (refused.error or "")
@@ -435,10 +435,10 @@ async def test_waits_grow_with_every_try(url: str, database: Database) -> None:
         web.host("hook.example").always(503)
         settings = hooked(web, url)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
+        await check_alerts(database, settings, STAGES)
         for _ in range(3):
             await do(database, change(AlertPost, due_at=func.now()))
-            await post_due(database, settings)
+            await post_due_alerts(database, settings)
             async with database.reading() as session:
                 waits.append(await session.scalar(select(AlertPost.due_at - func.now())))
 
@@ -457,8 +457,8 @@ async def test_a_webhook_that_hangs_holds_up_nothing(url: str, database: Databas
         host = web.host("hook.example").route("/alerts", hang)
         settings = hooked(web, url, fetch_timeout_seconds=600)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        posting = asyncio.create_task(post_due(database, settings))
+        await check_alerts(database, settings, STAGES)
+        posting = asyncio.create_task(post_due_alerts(database, settings))
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not host.in_flight:
                 await asyncio.sleep(0.01)
@@ -481,8 +481,8 @@ async def test_a_process_that_dies_while_posting_has_scheduled_the_repetition(
         host = web.host("hook.example").hang("/alerts")
         settings = hooked(web, url)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        posting = asyncio.create_task(post_due(database, settings))
+        await check_alerts(database, settings, STAGES)
+        posting = asyncio.create_task(post_due_alerts(database, settings))
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not host.in_flight:
                 await asyncio.sleep(0.01)
@@ -492,7 +492,7 @@ async def test_a_process_that_dies_while_posting_has_scheduled_the_repetition(
 
         host.route("/alerts", Hook())
         await do(database, change(AlertPost, due_at=func.now()))
-        assert await post_due(database, settings) == 1
+        assert await post_due_alerts(database, settings) == 1
 
 
 async def test_a_redirect_is_not_followed_anywhere(url: str, database: Database) -> None:
@@ -501,8 +501,8 @@ async def test_a_redirect_is_not_followed_anywhere(url: str, database: Database)
         web.host("hook.example").redirect("/alerts", f"http://127.0.0.1:{web.port}/", 307)
         settings = hooked(web, url)
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        assert await post_due(database, settings) == 0
+        await check_alerts(database, settings, STAGES)
+        assert await post_due_alerts(database, settings) == 0
 
     [refused] = await posts(database)
     assert "redirects" in (refused.error or "")
@@ -515,8 +515,8 @@ async def test_a_webhook_at_a_private_address_is_not_asked(url: str, database: D
             url, webhook_allow_networks="", alert_webhook_url=f"http://127.0.0.1:{web.port}/alerts"
         )
         await do(database, due_domain)
-        await look(database, settings, STAGES)
-        assert await post_due(database, settings) == 0
+        await check_alerts(database, settings, STAGES)
+        assert await post_due_alerts(database, settings) == 0
 
     [refused] = await posts(database)
     assert refused.error
@@ -527,5 +527,5 @@ async def test_nothing_is_kept_to_be_posted_without_a_webhook(
     settings: Settings, database: Database
 ) -> None:
     await do(database, due_domain)
-    await look(database, settings, STAGES)
+    await check_alerts(database, settings, STAGES)
     assert await posts(database) == []

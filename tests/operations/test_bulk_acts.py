@@ -15,12 +15,19 @@ import pytest
 from sqlalchemy import func, select, update
 
 from scrapersky.db.base import Base, uuid7
-from scrapersky.db.estimates import plan_of
 from scrapersky.db.session import Database
-from scrapersky.http.lists import BulkAsked
+from scrapersky.db.statements import explain
+from scrapersky.lists import BulkRequest
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, AuditEntry, Job, Role, Tenant, User
-from scrapersky.operations import bulk
-from scrapersky.pipeline.bulk_acts import CANCEL, REQUEUE, RESET, Act, Manner, replayable
+from scrapersky.operations import service
+from scrapersky.pipeline.bulk import (
+    CANCEL,
+    REQUEUE,
+    RESET,
+    BulkOptions,
+    StatusTransition,
+    select_replayable,
+)
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.settings import Settings
@@ -291,11 +298,11 @@ EVERY_STAGE: tuple[AnyStage, ...] = (NOOP, *STAGES)
 
 
 async def act(
-    database: Database, settings: Settings, stage: AnyStage, what: Act, **asked: Any
+    database: Database, settings: Settings, stage: AnyStage, what: StatusTransition, **asked: Any
 ) -> int:
-    wanted = BulkAsked(**asked)
+    wanted = BulkRequest(**asked)
     async with database.transaction() as session:
-        done = await bulk.act_on_rows(session, SYSTEM, stage, what, wanted, settings)
+        done = await service.act_on_rows(session, SYSTEM, stage, what, wanted, settings)
     return done.updated_count
 
 
@@ -431,9 +438,9 @@ async def test_old_names_of_stages_lead_to_their_letters(
 
 async def test_rivals_are_looked_up_whatever_the_statistics_say(database: Database) -> None:
     """Rows that become active while an act goes on are in no statistics yet."""
-    chosen = replayable(discovery.STAGE, [], Manner())
+    chosen = select_replayable(discovery.STAGE, [], BulkOptions())
     async with database.reading() as session:
-        plan = json.dumps(await plan_of(session, chosen))
+        plan = json.dumps(await explain(session, chosen))
 
     assert "ix_jobs_active" in plan
     assert "Anti" not in plan

@@ -11,16 +11,16 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete, func, select, text
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, Role
-from scrapersky.pipeline import counting
+from scrapersky.pipeline import stats
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.report import report_stages
 from scrapersky.pipeline.tables import StageEvent
-from scrapersky.scraper.failures import FetchFailed
-from scrapersky.scraper.fetch_ends import FetchEnd
+from scrapersky.scraper.http.fetch_errors import FetchFailed
+from scrapersky.scraper.http.fetch_outcomes import FetchOutcome
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import discovery, submission
 from scrapersky.stages import STAGES
@@ -32,10 +32,10 @@ from tests.waiting import PATIENCE_SECONDS
 
 SCANS = discovery.STAGE.name
 NOT_MET_HERE = (
-    FetchEnd.TLS,
-    FetchEnd.REDIRECT,
-    FetchEnd.CIRCUIT_OPEN,
-    FetchEnd.HOST_ASKED,
+    FetchOutcome.TLS,
+    FetchOutcome.REDIRECT,
+    FetchOutcome.CIRCUIT_OPEN,
+    FetchOutcome.HOST_ASKED,
 )
 
 
@@ -118,8 +118,8 @@ async def test_fetches_are_counted_by_how_they_end(url: str) -> None:
             await _quietly(fetch.get("http://nowhere.invalid/"))
             figures = await Figures.read(client)
 
-    counted = {end: figures.of("fetches_total", end=end) for end in FetchEnd}
-    assert counted == dict.fromkeys(FetchEnd, 1.0) | dict.fromkeys(NOT_MET_HERE, 0.0)
+    counted = {end: figures.of("fetches_total", end=end) for end in FetchOutcome}
+    assert counted == dict.fromkeys(FetchOutcome, 1.0) | dict.fromkeys(NOT_MET_HERE, 0.0)
 
 
 async def _quietly(fetching: Awaitable[object]) -> None:
@@ -168,7 +168,7 @@ async def test_viewers_of_the_default_tenant_may_look_and_nobody_without_a_key(
 ) -> None:
     settings = make_settings(url, auth_mode="required", scheduler_enabled=False)
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         _, key = await create_api_key(session, actor, name="prometheus", role=Role.VIEWER)
     async with serving(settings) as client:
         without = await client.get("/metrics")
@@ -199,7 +199,7 @@ async def test_a_large_table_is_not_counted_and_says_so(
         await connection.execute(text("ANALYZE domains"))
     async with database.reading() as session:
         [small] = await report_stages(session, [submission.STAGE], settings)
-        monkeypatch.setattr(counting, "EXACT_UP_TO", 10)
+        monkeypatch.setattr(stats, "MAX_EXACT_ROWS", 10)
         [large] = await report_stages(session, [submission.STAGE], settings)
 
     assert (small.counts, small.estimated) == ({"queued": 3, "submitted": 40, "failed": 2}, ())

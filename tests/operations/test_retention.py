@@ -28,7 +28,7 @@ from scrapersky.models import (
     WebhookEndpoint,
 )
 from scrapersky.operations import retention
-from scrapersky.operations.retention import KEPT, delete_old
+from scrapersky.operations.retention import RETENTION_RULES, delete_old_rows
 from scrapersky.pipeline.tables import (
     Alert,
     AlertPost,
@@ -40,7 +40,7 @@ from scrapersky.pipeline.tables import (
     StageEvent,
     Worker,
 )
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.settings import Settings
 from tests.conftest import make_settings
 from tests.stage_cases import OWNED
@@ -174,10 +174,10 @@ async def count(database: Database, model: type[Base]) -> int:
 
 
 def test_every_table_with_a_retention_is_tested() -> None:
-    assert {kept.model for kept in KEPT} == set(OLD_AND_YOUNG)
+    assert {kept.model for kept in RETENTION_RULES} == set(OLD_AND_YOUNG)
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", RETENTION_RULES, ids=lambda kept: kept.name)
 async def test_the_old_goes_and_the_young_stays(
     kept: Any, url: str, settings: Settings, database: Database
 ) -> None:
@@ -188,8 +188,8 @@ async def test_the_old_goes_and_the_young_stays(
         session.add_all([old(), young()])
     for_ever = make_settings(url, **{kept.setting: 0})
 
-    assert kept.name not in await delete_old(database, for_ever)
-    assert await delete_old(database, settings) == {kept.name: 1}
+    assert kept.name not in await delete_old_rows(database, for_ever)
+    assert await delete_old_rows(database, settings) == {kept.name: 1}
     assert await count(database, kept.model) == 1
 
 
@@ -222,7 +222,7 @@ async def test_nothing_that_is_at_work_is_deleted_however_old_it_is(
         left_alone = await session.get_one(Host, "b")
         left_alone.circuit_open_until = func.now() + timedelta(hours=1)
 
-    assert await delete_old(database, settings) == {}
+    assert await delete_old_rows(database, settings) == {}
 
 
 async def test_what_refers_to_a_deleted_row_stays_whole(
@@ -250,7 +250,7 @@ async def test_what_refers_to_a_deleted_row_stays_whole(
             )
         )
 
-    assert await delete_old(database, settings) == {"jobs": 1, "alerts": 1}
+    assert await delete_old_rows(database, settings) == {"jobs": 1, "alerts": 1}
     async with database.reading() as session:
         assert (await session.scalars(select(SitemapFile.job_id))).all() == [None]
     assert await count(database, AlertPost) == 0
@@ -259,7 +259,7 @@ async def test_what_refers_to_a_deleted_row_stays_whole(
 async def test_several_processes_delete_together_in_small_transactions(
     url: str, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH_ROWS", 7)
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 7)
     async with database.transaction() as session:
         session.add_all([job() for _ in range(60)])
         session.add_all([StageEvent(stage="s", kind="completed", at=AGES_AGO) for _ in range(60)])
@@ -267,7 +267,7 @@ async def test_several_processes_delete_together_in_small_transactions(
     others = [Database(url, pool_size=2) for _ in range(4)]
     largest = [_largest_delete(each) for each in others]
 
-    deleted = await asyncio.gather(*(delete_old(each, settings) for each in others))
+    deleted = await asyncio.gather(*(delete_old_rows(each, settings) for each in others))
     for each in others:
         await each.close()
 
@@ -296,8 +296,8 @@ async def test_a_row_somebody_holds_is_left_for_next_time(
         session.add_all([job(), job()])
     async with database.transaction() as holder:
         await _lock_one(holder)
-        assert await delete_old(database, settings) == {"jobs": 1}
-    assert await delete_old(database, settings) == {"jobs": 1}
+        assert await delete_old_rows(database, settings) == {"jobs": 1}
+    assert await delete_old_rows(database, settings) == {"jobs": 1}
 
 
 async def _lock_one(session: AsyncSession) -> None:
@@ -323,6 +323,6 @@ async def test_a_search_that_found_places_is_kept_for_good(
             )
         )
 
-    assert await delete_old(database, settings) == {"jobs": 1}
+    assert await delete_old_rows(database, settings) == {"jobs": 1}
     async with database.reading() as session:
         assert (await session.scalars(select(Job.id))).all() == [search.id]

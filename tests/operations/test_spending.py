@@ -12,12 +12,12 @@ from sqlalchemy import func, select, update
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import DEFAULT_TENANT_ID, CostEntry, CostMeter, CostMonth
-from scrapersky.operations import spending
-from scrapersky.operations.spending import spent_this_month
-from scrapersky.places import ledger
-from scrapersky.places.governor import Charge, reserve, settle_charge
+from scrapersky.operations import metrics
+from scrapersky.operations.metrics import load_month_spending
+from scrapersky.places.budget import ledger
+from scrapersky.places.budget.charges import Charge, reserve_charge, settle_charge
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL, SEARCH_IDS
-from scrapersky.scraper.providers.prices import price_of
+from scrapersky.scraper.providers.prices import get_price
 from tests.accounts.people import add_tenant
 from tests.app import serving
 from tests.conftest import make_settings
@@ -40,12 +40,12 @@ async def asked(
                 default_cap_usd=Decimal(100),
                 free_tier=False,
             )
-            await reserve(session, tenant_id, charge)
+            await reserve_charge(session, tenant_id, charge)
     return ids
 
 
 def price(sku: str) -> float:
-    return float(price_of(sku, already=0, free_tier=False).usd)
+    return float(get_price(sku, already=0, free_tier=False).usd)
 
 
 async def test_requests_and_money_of_all_tenants_show_by_provider_and_sku(
@@ -77,7 +77,7 @@ async def test_what_was_not_billed_is_neither_counted_nor_paid(database: Databas
     async with database.transaction() as session:
         await settle_charge(session, billed, billed=True)
         await settle_charge(session, refused, billed=False)
-        [spent] = await spent_this_month(session)
+        [spent] = await load_month_spending(session)
 
     assert (spent.requests, float(spent.usd)) == (1, price(DETAILS))
 
@@ -94,7 +94,7 @@ async def test_what_was_spent_before_this_month_is_not_in_it(database: Database)
         )
         meter = {"provider": "google", "sku": DETAILS, "month": before, "requests": 1}
         session.add(CostMeter(**meter))
-        [spent] = await spent_this_month(session)
+        [spent] = await load_month_spending(session)
 
     assert (spent.requests, float(spent.usd)) == (2, price(DETAILS))
 
@@ -102,7 +102,7 @@ async def test_what_was_spent_before_this_month_is_not_in_it(database: Database)
 async def test_the_month_is_the_one_that_the_ledger_counts_in(database: Database) -> None:
     await asked(database, DETAILS)
     async with database.reading() as session:
-        time = await ledger.providers_time(session)
-        begun = await session.scalar(select(spending._first_day()))
+        time = await ledger.get_provider_time(session)
+        begun = await session.scalar(select(metrics._build_first_day()))
 
-    assert (spending.PROVIDERS_ZONE, begun) == (ledger.PROVIDERS_ZONE, time.month)
+    assert (metrics.PROVIDER_TIMEZONE, begun) == (ledger.PROVIDER_TIMEZONE, time.month)

@@ -19,8 +19,8 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job
 from scrapersky.models.stage_names import SITEMAP_STAGE, SUBMISSION_STAGE
-from scrapersky.pipeline import queue_figures, workers
-from scrapersky.pipeline.queue_figures import find_unhandled
+from scrapersky.pipeline import queue_stats, workers
+from scrapersky.pipeline.queue_stats import find_unhandled
 from scrapersky.pipeline.tables import Alert, ChoreFailure, Worker
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.stages import STAGES
@@ -104,7 +104,9 @@ async def test_a_row_past_its_lease_is_stuck_although_its_worker_beats(
     """With a live consumer it counts as stuck only once a rescue should have happened."""
     alive = WorkerIdentity()
     async with database.transaction() as session:
-        await workers.beat(session, alive, {SUBMISSION_STAGE: {"last_tick": time.time()}})
+        await workers.record_heartbeat(
+            session, alive, {SUBMISSION_STAGE: {"last_tick": time.time()}}
+        )
     settings = make_settings(url, scheduler_enabled=False, worker_dead_after_seconds=3600)
     await leave_in_processing(database, worker_id=alive.id, lease_expires_at=func.now())
     async with serving(settings) as client:
@@ -125,7 +127,9 @@ async def test_a_row_of_a_worker_whose_heartbeat_lies_in_the_future_is_stuck(
     """As when the worker died and the database's clock was then set back."""
     dead = WorkerIdentity()
     async with database.transaction() as session:
-        await workers.beat(session, dead, {SUBMISSION_STAGE: {"last_tick": time.time()}})
+        await workers.record_heartbeat(
+            session, dead, {SUBMISSION_STAGE: {"last_tick": time.time()}}
+        )
         await session.execute(update(Worker).values(beat_at=func.now() + timedelta(hours=1)))
     await leave_in_processing(database, worker_id=dead.id)
     async with serving(make_settings(url, scheduler_enabled=False)) as client:
@@ -219,8 +223,8 @@ async def test_jobs_that_a_stage_handles_are_no_problem(database: Database) -> N
 async def test_only_so_many_odd_jobs_are_looked_at(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_figures, "MAX_VALUES_PROBED", 3)
-    monkeypatch.setattr(queue_figures, "MAX_UNHANDLED_COUNTED", 4)
+    monkeypatch.setattr(queue_stats, "MAX_VALUES_PROBED", 3)
+    monkeypatch.setattr(queue_stats, "MAX_UNHANDLED_COUNTED", 4)
     await add_jobs(database, [*["a"] * 9, "b", "c", "d", "e", "f", "g"])
     async with database.reading() as session:
         found = await find_unhandled(session, STAGES)
@@ -257,7 +261,7 @@ async def test_a_reached_own_limit_shows_in_health_alerts_metrics_and_dashboard(
     expected = f"{worker.readable}: The disk is full. No descriptors are left."
     async with serving(make_settings(url, scheduler_enabled=False)) as client:
         async with database.transaction() as session:
-            await workers.beat(session, worker, vitals={"own_limits": limits})
+            await workers.record_heartbeat(session, worker, vitals={"own_limits": limits})
         status, problems = await get_problems(client)
         firing = await get_firing(client)
         metrics = await get_metrics(client)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, update
 
+from scrapersky.contacts import page_parser
+from scrapersky.contacts.extraction import STAGE
 from scrapersky.db.session import Database
 from scrapersky.domains.metadata import STAGE as METADATA
-from scrapersky.harvest import reading
 from scrapersky.models import Domain, Page
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
-from scrapersky.pages.reading import STAGE
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper import parser_pool
+from scrapersky.scraper.html import parser_pool
 from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run, html, started
 from tests.hostile_parser import EATS_MEMORY, HANGS, parse_home_trap, parse_trap
@@ -75,7 +75,7 @@ async def test_a_page_that_is_cut_off_is_retried_and_fails_alone(
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "parse_page", parse_trap)
+    monkeypatch.setattr(page_parser, "parse_page", parse_trap)
     async with FakeWeb() as web:
         run = Run(None, database, web)  # type: ignore[arg-type]
         await add_pages(run, trap)
@@ -98,7 +98,7 @@ async def test_a_dozen_pages_that_hang_do_not_keep_those_of_other_hosts(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is it our own limit that their host waits for the processes it holds."""
-    monkeypatch.setattr(reading, "parse_page", parse_trap)
+    monkeypatch.setattr(page_parser, "parse_page", parse_trap)
     monkeypatch.setattr(parser_pool, "WAIT_SECONDS", 5.0)
     async with FakeWeb() as web:
         run = Run(None, database, web)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ async def test_a_dozen_pages_that_hang_do_not_keep_those_of_other_hosts(
 async def test_a_home_page_that_hangs_is_cut_off(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "parse_home_page", parse_home_trap)
+    monkeypatch.setattr(page_parser, "parse_home_page", parse_home_trap)
     async with FakeWeb() as web:
         run = Run(None, database, web)  # type: ignore[arg-type]
         for name, body in (("trap.example", HANGS), ("bakery.example", "Good day")):

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from scrapersky.curations import CURATIONS
 from scrapersky.db.session import Database
-from scrapersky.models import ENGINE_WORDS, Domain, Page, PageCuration
+from scrapersky.kinds import CURATIONS
+from scrapersky.models import ENGINE_STATUSES, Domain, Page, PageCuration
 from scrapersky.models.pages import PageDecision
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
 from tests.app import serving
@@ -145,7 +145,7 @@ async def test_undoing_a_decision_tells_what_the_processing_came_to_meanwhile(
 
 
 @pytest.mark.parametrize("kind", ["pages", "contacts"])
-@pytest.mark.parametrize("word", sorted(ENGINE_WORDS))
+@pytest.mark.parametrize("word", sorted(ENGINE_STATUSES))
 @pytest.mark.parametrize("which", [{"all": True}, {"ids": "one"}, {"filter": {"search": "e"}}])
 async def test_nobody_sets_a_word_of_the_engine(
     client: httpx.AsyncClient, database: Database, kind: str, word: str, which: dict[str, Any]
@@ -178,8 +178,8 @@ async def test_rows_can_be_found_by_every_word(client: httpx.AsyncClient) -> Non
 
 
 def test_people_choose_among_the_words_that_the_engine_does_not_set() -> None:
-    assert {each.value for each in PageDecision} == {*PageCuration} - ENGINE_WORDS
-    assert [each.kind for each in CURATIONS if ENGINE_WORDS & set(each.decisions)] == []
+    assert {each.value for each in PageDecision} == {*PageCuration} - ENGINE_STATUSES
+    assert [each.kind for each in CURATIONS if ENGINE_STATUSES & set(each.decisions)] == []
 
 
 async def test_selecting_a_domain_that_was_scanned_lately_says_that_no_scan_is_made(

@@ -8,14 +8,14 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.db.session import Database
 from scrapersky.models import Role, SitemapFile, Tenant, User
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
-from scrapersky.sitemaps import importing
+from scrapersky.sitemaps import imports
 from tests.app import serving
 from tests.conftest import make_settings
 from tests.stage_cases import CASES
@@ -32,7 +32,7 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
 async def add_files(database: Database, count: int, status: str = "New") -> list[UUID]:
     """Sitemap files of three URLs, each of a domain of its own."""
     async with database.transaction() as session:
-        ids = await CASES[importing.STAGE.name].make_due(session, count)
+        ids = await CASES[imports.STAGE.name].make_due(session, count)
         for file_id in ids:
             (await session.get_one(SitemapFile, file_id)).sitemap_import_status = status
     return ids
@@ -41,7 +41,7 @@ async def add_files(database: Database, count: int, status: str = "New") -> list
 async def run_imports(database: Database, settings: Settings) -> None:
     tools = Tools(fetch=None, settings=settings)  # type: ignore[arg-type]
     runner = StageRunner(
-        importing.STAGE,
+        imports.STAGE,
         database=database,
         worker=WorkerIdentity(),
         tools=tools,
@@ -98,7 +98,7 @@ async def test_a_reader_may_look_but_not_import(
 ) -> None:
     settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         _, secret = await create_api_key(session, actor, name="reader", role=Role.VIEWER)
     async with serving(settings) as client:
         client.headers["X-API-Key"] = secret

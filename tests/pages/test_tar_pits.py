@@ -9,13 +9,13 @@ from contextlib import suppress
 import pytest
 from sqlalchemy import func, select
 
+from scrapersky.contacts.extraction import STAGE as PAGE
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Page
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
-from scrapersky.pages.reading import STAGE as PAGE
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.tables import Host
-from scrapersky.scraper import deadline
+from scrapersky.scraper.http import limits
 from tests.fake_web import FakeWeb
 from tests.harvest.stage_runs import Run, html, started
 
@@ -103,7 +103,7 @@ async def test_home_pages_are_read_while_pits_keep_theirs(
     url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stage that does not know its hosts before it asks them."""
-    monkeypatch.setattr(deadline, "SLOW_AFTER_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "SLOW_AFTER_SECONDS", 0.05)
     async with FakeWeb() as web:
         run = Run(None, database, web)  # type: ignore[arg-type]
         await add_pits(run, pages=0)

@@ -15,8 +15,8 @@ from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch import Fetcher
 from tests.conftest import make_settings
 
 
@@ -25,9 +25,9 @@ def say(text: str) -> None:
 
 
 class TellingGate(HostGate):
-    async def _take_turn(self, host: str, *, exempt: bool) -> Any:
+    async def _reserve_slot(self, host: str, *, exempt: bool) -> Any:
         say("asks")
-        return await super()._take_turn(host, exempt=exempt)
+        return await super()._reserve_slot(host, exempt=exempt)
 
 
 async def main(url: str, port: int, dead_after: float) -> None:
@@ -39,7 +39,7 @@ async def main(url: str, port: int, dead_after: float) -> None:
     )
     database, worker = Database(url, pool_size=2), WorkerIdentity()
     async with database.transaction() as session:
-        await workers.beat(session, worker)
+        await workers.record_heartbeat(session, worker)
     frozen = False
 
     async def look_up(name: str) -> list[str]:

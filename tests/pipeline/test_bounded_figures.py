@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from scrapersky.contacts import extraction
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
-from scrapersky.pages import reading
-from scrapersky.pipeline import queue_figures
-from scrapersky.pipeline.report import StageReport, report_stages, standing
+from scrapersky.pipeline import queue_stats
+from scrapersky.pipeline.report import StageReport, load_status, report_stages
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
 from tests.app import serving
@@ -49,7 +49,7 @@ FILL = (
 
 @pytest.fixture
 async def long_queues(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_figures, "MAX_COUNTED", CAP)
+    monkeypatch.setattr(queue_stats, "MAX_COUNTED", CAP)
     async with database.engine.begin() as connection:
         for each in FILL:
             await connection.execute(text(each), {"rows": ROWS})
@@ -96,7 +96,7 @@ async def test_no_probe_reads_more_of_a_queue_than_is_counted(url: str, database
     assert [each.status_code for each in answers] == [200, 200]
     assert {table for table, _ in scans} >= TABLES
     assert [each for each in scans if each[1] > CAP + 1] == []
-    (told,) = [each for each in stages if each["stage"] == reading.STAGE.name]
+    (told,) = [each for each in stages if each["stage"] == extraction.STAGE.name]
     assert told["due"] == CAP
     assert "Rows are due (100+) and no consumer runs this stage." in told["problems"]
 
@@ -110,15 +110,15 @@ async def test_of_a_long_queue_the_oldest_row_is_told(
     settings: Settings, database: Database
 ) -> None:
     async with database.reading() as session:
-        brief = {each.name: each for each in (await standing(session, STAGES, settings)).reports}
+        brief = {each.name: each for each in (await load_status(session, STAGES, settings)).reports}
         whole = {each.name: each for each in await report_stages(session, STAGES, settings)}
 
-    for name in ("process_pending_sitemaps", reading.STAGE.name, metadata.STAGE.name):
+    for name in ("process_pending_sitemaps", extraction.STAGE.name, metadata.STAGE.name):
         assert (brief[name].queued, brief[name].due) == (CAP, CAP)
         for seconds in (brief[name].oldest_due_seconds, brief[name].oldest_ready_seconds):
             assert seconds is not None
             assert seconds >= ROWS
-    for name in ("process_pending_sitemaps", reading.STAGE.name):
+    for name in ("process_pending_sitemaps", extraction.STAGE.name):
         assert brief[name].next_due_at is not None
         assert counts_of(whole[name]) == (ROWS, ROWS - 1)
     assert brief["process_pending_sitemaps"].dead_letters == CAP
@@ -126,12 +126,12 @@ async def test_of_a_long_queue_the_oldest_row_is_told(
 
 
 def test_a_count_that_was_cut_off_says_so() -> None:
-    most = queue_figures.MAX_COUNTED
+    most = queue_stats.MAX_COUNTED
 
-    assert queue_figures.describe_count(most) == "10,000+"
-    assert queue_figures.describe_count(1, most, 3) == "10,004+"
-    assert queue_figures.describe_count(1, 2) == "3"
-    assert queue_figures.describe_count(20_000) == "20,000"
+    assert queue_stats.describe_count(most) == "10,000+"
+    assert queue_stats.describe_count(1, most, 3) == "10,004+"
+    assert queue_stats.describe_count(1, 2) == "3"
+    assert queue_stats.describe_count(20_000) == "20,000"
 
 
 def counts_of(report: StageReport) -> tuple[int, int]:

@@ -14,13 +14,13 @@ from sqlalchemy import func, insert, literal, select
 from scrapersky.db.session import Database
 from scrapersky.pipeline import chores, scheduler
 from scrapersky.pipeline.chores import (
-    SLOTS_BEGIN,
+    SLOT_EPOCH,
     Chore,
-    doing_chores,
+    claim_slot,
     list_chore_failures,
-    take_slot,
+    run_chores,
 )
-from scrapersky.pipeline.scheduler import running_scheduler
+from scrapersky.pipeline.scheduler import run_scheduler
 from scrapersky.pipeline.tables import ChoreFailure, ScheduleRun
 from scrapersky.settings import Settings
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -32,20 +32,20 @@ async def nothing(database: Database, settings: Settings) -> None:
 
 async def test_of_many_processes_one_gets_the_slot(database: Database) -> None:
     chore = Chore(name="tidy", does="Tidies.", every=timedelta(days=1), run=nothing)
-    got = await asyncio.gather(*(take_slot(database, chore, uuid4()) for _ in range(10)))
+    got = await asyncio.gather(*(claim_slot(database, chore, uuid4()) for _ in range(10)))
     assert sorted(got) == [False] * 9 + [True]
 
 
 async def test_the_next_slot_is_free_again(database: Database) -> None:
     chore = Chore(name="tidy", does="Tidies.", every=timedelta(milliseconds=50), run=nothing)
-    assert await take_slot(database, chore, None)
+    assert await claim_slot(database, chore, None)
     await asyncio.sleep(0.06)
-    assert await take_slot(database, chore, None)
+    assert await claim_slot(database, chore, None)
 
 
 async def fill_slots(database: Database, chore: Chore, *, until: timedelta) -> None:
     """Take every slot from now on, as they are left when the database's clock is set back."""
-    now = func.date_bin(chore.every, func.now(), SLOTS_BEGIN)
+    now = func.date_bin(chore.every, func.now(), SLOT_EPOCH)
     slots = select(literal(chore.name), func.generate_series(now, now + until, chore.every))
     async with database.transaction() as session:
         await session.execute(insert(ScheduleRun).from_select(["name", "slot"], slots))
@@ -58,7 +58,7 @@ async def test_a_database_clock_set_back_does_not_stop_a_chore(
     chore = Chore(name="tidy", does="Tidies.", every=timedelta(seconds=1), run=nothing)
     await fill_slots(database, chore, until=timedelta(hours=1))
 
-    await wait_until(lambda: take_slot(database, chore, None), seconds=600)
+    await wait_until(lambda: claim_slot(database, chore, None), seconds=600)
 
 
 async def test_a_clock_corrected_by_seconds_frees_no_slot(database: Database) -> None:
@@ -67,7 +67,7 @@ async def test_a_clock_corrected_by_seconds_frees_no_slot(database: Database) ->
     await fill_slots(database, chore, until=timedelta(seconds=5))
     await fill_slots(database, other, until=timedelta(hours=1))
 
-    await take_slot(database, chore, None)
+    await claim_slot(database, chore, None)
 
     async with database.reading() as session:
         counted = select(ScheduleRun.name, func.count()).group_by(ScheduleRun.name)
@@ -107,7 +107,7 @@ async def test_a_chore_that_fails_is_recorded_until_it_succeeds(
 ) -> None:
     moody = Moody()
     chore = moody.every(timedelta(seconds=0.2))
-    async with running_scheduler(database, settings, [], [chore]):
+    async with run_scheduler(database, settings, [], [chore]):
         [failure] = await failures_when(database, failing=True)
         moody.fails = False
         await failures_when(database, failing=False)
@@ -119,7 +119,7 @@ async def test_a_process_without_a_scheduler_records_failures_too(
     database: Database, settings: Settings
 ) -> None:
     moody = Moody()
-    async with doing_chores(database, settings, [moody.every(timedelta(seconds=0.2))]):
+    async with run_chores(database, settings, [moody.every(timedelta(seconds=0.2))]):
         await failures_when(database, failing=True)
         moody.fails = False
         await failures_when(database, failing=False)
@@ -133,7 +133,7 @@ async def test_a_chore_that_hangs_is_ended_and_recorded_without_a_scheduler_too(
 
     monkeypatch.setattr(chores, "CHORE_DEADLINE_SECONDS", 0.05)
     chore = Chore(name="tidy", does="Hangs.", every=timedelta(seconds=0.2), run=hang)
-    async with doing_chores(database, settings, [chore]):
+    async with run_chores(database, settings, [chore]):
         [failure] = await failures_when(database, failing=True)
 
     assert (failure.name, failure.error) == ("tidy", "TimeoutError: not done within 0.05 s")
@@ -144,7 +144,7 @@ async def test_a_rare_chore_that_failed_is_tried_again_in_its_slot(
 ) -> None:
     monkeypatch.setattr(scheduler, "RETRY_CHORE_SECONDS", 0.05)
     moody = Moody()
-    async with running_scheduler(database, settings, [], [moody.every(timedelta(days=1))]):
+    async with run_scheduler(database, settings, [], [moody.every(timedelta(days=1))]):
         await failures_when(database, failing=True)
         moody.fails = False
         await failures_when(database, failing=False)

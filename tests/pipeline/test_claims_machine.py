@@ -33,16 +33,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.pipeline import dead_letters, workers
-from scrapersky.pipeline.closing import is_open
-from scrapersky.pipeline.hosts import HostGate, Turn
+from scrapersky.pipeline.bulk import is_letter_open
+from scrapersky.pipeline.hosts import HostGate, HostTurn
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import (
-    Outcome,
-    completed,
-    handed_back,
-    outcome_of_error,
+    AttemptOutcome,
+    build_completed,
+    build_error_outcome,
+    build_handed_back,
+    build_outage_outcome,
     outcome_of_interruption,
-    outcome_of_outage,
 )
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
 from scrapersky.pipeline.rescue import Rescuer
@@ -94,7 +94,7 @@ class Place:
     runner: StageRunner
     gate: HostGate
     believes: list[Claim] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[HostTurn] = field(default_factory=list)
 
 
 class Surroundings:
@@ -181,17 +181,17 @@ class Queue(RuleBasedStateMachine):
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def complete(self, number: int, pick: int) -> None:
-        self._end(number, pick, lambda claim: completed(claim, claim.row_id))
+        self._end(number, pick, lambda claim: build_completed(claim, claim.row_id))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def fail(self, number: int, pick: int) -> None:
         rules = self.places[number].runner.rule
-        self._end(number, pick, lambda claim: outcome_of_error(claim, OSError("away"), rules))
+        self._end(number, pick, lambda claim: build_error_outcome(claim, OSError("away"), rules))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def interrupt(self, number: int, pick: int) -> None:
         """A database outage ends the attempt."""
-        self._end(number, pick, lambda claim: outcome_of_outage(claim, OSError("away")))
+        self._end(number, pick, lambda claim: build_outage_outcome(claim, OSError("away")))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def interrupt_statements(self, number: int, pick: int) -> None:
@@ -200,21 +200,21 @@ class Queue(RuleBasedStateMachine):
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def hand_back(self, number: int, pick: int) -> None:
-        self._end(number, pick, handed_back)
+        self._end(number, pick, build_handed_back)
 
     def _end(self, number: int, pick: int, outcome_of: Any) -> None:
         place = self.places[number]
         if not place.believes:
             return
         claim = place.believes.pop(pick % len(place.believes))
-        outcome: Outcome = outcome_of(claim)
+        outcome: AttemptOutcome = outcome_of(claim)
         row = self.rows[claim.row_id]
         is_ours = row.status == "processing" and row.token == claim.token
         assert self.run(self._settle(place, outcome)) is is_ours
         if is_ours:
             self._expect(row, outcome)
 
-    def _expect(self, row: Expected, outcome: Outcome) -> None:
+    def _expect(self, row: Expected, outcome: AttemptOutcome) -> None:
         row.status = outcome.change(self.stage.words).status
         row.attempts -= outcome.refund
         row.token = None
@@ -223,7 +223,7 @@ class Queue(RuleBasedStateMachine):
         if outcome.kind not in ("interrupted", "handed_back"):
             row.rescues = row.interruptions = 0
 
-    async def _settle(self, place: Place, outcome: Outcome) -> bool:
+    async def _settle(self, place: Place, outcome: AttemptOutcome) -> bool:
         runner = place.runner
         async with self.database.transaction() as session:
             settled = await settle(
@@ -237,7 +237,7 @@ class Queue(RuleBasedStateMachine):
 
     async def _beat(self, place: Place) -> None:
         async with self.database.transaction() as session:
-            await workers.beat(session, place.runner.worker)
+            await workers.record_heartbeat(session, place.runner.worker)
 
     @rule(number=st.sampled_from(WORKERS))
     def crash(self, number: int) -> None:
@@ -338,7 +338,7 @@ class Queue(RuleBasedStateMachine):
     def answered(self, number: int) -> None:
         place = self.places[number]
         if place.turns:
-            self.run(place.gate._give_back(place.turns.pop()))
+            self.run(place.gate._release(place.turns.pop()))
 
     async def _in_flight(self) -> int:
         async with self.database.reading() as session:
@@ -385,7 +385,7 @@ class Queue(RuleBasedStateMachine):
 
     async def _open_letters(self) -> set[UUID]:
         async with self.database.reading() as session:
-            letters = select(DeadLetter.row_id).where(is_open())
+            letters = select(DeadLetter.row_id).where(is_letter_open())
             return set(await session.scalars(letters))
 
     def teardown(self) -> None:

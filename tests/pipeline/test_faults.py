@@ -25,14 +25,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky import main
-from scrapersky.accounts.service import system_actor
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.signals import SLACK_SECONDS
-from scrapersky.db.away import MAX_ROW_INTERRUPTIONS
+from scrapersky.auth.service import get_system_actor
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.signals import EXIT_SLACK_SECONDS
 from scrapersky.db.base import uuid7
-from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress, starting
-from scrapersky.db.embedded.account import clean_env
+from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
+from scrapersky.db.embedded import server as starting
+from scrapersky.db.embedded.account import build_clean_env
 from scrapersky.db.migrate import upgrade
+from scrapersky.db.outages import MAX_ROW_INTERRUPTIONS
 from scrapersky.db.session import (
     COMMAND_TIMEOUT_SECONDS,
     DIRECT_TIMEOUT_SECONDS,
@@ -43,14 +44,12 @@ from scrapersky.errors import DatabaseUnavailable
 from scrapersky.models import Job
 from scrapersky.pipeline import chores, flow, settle, settler, workers
 from scrapersky.pipeline import engine as pipeline_engine
-from scrapersky.pipeline.chores import Chore, run_chore, take_slot
-from scrapersky.pipeline.engine import Engine, running_engine
-from scrapersky.pipeline.figures import DatabaseClock, Vitals
+from scrapersky.pipeline.chores import Chore, claim_slot, run_chore
+from scrapersky.pipeline.engine import Engine, run_engine
 from scrapersky.pipeline.flow import Successor, Valve
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.own_limits import OwnLimits
-from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
+from scrapersky.pipeline.scheduler import Scheduler, run_scheduler
 from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.tables import (
     DeadLetter,
@@ -60,6 +59,7 @@ from scrapersky.pipeline.tables import (
     StageEvent,
     Worker,
 )
+from scrapersky.pipeline.vitals import DatabaseClock, ResourceMonitor, WorkerVitals
 from scrapersky.pipeline.wake import NOTIFY
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
@@ -182,7 +182,7 @@ async def test_a_row_that_breaks_its_connection_does_not_take_its_batch_with_it(
         row.effects += 1
 
     stage = replace(NOOP, store=store, pace=replace(NOOP.pace, concurrency=6))
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         draining = asyncio.create_task(run_job_loop(engine.runner("noop")))
         await wait_until(lambda: are_done(database, len(innocents)))
         await wait_until(lambda: is_interrupted(database, poison))
@@ -227,7 +227,7 @@ async def test_a_row_whose_store_times_out_keeps_no_other_from_being_stored(
         row.effects += 1
 
     stage = replace(NOOP, store=store, pace=replace(NOOP.pace, concurrency=6))
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         report = await run_job_loop(engine.runner("noop"))
 
     assert report is not None
@@ -246,7 +246,7 @@ async def test_rows_that_all_time_out_are_not_suspected(
         await session.execute(text("SELECT pg_sleep(3600)"))
 
     stage = replace(NOOP, store=store)
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         report = await run_job_loop(engine.runner("noop"))
 
     assert report is not None
@@ -286,7 +286,7 @@ async def test_a_chunk_whose_connection_is_lost_is_stored_again_and_the_work_goe
         await interruption.strike(session)
 
     stage = replace(NOOP, work=work, store=store)
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         report = await run_job_loop(engine.runner("noop"))
 
     assert report is not None
@@ -307,7 +307,7 @@ async def test_a_chunk_that_always_loses_its_connection_counts_as_an_interruptio
         await session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
     stage = replace(NOOP, work=work, store=store)
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         report = await run_job_loop(engine.runner("noop"))
 
     assert report is not None
@@ -321,7 +321,7 @@ async def test_the_work_goes_on_when_the_host_gate_loses_its_connection(
     """Every transaction of the gate that a request needs is interrupted; the row is not."""
     (row_id,) = await add_rows(database, 1)
     interruption = Interruption(3)
-    take_slot = HostGate._try
+    take_slot = HostGate._try_reserve
 
     async def interrupted(gate: HostGate, session: AsyncSession, *given: Any, **more: Any) -> Any:
         taken = await take_slot(gate, session, *given, **more)
@@ -333,11 +333,11 @@ async def test_the_work_goes_on_when_the_host_gate_loses_its_connection(
         await tools.fetch.get("http://a.example/")
         return item
 
-    monkeypatch.setattr(HostGate, "_try", interrupted)
+    monkeypatch.setattr(HostGate, "_try_reserve", interrupted)
     async with FakeWeb() as web:
         host = web.host("a.example").body("/", "x")
         settings = make_settings(url, fetch_resolve=web.resolve)
-        async with running_engine(database, settings, [replace(NOOP, work=work)]) as engine:
+        async with run_engine(database, settings, [replace(NOOP, work=work)]) as engine:
             report = await run_job_loop(engine.runner("noop"))
             async with database.reading() as session:
                 slots = await session.scalar(select(func.count()).select_from(HostSlot))
@@ -357,7 +357,7 @@ async def test_rows_that_cannot_be_stored_for_want_of_disk_space_are_handed_back
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         raise DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
 
-    async with running_engine(database, settings, [replace(NOOP, store=store)]) as engine:
+    async with run_engine(database, settings, [replace(NOOP, store=store)]) as engine:
         for _ in range(2):
             async with database.transaction() as session:
                 await session.execute(update(NoopRow).values(due_at=func.now()))
@@ -467,11 +467,11 @@ async def test_sigterm_ends_a_worker_whose_connections_are_half_open(
         cable.cut()
         program.send(signal.SIGTERM)
         # Ten times what is promised, because the machine may be busy; a hang takes longer.
-        promised = float(HASTY["SHUTDOWN_GRACE_SECONDS"]) + SLACK_SECONDS
+        promised = float(HASTY["SHUTDOWN_GRACE_SECONDS"]) + EXIT_SLACK_SECONDS
         code = await program.ended(10 * promised)
         # It ended by itself, or its timer ended it; a crash would say something else.
         was_ended = "Did not stop within" in program.said()
-        assert code == (Exit.FAILED if was_ended else Exit.OK), program.said()
+        assert code == (ExitCode.FAILED if was_ended else ExitCode.OK), program.said()
 
 
 async def test_a_worker_that_cannot_reach_the_database_for_too_long_exits_with_a_reason(
@@ -504,7 +504,7 @@ async def test_every_connection_has_keepalive_and_a_command_timeout(
         ours = Database(url)
         settings = make_settings(url)
         try:
-            async with running_scheduler(ours, settings, [NOOP], []) as scheduler:
+            async with run_scheduler(ours, settings, [NOOP], []) as scheduler:
                 await wait_until(lambda: is_listening(scheduler))
                 await ours.direct.fetch(NOTIFY, {"payloads": []})
                 await run_job_loop(scheduler.engine.runner("noop"))
@@ -561,7 +561,7 @@ async def look_through_the_valve(engine: Engine) -> None:
 
 async def take_a_slot(engine: Engine) -> None:
     chore = Chore(name="tidy", does="Tidies.", every=timedelta(days=1), run=do_nothing)
-    await take_slot(engine.database, chore, None)
+    await claim_slot(engine.database, chore, None)
 
 
 async def end_a_chore(engine: Engine) -> None:
@@ -579,7 +579,7 @@ async def do_nothing(database: Database, settings: Settings) -> None:
         ("noop_rows", look_through_the_valve),
         ("schedule_runs", take_a_slot),
         ("chore_failures", end_a_chore),
-        ("stage_controls", Engine._take_paces),
+        ("stage_controls", Engine._apply_pace_changes),
     ],
 )
 async def test_a_call_that_is_not_answered_ends_by_its_deadline(
@@ -589,7 +589,7 @@ async def test_a_call_that_is_not_answered_ends_by_its_deadline(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with running_engine(database, settings, [NOOP]) as engine:
+    async with run_engine(database, settings, [NOOP]) as engine:
         for module, name in (
             (flow, "LOOK_DEADLINE_SECONDS"),
             (chores, "SLOT_DEADLINE_SECONDS"),
@@ -614,8 +614,8 @@ async def test_a_heartbeat_does_not_wait_for_housekeeping(
         started.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Engine, "_look_after_everything", hang)
-    async with running_engine(database, settings, []):
+    monkeypatch.setattr(Engine, "_do_housekeeping", hang)
+    async with run_engine(database, settings, []):
         await started.wait()
         await wait_for_beat(database)
 
@@ -674,7 +674,7 @@ async def test_200_ms_latency_makes_no_worker_look_dead(
             "SITEMAP_SCHEDULER_INTERVAL_MINUTES": "0.02",
         }
         async with database.transaction() as session:
-            actor = await system_actor(session, settings)
+            actor = await get_system_actor(session, settings)
             for name in names:
                 await request_scan(session, actor, settings, name, None)
         for number in range(2):
@@ -721,7 +721,7 @@ async def test_a_clock_set_back_by_an_hour_does_not_stop_the_ticks(
 
 def test_a_deaf_worker_reports_since_when_in_database_time(tmp_path: Path) -> None:
     wakeups: Any = SimpleNamespace(is_listening=True, listener=SimpleNamespace(up=False))
-    vitals = Vitals(wakeups, tmp_path, OwnLimits())
+    vitals = WorkerVitals(wakeups, tmp_path, ResourceMonitor())
     first = vitals.read(DatabaseClock(1_000.0))["deaf_since"]
     an_hour_later = vitals.read(DatabaseClock(4_600.0))["deaf_since"]
 
@@ -743,7 +743,9 @@ def fake_clock(offset: Path) -> dict[str, str]:
 async def server_with_fake_clock(offset: Path) -> AsyncIterator[str]:
     """A PostgreSQL of the test's own, migrated, with the no-op stage's table; its URL."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(starting, "clean_env", lambda: {**clean_env(), **fake_clock(offset)})
+        patch.setattr(
+            starting, "build_clean_env", lambda: {**build_clean_env(), **fake_clock(offset)}
+        )
         postgres = EmbeddedPostgres(offset.parent / "data")
         address = await asyncio.to_thread(postgres.acquire)
         try:
@@ -799,7 +801,7 @@ async def test_a_database_clock_stepped_by_an_hour_loses_no_row_and_does_none_tw
 async def fill_slots_of_the_last_hour(database: Database) -> None:
     """As an hour of rescues would have left them."""
     every = timedelta(seconds=float(HASTY["WORKER_BEAT_SECONDS"]))
-    now = func.date_bin(every, func.now(), chores.SLOTS_BEGIN)
+    now = func.date_bin(every, func.now(), chores.SLOT_EPOCH)
     slots = func.generate_series(now - timedelta(hours=1, minutes=1), now, every)
     filled = insert(ScheduleRun).from_select(
         ["name", "slot"], select(literal("rescue_lost_leases"), slots)
@@ -811,7 +813,7 @@ async def fill_slots_of_the_last_hour(database: Database) -> None:
 async def hold_by_a_dead_worker(database: Database) -> None:
     dead = WorkerIdentity(boot_id="another machine")
     async with database.transaction() as session:
-        await workers.beat(session, dead)
+        await workers.record_heartbeat(session, dead)
         session.add(
             NoopRow(
                 status="processing",

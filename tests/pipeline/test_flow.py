@@ -16,13 +16,13 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, Domain
-from scrapersky.operations import flow
-from scrapersky.pipeline.engine import Engine, running_engine
-from scrapersky.pipeline.figures import DatabaseClock
-from scrapersky.pipeline.flow import Valve, valve_of
+from scrapersky.operations import service
+from scrapersky.pipeline.engine import Engine, run_engine
+from scrapersky.pipeline.flow import Valve, build_valve
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.scheduler import running_scheduler
+from scrapersky.pipeline.scheduler import run_scheduler
 from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.vitals import DatabaseClock
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import submission
 from tests.noop import NOOP, NoopRow
@@ -37,12 +37,12 @@ FIRST: AnyStage = replace(NOOP, feeds=(NEXT.name,))
 @pytest.fixture
 async def engine(database: Database, settings: Settings) -> AsyncIterator[Engine]:
     await prepare(database)
-    async with running_engine(database, settings, [FIRST], known=[NEXT]) as running:
+    async with run_engine(database, settings, [FIRST], known=[NEXT]) as running:
         yield running
 
 
 def fresh_valve(database: Database, settings: Settings) -> Valve:
-    return valve_of(FIRST, {NEXT.name: NEXT}, database=database, settings=settings)
+    return build_valve(FIRST, {NEXT.name: NEXT}, database=database, settings=settings)
 
 
 async def add_rows(database: Database, count: int) -> None:
@@ -140,7 +140,7 @@ async def test_a_held_back_stage_looks_again_by_itself(
     await queue_behind(database, MARK)
     await add_rows(database, 3)
     rarely = replace(FIRST, pace=replace(FIRST.pace, interval_minutes=600))
-    async with running_scheduler(database, settings, [rarely], [], known=[NEXT]) as scheduler:
+    async with run_scheduler(database, settings, [rarely], [], known=[NEXT]) as scheduler:
         runner = scheduler.engine.runner("noop")
         await until(lambda: _is(lambda: runner.valve.is_closed and not runner.runs))
         await take_away(database, MARK)
@@ -172,7 +172,7 @@ def actor(settings: Settings) -> Actor:
 
 async def change(database: Database, settings: Settings, **changes: Any) -> None:
     async with database.transaction() as session:
-        await flow.change_pace(session, actor(settings), NOOP, changes)
+        await service.change_pace(session, actor(settings), NOOP, changes)
 
 
 async def test_a_changed_pace_reaches_a_running_process_and_can_be_taken_back(
@@ -180,7 +180,7 @@ async def test_a_changed_pace_reaches_a_running_process_and_can_be_taken_back(
 ) -> None:
     await prepare(database)
     quick = settings.model_copy(update={"worker_beat_seconds": 0.05})
-    async with running_engine(database, quick, [NOOP]) as engine:
+    async with run_engine(database, quick, [NOOP]) as engine:
         runner = engine.runner("noop")
         await change(database, settings, concurrency=3, batch_size=2)
         await until(lambda: _is(lambda: runner.pace.concurrency == 3))
@@ -195,7 +195,7 @@ async def test_a_process_that_starts_later_takes_the_changed_pace(
 ) -> None:
     await prepare(database)
     await change(database, settings, concurrency=1)
-    async with running_engine(database, settings, [NOOP]) as engine:
+    async with run_engine(database, settings, [NOOP]) as engine:
         assert engine.runner("noop").pace.concurrency == 1
 
 
@@ -205,7 +205,7 @@ async def test_a_changed_interval_moves_the_next_tick(
     await prepare(database)
     quick = settings.model_copy(update={"worker_beat_seconds": 0.05})
     rarely: AnyStage = replace(NOOP, pace=replace(NOOP.pace, interval_minutes=600))
-    async with running_scheduler(database, quick, [rarely], []) as scheduler:
+    async with run_scheduler(database, quick, [rarely], []) as scheduler:
         runner = scheduler.engine.runner("noop")
         await until(lambda: _is(lambda: runner.last_tick is not None and not runner.runs))
         await change(database, settings, interval_minutes=0.001)

@@ -96,7 +96,7 @@ async def test_a_slot_taken_a_moment_ago_is_safe_however_old_the_heartbeat_is(
     worker = WorkerIdentity()
     mine = HostGate(database, make_settings(url), worker_id=worker.id)
     async with database.transaction() as session:
-        await workers.beat(session, worker)
+        await workers.record_heartbeat(session, worker)
         await session.execute(update(Worker).values(beat_at=func.now() - LONG_AGO))
     async with mine.slot("bakery.example", exempt=True):
         assert await _left_after_rescue(database) == 1
@@ -111,7 +111,7 @@ async def test_a_turn_that_was_waited_for_long_is_confirmed_before_it_is_used(
     """Whether the slot is still there is asked, and where it is not a new one is taken."""
     now = 0.0
     mine = HostGate(database, make_settings(url), worker_id=None, clock=lambda: now)
-    taken = mine._take_turn
+    taken = mine._reserve_slot
     turns = 0
 
     async def take_slowly(host: str, *, exempt: bool):  # type: ignore[no-untyped-def]
@@ -125,7 +125,7 @@ async def test_a_turn_that_was_waited_for_long_is_confirmed_before_it_is_used(
                 await session.execute(delete(HostSlot))
         return turn
 
-    mine._take_turn = take_slowly  # type: ignore[method-assign]
+    mine._reserve_slot = take_slowly  # type: ignore[method-assign]
     async with mine.slot("bakery.example", exempt=True) as turn:
         turn.check()
         assert turns == 2

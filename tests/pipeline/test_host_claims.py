@@ -14,21 +14,21 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, insert, select, text, update
 
+from scrapersky.contacts import extraction
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.pages import reading
-from scrapersky.pipeline.engine import Engine, running_engine
-from scrapersky.pipeline.host_claims import FEWEST_HOSTS
+from scrapersky.pipeline.engine import Engine, run_engine
+from scrapersky.pipeline.health import HealthIssueKind
+from scrapersky.pipeline.host_claims import MIN_HOSTS
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
-from scrapersky.pipeline.queue_figures import queue_figures
+from scrapersky.pipeline.queue_stats import load_queue_stats
 from scrapersky.pipeline.report import report_stage
-from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
-from scrapersky.pipeline.slots import Held, Share
+from scrapersky.pipeline.scheduler import Scheduler, run_scheduler
+from scrapersky.pipeline.slots import HeldRow, SlotShare
 from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import Host, HostSlot, StageControl
-from scrapersky.pipeline.troubles import TroubleKind
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper import deadline
+from scrapersky.scraper.http import limits
 from scrapersky.settings import Pace, Settings
 from tests.noop_hosts import HOSTED, HostedRow, Item, prepare
 from tests.waiting import PATIENCE_SECONDS
@@ -75,7 +75,7 @@ async def ask(database: Database, host: str, *, seconds: float = 60) -> None:
         session.add(HostSlot(host=host, worker_id=None, expires_at=until))
 
 
-async def end(database: Database, *held: Held) -> None:
+async def end(database: Database, *held: HeldRow) -> None:
     ids = [each.claim.row_id for each in held]
     async with database.transaction() as session:
         await session.execute(
@@ -83,7 +83,7 @@ async def end(database: Database, *held: Held) -> None:
         )
 
 
-def hosts_of(claimed: Iterable[Held]) -> Counter[str]:
+def hosts_of(claimed: Iterable[HeldRow]) -> Counter[str]:
     return Counter(each.item.host for each in claimed)
 
 
@@ -194,7 +194,7 @@ async def test_rows_of_unknown_hosts_are_worked_without_a_limit(
 async def test_a_ready_host_is_found_behind_any_number_that_are_not(
     database: Database, runner: StageRunner
 ) -> None:
-    many = 6 * FEWEST_HOSTS
+    many = 6 * MIN_HOSTS
     async with database.transaction() as session:
         await session.execute(
             insert(Host).values(circuit_open_until=func.now() + timedelta(hours=1)),
@@ -237,7 +237,7 @@ async def test_rows_of_unproven_hosts_take_only_the_slots_meant_for_them(
         await note(database, f"z{number}.example", is_proven=True)
         await add(database, f"a{number}.example", f"z{number}.example")
 
-    claims = [await runner.claim(3, Share(*share)) for share in ((2, 1), (0, 2), (3, 0))]
+    claims = [await runner.claim(3, SlotShare(*share)) for share in ((2, 1), (0, 2), (3, 0))]
     kinds = [Counter(host[0] for host in hosts_of(each)) for each in claims]
     assert kinds == [{"a": 1, "z": 2}, {"a": 2}, {"z": 2}]
 
@@ -290,15 +290,15 @@ async def test_a_row_whose_host_keeps_it_waiting_leaves_its_slot_to_others(
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any stage: nobody knows its hosts before they are asked."""
-    monkeypatch.setattr(deadline, "SLOW_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "SLOW_AFTER_SECONDS", 0.01)
     answer, free = asyncio.Event(), []
     runner: StageRunner
 
     async def work(item: Item, tools: Tools) -> Item:
         if item.host.startswith("pit"):
-            with deadline.observed_wait():
+            with limits.observe_wait():
                 await answer.wait()
-            deadline.note_answer()
+            limits.notify_answer()
             free.append(runner.free_slots)
         return item
 
@@ -375,7 +375,7 @@ async def test_several_engines_never_ask_a_host_too_often_and_do_everything(
         for _ in range(3):
             own = Database(url, pool_size=8)
             stack.push_async_callback(own.close)
-            engine = await stack.enter_async_context(running_engine(own, settings, [stage]))
+            engine = await stack.enter_async_context(run_engine(own, settings, [stage]))
             engines.append(engine)
         while (await statuses(database))["done"] < 75:
             await asyncio.gather(*(run_job_loop(each.runner("hosted")) for each in engines))
@@ -393,7 +393,7 @@ async def scheduling(
 ) -> AsyncIterator[Scheduler]:
     """Ticks once, at the start, and then not for hours."""
     stage: AnyStage = replace(HOSTED, **{"pace": RARELY, **changes})
-    async with running_scheduler(database, settings, [stage], []) as scheduler:
+    async with run_scheduler(database, settings, [stage], []) as scheduler:
         yield scheduler
 
 
@@ -520,7 +520,7 @@ async def late(database: Database, settings: Settings) -> float | None:
     async with database.reading() as session:
         report = await report_stage(session, HOSTED, settings)
     assert (report.oldest_due_seconds or 0) > 3599
-    is_told = any(each.kind is TroubleKind.OLDEST_DUE for each in report.troubles)
+    is_told = any(each.kind is HealthIssueKind.OLDEST_DUE for each in report.troubles)
     assert is_told == ((report.oldest_ready_seconds or 0) > settings.queue_oldest_due_limit_seconds)
     return report.oldest_ready_seconds
 
@@ -582,7 +582,9 @@ async def test_all_stages_asked_together_find_the_same_late(
     await add(database, "idle.example", due_at=LONG_AGO)
     alone = await late(database, settings)
     async with database.reading() as session:
-        together = (await queue_figures(session, [HOSTED, reading.STAGE], settings))[HOSTED.name]
+        together = (await load_queue_stats(session, [HOSTED, extraction.STAGE], settings))[
+            HOSTED.name
+        ]
 
     assert together.oldest_ready_seconds == pytest.approx(alone, abs=600)
     assert alone is not None
@@ -618,7 +620,7 @@ async def plan_of_a_claim(database: Database, runner: StageRunner) -> dict[str, 
     """As the server makes it without looking at the parameters, with what it read."""
     assert runner.round is not None
     given = {"limit": 10, "lease": runner.lease, "worker": runner.worker.id}
-    here = {"after_host": "", "hosts": FEWEST_HOSTS, **runner.round.politeness}
+    here = {"after_host": "", "hosts": MIN_HOSTS, **runner.round.politeness}
     statement = runner.claims.claim
     explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.sql}"
     async with database.reading() as session:

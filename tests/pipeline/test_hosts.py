@@ -13,7 +13,7 @@ from sqlalchemy import delete, func, select, update
 
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.hosts import (
     FAILURES_TO_OPEN,
     TIMEOUTS_TO_OPEN,
@@ -23,11 +23,11 @@ from scrapersky.pipeline.hosts import (
 )
 from scrapersky.pipeline.tables import Host, HostSlot
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.bases import find_base
-from scrapersky.scraper.failures import HostClosed
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.politeness import ErrorKind, HostOutcome
-from scrapersky.scraper.urls import Site
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.fetch_errors import HostClosed
+from scrapersky.scraper.http.rate_limit import FetchErrorKind, HostOutcome
+from scrapersky.scraper.http.urls import Site
+from scrapersky.scraper.sitemaps.base_url import find_base_url
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
 from tests.waiting import PATIENCE_SECONDS
@@ -113,7 +113,7 @@ async def test_a_dead_workers_slots_are_free_as_soon_as_it_is_known_to_be_dead(
 ) -> None:
     identity = WorkerIdentity()
     async with database.transaction() as session:
-        await workers.beat(session, identity)
+        await workers.record_heartbeat(session, identity)
         for worker_id in (identity.id, uuid4()):
             later = func.now() + timedelta(hours=1)
             session.add(HostSlot(host=HOST, worker_id=worker_id, expires_at=later))
@@ -151,7 +151,7 @@ async def test_a_slot_that_could_not_be_given_back_is_given_back_with_a_heartbea
         raise ConnectionRefusedError
 
     settings = make_settings(url, worker_beat_seconds=0.05, fetch_timeout_seconds=3600)
-    async with running_engine(database, settings, []) as engine:
+    async with run_engine(database, settings, []) as engine:
         assert engine.gate is not None
         async with engine.gate.slot(HOST, exempt=True):
             monkeypatch.setattr(database, "transaction", away)
@@ -208,14 +208,14 @@ async def test_a_host_without_https_recovers_when_its_circuit_closes(
     async with FakeWeb() as web:
         web.host(HOST).robots("User-agent: *")
         async with Fetcher.from_settings(web.settings(), mine) as fetch:
-            base = await find_base(Site(HOST, HOST), fetch)
+            base = await find_base_url(Site(HOST, HOST), fetch)
 
     host = await _host(database)
     assert base.url == f"http://{HOST}"
     assert (host.failures, host.circuit_open_until) == (0, None)
 
 
-TIMED_OUT = HostOutcome(error=ErrorKind.TIMED_OUT)
+TIMED_OUT = HostOutcome(error=FetchErrorKind.TIMED_OUT)
 
 
 async def test_a_host_is_left_alone_after_two_time_outs(database: Database, url: str) -> None:

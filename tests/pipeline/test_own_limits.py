@@ -18,18 +18,18 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from scrapersky.db.session import Database
-from scrapersky.errors import OwnLimit, OwnLimitReached
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.errors import LimitedResource, ResourceExhausted
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.loop import run_job_loop
-from scrapersky.pipeline.outcome import RetryRule, outcome_of_error
-from scrapersky.pipeline.own_limits import find_own_limit
+from scrapersky.pipeline.outcome import RetryPolicy, build_error_outcome
 from scrapersky.pipeline.queue import Claim
-from scrapersky.pipeline.report import standing
+from scrapersky.pipeline.report import load_status
 from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import DeadLetter, EventKind, Host
+from scrapersky.pipeline.vitals import find_exhausted_resource
 from scrapersky.scraper import Fetcher
-from scrapersky.scraper.failures import ConnectionFailed, FetchFailed
-from scrapersky.scraper.politeness import HostOutcome, LocalGate
+from scrapersky.scraper.http.fetch_errors import ConnectionFailed, FetchFailed
+from scrapersky.scraper.http.rate_limit import HostOutcome, LocalGate
 from scrapersky.settings import Settings
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb
@@ -39,22 +39,22 @@ from tests.waiting import PATIENCE_SECONDS
 TOO_MANY = DBAPIError("SELECT", None, asyncpg.TooManyConnectionsError("sorry, too many clients"))
 DISK_FULL = DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
 LIMITS = [
-    (OSError(errno.EMFILE, "Too many open files"), OwnLimit.DESCRIPTORS),
-    (OSError(errno.ENFILE, "Too many open files in system"), OwnLimit.DESCRIPTORS),
-    (OSError(errno.ENOSPC, "No space left on device"), OwnLimit.DISK),
-    (PoolTimeout("QueuePool limit of size 10"), OwnLimit.CONNECTIONS),
-    (TOO_MANY, OwnLimit.CONNECTIONS),
-    (DISK_FULL, OwnLimit.DISK),
+    (OSError(errno.EMFILE, "Too many open files"), LimitedResource.DESCRIPTORS),
+    (OSError(errno.ENFILE, "Too many open files in system"), LimitedResource.DESCRIPTORS),
+    (OSError(errno.ENOSPC, "No space left on device"), LimitedResource.DISK),
+    (PoolTimeout("QueuePool limit of size 10"), LimitedResource.CONNECTIONS),
+    (TOO_MANY, LimitedResource.CONNECTIONS),
+    (DISK_FULL, LimitedResource.DISK),
 ]
 
 
 @pytest.mark.parametrize(("error", "limit"), LIMITS, ids=repr)
 def test_a_row_that_meets_a_limit_of_ours_keeps_its_attempt(
-    error: Exception, limit: OwnLimit
+    error: Exception, limit: LimitedResource
 ) -> None:
-    found = find_own_limit(error)
-    rule = RetryRule.of(Settings(), max_attempts=1)
-    outcome = outcome_of_error(Claim(uuid4(), uuid4(), attempts=1), error, rule)
+    found = find_exhausted_resource(error)
+    rule = RetryPolicy.from_settings(Settings(), max_attempts=1)
+    outcome = build_error_outcome(Claim(uuid4(), uuid4(), attempts=1), error, rule)
 
     assert found is not None
     assert found.limit is limit
@@ -68,7 +68,7 @@ def test_a_row_that_meets_a_limit_of_ours_keeps_its_attempt(
     "error", [OSError(errno.ECONNREFUSED, "refused"), ConnectionFailed("no"), ValueError("EMFILE")]
 )
 def test_other_errors_are_not_taken_for_limits_of_ours(error: Exception) -> None:
-    assert find_own_limit(error) is None
+    assert find_exhausted_resource(error) is None
 
 
 @contextmanager
@@ -98,12 +98,12 @@ async def test_a_fetch_without_a_descriptor_blames_no_host() -> None:
     async with FakeWeb() as web:
         web.host("a.example").body("/", "x")
         async with Fetcher.from_settings(web.settings(), gate) as fetch:
-            with no_descriptors_left(), pytest.raises(OwnLimitReached) as told:
+            with no_descriptors_left(), pytest.raises(ResourceExhausted) as told:
                 await fetch.get("http://a.example/")
             assert gate.reports == []
             assert (await fetch.get("http://a.example/")).status == 200
 
-    assert told.value.limit is OwnLimit.DESCRIPTORS
+    assert told.value.limit is LimitedResource.DESCRIPTORS
     assert "file descriptors" in str(told.value)
     assert not isinstance(told.value, FetchFailed)
 
@@ -115,7 +115,7 @@ async def test_a_name_that_could_not_be_looked_up_for_want_of_a_descriptor_is_no
         # The thread of the resolver starts before there is nothing left.
         with pytest.raises(FetchFailed):
             await fetch.get("http://nobody.invalid/")
-        with no_descriptors_left(), pytest.raises(OwnLimitReached):
+        with no_descriptors_left(), pytest.raises(ResourceExhausted):
             await fetch.get("http://nobody.invalid/")
 
 
@@ -157,11 +157,11 @@ async def test_a_stage_without_descriptors_hands_its_rows_back_and_everybody_is_
     settings = make_settings(url, fetch_resolve="a.example=127.0.0.1:9")
     async with database.transaction() as session:
         session.add(HostedRow(host="a.example"))
-    async with running_engine(database, settings, [stage]) as engine:
+    async with run_engine(database, settings, [stage]) as engine:
         await run_job_loop(engine.runner("starved"))
         await engine.beat()
         async with database.reading() as session:
-            told = (await standing(session, [stage], settings)).own_limits
+            told = (await load_status(session, [stage], settings)).own_limits
     async with database.reading() as session:
         row = await session.scalar(select(HostedRow))
         waits = await session.scalar(select(HOSTED.queue.due_at > func.now()))
@@ -179,4 +179,4 @@ async def test_a_stage_without_descriptors_hands_its_rows_back_and_everybody_is_
 def test_a_circular_chain_of_causes_is_followed_once() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
-    assert find_own_limit(first) is None
+    assert find_exhausted_resource(first) is None

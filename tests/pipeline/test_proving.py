@@ -17,11 +17,11 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.domains import metadata
 from scrapersky.models import Domain, Page
-from scrapersky.pipeline.claims import claims_of
+from scrapersky.pipeline.claims import get_statements
 from tests.contacts.rows import a_page
 from tests.stage_cases import OWNED
 
-STAGE, CLAIMS = metadata.STAGE, claims_of(metadata.STAGE)
+STAGE, CLAIMS = metadata.STAGE, get_statements(metadata.STAGE)
 WAITED_TOO_LONG = "55P03"
 
 

@@ -13,11 +13,11 @@ from sqlalchemy import event, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
-from scrapersky.pipeline import counting
-from scrapersky.pipeline.report import full_standing, report_stage, report_stages, standing
+from scrapersky.pipeline import stats
+from scrapersky.pipeline.report import load_full_status, load_status, report_stage, report_stages
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl, StageEvent
-from scrapersky.pipeline.workers import WorkerIdentity, beat
+from scrapersky.pipeline.workers import WorkerIdentity, record_heartbeat
 from scrapersky.settings import Settings
 from scrapersky.stages import STAGES
 from tests.stage_cases import CASES
@@ -37,7 +37,7 @@ async def fill(database: Database) -> None:
         session.add(StageControl(stage=STAGES[1].name, paused=True, note="A move."))
         session.add(StageControl(stage=STAGES[2].name, pace={"concurrency": 2}))
         told = {STAGES[0].name: {"last_tick": 1_700_000_000.0, "held_back": "No room."}}
-        await beat(session, WorkerIdentity(), told)
+        await record_heartbeat(session, WorkerIdentity(), told)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ async def test_in_large_tables_what_has_an_index_is_counted_and_the_rest_estimat
     await fill(database)
     async with database.engine.begin() as connection:
         await connection.execute(text("ANALYZE"))
-    monkeypatch.setattr(counting, "EXACT_UP_TO", 3)
+    monkeypatch.setattr(stats, "MAX_EXACT_ROWS", 3)
     async with database.reading() as session:
         with statements(database) as asked:
             reports = await report_stages(session, STAGES, settings)
@@ -125,7 +125,7 @@ async def test_eight_queries_tell_all_and_five_whether_it_is_well(
 ) -> None:
     async with database.reading() as session:
         with statements(database) as asked:
-            await full_standing(session, STAGES, settings)
+            await load_full_status(session, STAGES, settings)
         with statements(database) as asked_briefly:
-            await standing(session, STAGES, settings)
+            await load_status(session, STAGES, settings)
     assert (len(asked), len(asked_briefly)) == (8, 5)

@@ -44,7 +44,7 @@ async def rescuer(database: Database, patient: Settings) -> tuple[Rescuer, Clock
     silent, clock = WorkerIdentity(pid_start=-1, boot_id="another machine"), Clock()
     held = NoopRow(status="processing")
     async with database.transaction() as session:
-        await workers.beat(session, silent)
+        await workers.record_heartbeat(session, silent)
         long_ago = func.now() - timedelta(seconds=DEAD_AFTER + 1)
         await session.execute(update(Worker).values(beat_at=long_ago))
         session.add(held)

@@ -20,14 +20,14 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.errors import SettingsError
 from scrapersky.pipeline import scheduler as scheduler_module
-from scrapersky.pipeline.claims import claims_of
+from scrapersky.pipeline.claims import get_statements
+from scrapersky.pipeline.health import HealthIssueKind
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.report import StageReport, report_stage
 from scrapersky.pipeline.rescue import Rescuer
-from scrapersky.pipeline.scheduler import Scheduler, running_scheduler
+from scrapersky.pipeline.scheduler import Scheduler, run_scheduler
 from scrapersky.pipeline.stage import AnyStage, Tools
 from scrapersky.pipeline.tables import Worker
-from scrapersky.pipeline.troubles import TroubleKind
 from scrapersky.pipeline.wake import Wakeups, wake_after_commit
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Pace, Settings
@@ -45,7 +45,7 @@ async def scheduling(
 ) -> AsyncIterator[Scheduler]:
     await prepare(database)
     stage: AnyStage = replace(NOOP, **{"pace": RARELY, **changes})
-    async with running_scheduler(database, settings, [stage], []) as scheduler:
+    async with run_scheduler(database, settings, [stage], []) as scheduler:
         await until(lambda: _idle(scheduler))
         yield scheduler
 
@@ -187,7 +187,7 @@ async def test_a_failed_start_takes_down_what_had_begun(
 
     monkeypatch.setattr(Scheduler, "_register_chore", explode)
     with pytest.raises(RuntimeError, match="no chores today"):
-        async with running_scheduler(database, settings, [NOOP], []):
+        async with run_scheduler(database, settings, [NOOP], []):
             pass
     async with database.reading() as session:
         assert await session.scalar(select(func.count()).select_from(Worker)) == 0
@@ -197,8 +197,8 @@ async def test_a_stop_waits_until_what_it_cancels_has_given_its_connection_back(
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await prepare(database)
-    monkeypatch.setattr(scheduler_module, "STOP_PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr(scheduler_module, "CANCEL_PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(scheduler_module, "STOP_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(scheduler_module, "CANCEL_TIMEOUT_SECONDS", PATIENCE_SECONDS)
     looking = asyncio.Event()
 
     async def look_slowly(_runner: Any) -> float | None:
@@ -212,7 +212,7 @@ async def test_a_stop_waits_until_what_it_cancels_has_given_its_connection_back(
         return None
 
     monkeypatch.setattr(StageRunner, "seconds_to_next_due", look_slowly)
-    async with running_scheduler(database, settings, [NOOP], []):
+    async with run_scheduler(database, settings, [NOOP], []):
         await looking.wait()
 
     assert database.checked_out() == 0
@@ -302,13 +302,13 @@ async def test_a_stage_that_failed_to_register_is_no_consumer(
 
     monkeypatch.setattr(AsyncIOScheduler if step == "add_job" else Wakeups, step, refuse)
     stage: AnyStage = replace(NOOP, pace=RARELY)
-    async with running_scheduler(database, settings, [stage], []) as scheduler:
+    async with run_scheduler(database, settings, [stage], []) as scheduler:
         await add(database, wake=False)
         report = await report_of(database, settings)
         left = scheduler._ticking.get_job("noop")
 
     kinds = [each.kind for each in report.troubles]
-    assert kinds == [TroubleKind.NOT_REGISTERED, TroubleKind.NO_CONSUMER]
+    assert kinds == [HealthIssueKind.NOT_REGISTERED, HealthIssueKind.NO_CONSUMER]
     assert (report.consumers, left) == (0, None)
 
 
@@ -333,7 +333,7 @@ async def test_a_worker_of_other_stages_rescues_the_rows_of_all(
     """One process rescues in each slot; which one must not matter."""
     await prepare(database)
     other: AnyStage = replace(STAGES[0], name="other")
-    async with running_scheduler(database, settings, [other], [], known=[NOOP]):
+    async with run_scheduler(database, settings, [other], [], known=[NOOP]):
         await hold(database, NoopRow, lease_token=uuid7())
         await until(lambda: is_queued_again(database))
 
@@ -355,7 +355,7 @@ async def test_a_stage_that_cannot_be_rescued_keeps_no_other_from_it(
     await hold(database, NoopRow, lease_token=uuid7())
     broken: AnyStage = replace(STAGES[0], name="broken")
     rescuer = Rescuer(database, settings, [broken, NOOP], WorkerIdentity())
-    monkeypatch.setattr(claims_of(broken), "lost", select(column("no_such_column")))
+    monkeypatch.setattr(get_statements(broken), "lost", select(column("no_such_column")))
     with pytest.raises(DBAPIError, match="no_such_column"):
         await rescuer.rescue()
     assert await is_queued_again(database)
@@ -384,4 +384,4 @@ def test_an_impossible_pace_names_its_variable(settings: Settings) -> None:
     for text in ("0", "-1", "many"):
         bad = settings.model_copy(update={"environ": {"NOOP_BATCH_SIZE": text}})
         with pytest.raises(SettingsError, match="NOOP_BATCH_SIZE"):
-            NOOP.paced(bad)
+            NOOP.get_pace(bad)

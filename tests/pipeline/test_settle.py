@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from scrapersky.db.session import Database
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
-from scrapersky.pipeline.outcome import completed
+from scrapersky.pipeline.outcome import build_completed
 from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.workers import WorkerIdentity
@@ -57,9 +57,11 @@ async def test_a_row_put_in_as_the_settler_leaves_is_settled_too(
     runner = await _runner(database, settings, asyncio.Barrier(1), asyncio.Event())
     first, second = await runner.claim(2)
 
-    await runner.settler.put(completed(first.claim))
+    await runner.settler.put(build_completed(first.claim))
     # Whoever waited for the first goes on before the settler's end is known to anybody.
-    kind = await asyncio.wait_for(runner.settler.put(completed(second.claim)), PATIENCE_SECONDS)
+    kind = await asyncio.wait_for(
+        runner.settler.put(build_completed(second.claim)), PATIENCE_SECONDS
+    )
 
     assert kind is EventKind.COMPLETED
 
@@ -74,7 +76,7 @@ async def _runner(
 
     worker = WorkerIdentity()
     async with database.transaction() as session:
-        await workers.beat(session, worker)
+        await workers.record_heartbeat(session, worker)
     return StageRunner(
         replace(NOOP, work=work),
         database=database,

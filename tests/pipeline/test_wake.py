@@ -82,7 +82,7 @@ async def test_a_transaction_that_fails_wakes_nobody(database: Database) -> None
 async def test_a_hundred_commits_make_few_notifications(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wake, "NOTIFY_EVERY_SECONDS", 5.0)
+    monkeypatch.setattr(wake, "NOTIFY_INTERVAL_SECONDS", 5.0)
     began = monotonic()
     here, there = await listening(database), Wakeups(other)
     count = 0
@@ -135,7 +135,7 @@ async def test_a_listener_whose_ear_is_gone_notices(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a pooler that forgets what was listened to: the connection lives on, deaf."""
-    monkeypatch.setattr(listen, "PROBE_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(listen, "PROBE_TIMEOUT_SECONDS", 0.2)
     wakeups = Wakeups(database)
     wakeups.listener._probe_every_seconds = 0.05
     wakeups.listen()

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scrapersky.demo.provider import FakeArea, PlacesProvider, scatter
 from scrapersky.scraper.providers import Area
 from scrapersky.settings import Settings
+from scrapersky.testing import FakeArea, PlacesProvider, scatter
 from tests.conftest import make_settings
 
 LEIPZIG = Area(51.24, 12.20, 51.44, 12.55)

@@ -13,25 +13,25 @@ from sqlalchemy import func, select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider
 from scrapersky.models import CostMeter, LocalBusiness, Place
 from scrapersky.pipeline import workers
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.places import deep_scan
-from scrapersky.places.ledger import providers_time
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.places.budget.ledger import get_provider_time
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.providers.google import DETAILS_FULL
-from scrapersky.scraper.providers.prices import price_of, sku_of
+from scrapersky.scraper.providers.prices import get_price, get_sku
 from scrapersky.settings import Settings
+from scrapersky.testing import FakePlace, PlacesProvider
 from tests.stage_cases import OWNED
 
 LOOPBACK = AddressRules(allowed_networks=(ipaddress.ip_network("127.0.0.0/8"),))
 SKU = DETAILS_FULL.sku
-FREE = sku_of(SKU).free_a_month or 0
-PRICE = price_of(SKU, already=FREE, free_tier=True).usd
+FREE = get_sku(SKU).free_a_month or 0
+PRICE = get_price(SKU, already=FREE, free_tier=True).usd
 
 
 def queued(place_id: str, **more: Any) -> Place:
@@ -66,7 +66,7 @@ class Scanner:
     async def runner(self) -> StageRunner:
         worker = WorkerIdentity()
         async with self.database.transaction() as session:
-            await workers.beat(session, worker)
+            await workers.record_heartbeat(session, worker)
         return StageRunner(
             deep_scan.STAGE,
             database=self.database,
@@ -118,7 +118,7 @@ async def use_up_free_requests(database: Database, provider: PlacesProvider) -> 
     """From now on every request costs, here and there."""
     provider.bill.before[SKU] = FREE
     async with database.transaction() as session:
-        time = await providers_time(session)
+        time = await get_provider_time(session)
         session.add(CostMeter(provider="google", sku=SKU, month=time.month, requests=FREE))
 
 

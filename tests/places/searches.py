@@ -18,11 +18,11 @@ from scrapersky.models import (
     SearchPlace,
     SearchTile,
 )
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.places import search, search_service
-from scrapersky.places.search_schemas import SearchIn
+from scrapersky.places.search import execution, service
+from scrapersky.places.search.schemas import SearchIn
 from scrapersky.settings import Settings
 from tests.stage_cases import SYSTEM_USER_ID
 
@@ -35,7 +35,7 @@ async def asked(
     """A search for bakeries in Leipzig, unless said otherwise; nobody works it yet."""
     given = {"business_type": "bakeries", "location": "Leipzig", **wanted}
     async with database.transaction() as session:
-        job, _, _ = await search_service.request_search(session, actor, settings, SearchIn(**given))
+        job, _, _ = await service.request_search(session, actor, settings, SearchIn(**given))
     return job.id
 
 
@@ -44,9 +44,11 @@ def at_full_speed(settings: Settings, **more: Any) -> Settings:
     return settings.model_copy(update={"host_delay_ms": 0, **more})
 
 
-async def worked(database: Database, settings: Settings, *, stage: AnyStage = search.STAGE) -> None:
+async def worked(
+    database: Database, settings: Settings, *, stage: AnyStage = execution.STAGE
+) -> None:
     """Whatever is due, once."""
-    async with running_engine(database, at_full_speed(settings), [stage]) as engine:
+    async with run_engine(database, at_full_speed(settings), [stage]) as engine:
         await run_job_loop(engine.runner(stage.name))
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import func, select, text
 from sqlalchemy.sql import Executable
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider
 from scrapersky.models import CostEntry, CostState
+from scrapersky.testing import PlacesProvider
 
 Moment = Callable[[Database, PlacesProvider], AbstractAsyncContextManager[None]]
 

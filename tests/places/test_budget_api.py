@@ -19,10 +19,16 @@ from scrapersky.models import (
     Job,
     Place,
 )
-from scrapersky.places.estimating import estimate_search
-from scrapersky.places.governor import BUDGET_IS_USED_UP, Charge, pause, reserve, settle_charge
-from scrapersky.places.ledger import providers_time
-from scrapersky.places.waiting import wake_after_changes
+from scrapersky.places.budget.blocked_rows import wake_after_budget_change
+from scrapersky.places.budget.charges import (
+    BUDGET_EXHAUSTED,
+    Charge,
+    pause_provider,
+    reserve_charge,
+    settle_charge,
+)
+from scrapersky.places.budget.estimates import estimate_search
+from scrapersky.places.budget.ledger import get_provider_time
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
 from scrapersky.settings import Settings
 from tests.app import serving
@@ -77,11 +83,11 @@ async def test_requests_are_in_the_budget_and_in_the_ledger(
     first, second = charge(), charge()
     async with database.transaction() as session:
         for each in (first, second):
-            await reserve(session, DEFAULT_TENANT_ID, each)
+            await reserve_charge(session, DEFAULT_TENANT_ID, each)
         await settle_charge(session, first.entry_id, billed=True)
         await settle_charge(session, second.entry_id, billed=False, note="It was down.")
         until = datetime.now(UTC) + timedelta(hours=2)
-        await pause(session, "google", "GetPlace", until, "Its day is used up.")
+        await pause_provider(session, "google", "GetPlace", until, "Its day is used up.")
     async with serving(idle) as client:
         body = (await client.get(BUDGET)).json()
         listed = (await client.get(ENTRIES)).json()["items"]
@@ -130,7 +136,7 @@ async def test_raising_the_budget_makes_what_waits_for_it_due_at_once(
     idle: Settings, database: Database
 ) -> None:
     later = datetime.now(UTC) + timedelta(minutes=50)
-    poor = f"{BUDGET_IS_USED_UP}: all of it."
+    poor = f"{BUDGET_EXHAUSTED}: all of it."
     waits = queued("waits", deep_scan_error=poor, deep_scan_due_at=later)
     other = queued("other", deep_scan_error="It was down.", deep_scan_due_at=later)
     search = Job(job_type="place_search", subject="x", params={}, error=poor, due_at=later, **OWNED)
@@ -149,22 +155,22 @@ async def test_raising_the_budget_makes_what_waits_for_it_due_at_once(
 async def test_what_the_old_budget_refused_and_only_then_came_back_goes_on_soon(
     idle: Settings, database: Database
 ) -> None:
-    poor, later = f"{BUDGET_IS_USED_UP}: all of it.", datetime.now(UTC) + timedelta(minutes=50)
+    poor, later = f"{BUDGET_EXHAUSTED}: all of it.", datetime.now(UTC) + timedelta(minutes=50)
     late = queued("late", deep_scan_error=poor, deep_scan_due_at=later)
     async with serving(idle) as client:
-        before = await wake_after_changes(database, idle)
+        before = await wake_after_budget_change(database, idle)
         await client.put(BUDGET, json={"monthly_cap_usd": 50})
     async with database.transaction() as session:
         session.add(late)
 
-    assert (before, await wake_after_changes(database, idle)) == (0, 1)
+    assert (before, await wake_after_budget_change(database, idle)) == (0, 1)
     async with database.reading() as session:
         assert (await session.get_one(Place, late.id)).deep_scan_due_at <= datetime.now(UTC)
 
 
 async def used(database: Database, requests: int) -> None:
     async with database.transaction() as session:
-        time = await providers_time(session)
+        time = await get_provider_time(session)
         session.add(
             CostMeter(provider="google", sku=SEARCH_FULL.sku, month=time.month, requests=requests)
         )

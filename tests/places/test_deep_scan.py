@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import func, select, update
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider, Trouble
 from scrapersky.models import (
     CostEntry,
     CostMonth,
@@ -22,10 +21,11 @@ from scrapersky.models import (
     ProviderPause,
 )
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.places.facts import place_values
-from scrapersky.places.governor import BUDGET_IS_USED_UP
-from scrapersky.scraper.providers.model import PlaceFacts, Status
+from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
+from scrapersky.places.store import build_place_values
+from scrapersky.scraper.providers.model import OperationalStatus, PlaceFacts
 from scrapersky.settings import Settings
+from scrapersky.testing import FailureMode, PlacesProvider
 from tests.places.scanning import (
     PRICE,
     Scanner,
@@ -223,7 +223,9 @@ async def test_a_place_that_moved_to_one_that_is_gone_keeps_what_was_told(
 
 
 async def test_that_it_closed_for_good_is_noted(scanner: Scanner, provider: PlacesProvider) -> None:
-    provider.map.places = [bakery(place_id="ChIJ-berger", status=Status.CLOSED_PERMANENTLY)]
+    provider.map.places = [
+        bakery(place_id="ChIJ-berger", status=OperationalStatus.CLOSED_PERMANENTLY)
+    ]
     (place,) = await scanner.scan(queued("ChIJ-berger"))
     assert place.business_status == "closed_permanently"
     business = await scanner.business(place)
@@ -253,7 +255,7 @@ async def test_when_the_budget_is_used_up_places_wait_and_nothing_is_asked(
     (place,) = await scanner.scan(queued("ChIJ-berger"))
     assert place.deep_scan_status == "Queued"
     assert place.deep_scan_error is not None
-    assert place.deep_scan_error.startswith(BUDGET_IS_USED_UP)
+    assert place.deep_scan_error.startswith(BUDGET_EXHAUSTED)
     assert place.deep_scan_attempts == 0
     assert place.deep_scan_due_at > datetime.now(UTC)
     assert provider.bill.asked == []
@@ -283,9 +285,9 @@ async def test_without_a_key_the_setting_is_named_and_nothing_is_charged(
     assert await ledger(database) == []
 
 
-@pytest.mark.parametrize("trouble", [Trouble.KEY_INVALID, Trouble.BILLING_OFF])
+@pytest.mark.parametrize("trouble", [FailureMode.KEY_INVALID, FailureMode.BILLING_OFF])
 async def test_a_key_that_is_refused_fails_at_once_and_costs_nothing(
-    trouble: Trouble, scanner: Scanner, provider: PlacesProvider, database: Database
+    trouble: FailureMode, scanner: Scanner, provider: PlacesProvider, database: Database
 ) -> None:
     provider.map.places = [bakery(place_id="ChIJ-berger")]
     await use_up_free_requests(database, provider)
@@ -304,12 +306,12 @@ async def test_a_key_that_is_refused_fails_at_once_and_costs_nothing(
 @pytest.mark.parametrize(
     ("trouble", "least", "most"),
     [
-        (Trouble.MINUTE_QUOTA, timedelta(seconds=0), timedelta(minutes=2)),
-        (Trouble.DAY_QUOTA, timedelta(seconds=1), timedelta(hours=25)),
+        (FailureMode.MINUTE_QUOTA, timedelta(seconds=0), timedelta(minutes=2)),
+        (FailureMode.DAY_QUOTA, timedelta(seconds=1), timedelta(hours=25)),
     ],
 )
 async def test_a_quota_that_is_used_up_parks_the_method_for_everybody(
-    trouble: Trouble,
+    trouble: FailureMode,
     least: timedelta,
     most: timedelta,
     scanner: Scanner,
@@ -329,9 +331,11 @@ async def test_a_quota_that_is_used_up_parks_the_method_for_everybody(
     assert [state for state, _ in await ledger(database)] == ["not_billed"]
 
 
-@pytest.mark.parametrize("trouble", [Trouble.SERVER_ERROR, Trouble.WEB_PAGE, Trouble.TRUNCATED])
+@pytest.mark.parametrize(
+    "trouble", [FailureMode.SERVER_ERROR, FailureMode.WEB_PAGE, FailureMode.TRUNCATED]
+)
 async def test_a_provider_that_is_down_is_asked_again_and_the_ledger_agrees(
-    trouble: Trouble, scanner: Scanner, provider: PlacesProvider, database: Database
+    trouble: FailureMode, scanner: Scanner, provider: PlacesProvider, database: Database
 ) -> None:
     provider.map.places = [bakery(place_id="ChIJ-berger")]
     await use_up_free_requests(database, provider)
@@ -350,7 +354,7 @@ async def test_a_connection_that_was_cut_counts_as_billed(
     provider.map.places = [bakery(place_id="ChIJ-berger")]
     await use_up_free_requests(database, provider)
     scanner.settings = scanner.settings.model_copy(update={"places_monthly_cap_usd": 1})
-    provider.fail(Trouble.CUT)
+    provider.fail(FailureMode.CUT)
     await scanner.scan(queued("ChIJ-berger"))
     assert [state for state, _ in await ledger(database)] == ["billed"]
     assert await spent(database) == PRICE
@@ -367,6 +371,6 @@ async def test_facts_with_characters_that_cannot_be_stored_are_stored_without_th
 
 
 def test_facts_are_columns_of_a_place_and_no_decisions() -> None:
-    written = place_values(PlaceFacts("google", "x", has_details=True))
+    written = build_place_values(PlaceFacts("google", "x", has_details=True))
     assert not {"status", "deep_scan_status", "created_by", "tenant_id"} & set(written)
     assert set(written) <= set(Place.__table__.c.keys())

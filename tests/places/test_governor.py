@@ -26,23 +26,23 @@ from scrapersky.models import (
     ProviderDay,
     Tenant,
 )
-from scrapersky.places.governor import (
-    BUDGET_IS_USED_UP,
-    LOOK_AGAIN,
+from scrapersky.places.budget.charges import (
+    BUDGET_EXHAUSTED,
+    BUDGET_RECHECK_INTERVAL,
     Charge,
-    dollars,
-    pause,
-    reserve,
+    format_usd,
+    pause_provider,
+    reserve_charge,
     settle_charge,
 )
-from scrapersky.places.ledger import ProvidersTime, providers_time
-from scrapersky.scraper.providers import pacific
-from scrapersky.scraper.providers.prices import price_of, quota_per_day, sku_of
+from scrapersky.places.budget.ledger import ProviderTime, get_provider_time
+from scrapersky.scraper.providers import prices
+from scrapersky.scraper.providers.prices import get_daily_quota, get_price, get_sku
 from tests.stage_cases import SYSTEM_USER_ID
 from tests.waiting import PATIENCE_SECONDS
 
 SKU = "place_details.enterprise"
-PRICE = price_of(SKU, already=sku_of(SKU).free_a_month or 0, free_tier=True).usd
+PRICE = get_price(SKU, already=get_sku(SKU).free_a_month or 0, free_tier=True).usd
 
 
 def charge(*, cap: str | Decimal = "1", free_tier: bool = False, sku: str = SKU) -> Charge:
@@ -62,7 +62,7 @@ async def reserved(
     """The refusal, if it was one."""
     try:
         async with database.transaction() as session:
-            await reserve(session, tenant_id, wanted)
+            await reserve_charge(session, tenant_id, wanted)
     except RetryLater as refusal:
         return refusal
     return None
@@ -123,10 +123,10 @@ async def test_a_refusal_says_what_is_spent_and_how_to_go_on_and_leaves_nothing(
 ) -> None:
     refusal = await reserved(database, charge(cap="0.01"))
     assert refusal is not None
-    assert str(refusal).startswith(BUDGET_IS_USED_UP)
+    assert str(refusal).startswith(BUDGET_EXHAUSTED)
     assert "0.00 USD of 0.01 USD" in str(refusal)
     assert "PUT /api/v3/budget" in str(refusal)
-    assert timedelta(0) < refusal.after <= LOOK_AGAIN
+    assert timedelta(0) < refusal.after <= BUDGET_RECHECK_INTERVAL
     async with database.reading() as session:
         for table in (CostEntry, CostMonth, CostMeter, ProviderDay):
             assert await session.scalar(select(func.count()).select_from(table)) == 0, table
@@ -134,13 +134,13 @@ async def test_a_refusal_says_what_is_spent_and_how_to_go_on_and_leaves_nothing(
 
 async def test_what_is_free_this_month_is_allowed_without_a_budget(database: Database) -> None:
     async with database.transaction() as session:
-        time = await providers_time(session)
-        last_free = (sku_of(SKU).free_a_month or 0) - 1
+        time = await get_provider_time(session)
+        last_free = (get_sku(SKU).free_a_month or 0) - 1
         session.add(CostMeter(provider="google", sku=SKU, month=time.month, requests=last_free))
     assert await reserved(database, charge(cap="0", free_tier=True)) is None
     refusal = await reserved(database, charge(cap="0", free_tier=True))
     assert refusal is not None
-    assert str(refusal).startswith(BUDGET_IS_USED_UP)
+    assert str(refusal).startswith(BUDGET_EXHAUSTED)
 
 
 async def test_free_requests_are_allowed_even_with_a_cap_below_what_is_spent(
@@ -153,8 +153,8 @@ async def test_free_requests_are_allowed_even_with_a_cap_below_what_is_spent(
 
 async def test_all_tenants_share_the_free_requests(database: Database) -> None:
     async with database.transaction() as session:
-        time = await providers_time(session)
-        used = sku_of(SKU).free_a_month
+        time = await get_provider_time(session)
+        used = get_sku(SKU).free_a_month
         session.add(CostMeter(provider="google", sku=SKU, month=time.month, requests=used))
         other = Tenant(id=uuid7(), name="other")
         session.add(other)
@@ -200,9 +200,9 @@ async def test_what_is_always_free_is_counted_without_an_entry(database: Databas
 
 
 async def test_the_days_quota_is_not_passed(database: Database) -> None:
-    quota = quota_per_day("GetPlace")
+    quota = get_daily_quota("GetPlace")
     async with database.transaction() as session:
-        time = await providers_time(session)
+        time = await get_provider_time(session)
         day = ProviderDay(provider="google", method="GetPlace", day=time.day, requests=quota - 1)
         session.add(day)
     assert await reserved(database, charge()) is None
@@ -219,14 +219,16 @@ async def test_a_paused_method_waits_until_then_and_the_longer_pause_counts(
 ) -> None:
     soon = datetime.now(UTC) + timedelta(minutes=30)
     async with database.transaction() as session:
-        await pause(session, "google", "GetPlace", soon, "Its day is used up.")
-        await pause(session, "google", "GetPlace", soon - timedelta(minutes=20), "A minute.")
+        await pause_provider(session, "google", "GetPlace", soon, "Its day is used up.")
+        await pause_provider(
+            session, "google", "GetPlace", soon - timedelta(minutes=20), "A minute."
+        )
     refusal = await reserved(database, charge())
     assert refusal is not None
     assert "Its day is used up." in str(refusal)
     assert timedelta(minutes=29) < refusal.after <= timedelta(minutes=30)
     async with database.transaction() as session:
-        await pause(session, "google", "GetPlace", soon + timedelta(hours=1), "Longer.")
+        await pause_provider(session, "google", "GetPlace", soon + timedelta(hours=1), "Longer.")
     longer = await reserved(database, charge())
     assert longer is not None
     assert longer.after > timedelta(hours=1)
@@ -235,19 +237,19 @@ async def test_a_paused_method_waits_until_then_and_the_longer_pause_counts(
 async def test_a_pause_that_is_over_is_none(database: Database) -> None:
     async with database.transaction() as session:
         over = datetime.now(UTC) - timedelta(seconds=1)
-        await pause(session, "google", "GetPlace", over, "A minute.")
+        await pause_provider(session, "google", "GetPlace", over, "A minute.")
     assert await reserved(database, charge()) is None
 
 
 async def test_the_month_and_the_day_are_those_of_california(database: Database) -> None:
     async with database.reading() as session:
-        time = await providers_time(session)
-    assert time == ProvidersTime(
+        time = await get_provider_time(session)
+    assert time == ProviderTime(
         now=time.now,
-        day=pacific.pacific_day(time.now),
-        month=pacific.pacific_month(time.now),
-        next_day=pacific.next_pacific_midnight(time.now),
-        next_month=pacific.next_pacific_month(time.now),
+        day=prices.get_pacific_day(time.now),
+        month=prices.get_pacific_month(time.now),
+        next_day=prices.get_next_pacific_midnight(time.now),
+        next_month=prices.get_next_pacific_month(time.now),
     )
 
 
@@ -311,4 +313,4 @@ async def test_however_they_interleave_the_ledger_adds_up_and_the_cap_holds(
     [("0", "0.00 USD"), ("12.5", "12.50 USD"), ("0.035", "0.035 USD"), ("1200", "1,200.00 USD")],
 )
 def test_dollars_are_written_as_people_do(usd: str, said: str) -> None:
-    assert dollars(Decimal(usd)) == said
+    assert format_usd(Decimal(usd)) == said

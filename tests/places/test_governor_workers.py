@@ -10,11 +10,11 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider, scatter
 from scrapersky.models import CostEntry, CostMonth, CostState, Place
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE
 from scrapersky.pipeline.tables import Worker
-from scrapersky.places.governor import BUDGET_IS_USED_UP
+from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
+from scrapersky.testing import PlacesProvider, scatter
 from tests.places.conftest import LEIPZIG
 from tests.places.scanning import PRICE, queued
 from tests.processes import running
@@ -31,7 +31,7 @@ async def standing(database: Database) -> Counter[str]:
         found = await session.execute(select(Place.deep_scan_status, Place.deep_scan_error))
         return Counter(
             "waits"
-            if (each.deep_scan_error or "").startswith(BUDGET_IS_USED_UP)
+            if (each.deep_scan_error or "").startswith(BUDGET_EXHAUSTED)
             else each.deep_scan_status
             for each in found
         )

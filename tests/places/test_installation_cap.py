@@ -28,12 +28,12 @@ from scrapersky.models import (
     Place,
     Role,
 )
-from scrapersky.places.budget import set_allowance, set_installation_cap
-from scrapersky.places.estimating import estimate_search
-from scrapersky.places.governor import BUDGET_IS_USED_UP, Charge, reserve, settle_charge
-from scrapersky.places.waiting import wake_after_changes
+from scrapersky.places.budget.blocked_rows import wake_after_budget_change
+from scrapersky.places.budget.charges import BUDGET_EXHAUSTED, Charge, reserve_charge, settle_charge
+from scrapersky.places.budget.estimates import estimate_search
+from scrapersky.places.budget.service import set_allowance, set_installation_cap
 from scrapersky.scraper.providers.google import DETAILS_FULL
-from scrapersky.scraper.providers.prices import price_of
+from scrapersky.scraper.providers.prices import get_price
 from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -45,7 +45,7 @@ from tests.waiting import PATIENCE_SECONDS
 BUDGET = "/api/v3/budget"
 INSTALLATION = "/api/v3/budget/installation"
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
-PRICE = price_of(DETAILS_FULL.sku, already=0, free_tier=False).usd
+PRICE = get_price(DETAILS_FULL.sku, already=0, free_tier=False).usd
 
 
 def charge(*, installation: Decimal | None = None, tenant: Decimal = Decimal(100)) -> Charge:
@@ -63,7 +63,7 @@ def charge(*, installation: Decimal | None = None, tenant: Decimal = Decimal(100
 async def try_to_reserve(database: Database, tenant_id: UUID, wanted: Charge) -> RetryLater | None:
     try:
         async with database.transaction() as session:
-            await reserve(session, tenant_id, wanted)
+            await reserve_charge(session, tenant_id, wanted)
     except RetryLater as refusal:
         return refusal
     return None
@@ -127,7 +127,7 @@ async def test_a_refusal_by_the_installations_cap_leaves_nothing_and_says_who_ca
     refusal = await try_to_reserve(database, DEFAULT_TENANT_ID, charge(installation=PRICE / 2))
 
     assert refusal is not None
-    assert str(refusal).startswith(BUDGET_IS_USED_UP)
+    assert str(refusal).startswith(BUDGET_EXHAUSTED)
     assert "an operator can raise the installation's cap" in str(refusal)
     async with database.reading() as session:
         assert await session.scalar(select(func.count()).select_from(CostMonth)) == 0
@@ -295,7 +295,7 @@ async def test_raising_the_installations_cap_wakes_what_waits_in_every_tenant(
     url: str, database: Database
 ) -> None:
     acme = await add_tenant(database, "acme")
-    later, poor = datetime.now(UTC) + timedelta(minutes=50), f"{BUDGET_IS_USED_UP} for all."
+    later, poor = datetime.now(UTC) + timedelta(minutes=50), f"{BUDGET_EXHAUSTED} for all."
     ours = queued("ours", deep_scan_error=poor, deep_scan_due_at=later)
     theirs = queued("theirs", deep_scan_error=poor, deep_scan_due_at=later)
     theirs.tenant_id = acme.tenant_id
@@ -311,7 +311,7 @@ async def test_raising_the_installations_cap_wakes_what_waits_in_every_tenant(
         assert all(each <= datetime.now(UTC) for each in due)
         session.add(late)
     # One that was refused by the old cap and came back to the queue only after the change.
-    assert await wake_after_changes(database, settings) == 3
+    assert await wake_after_budget_change(database, settings) == 3
 
 
 async def test_the_installations_cap_is_among_the_metrics(url: str) -> None:

@@ -21,10 +21,9 @@ import pytest
 from sqlalchemy import Select, func, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider, Service, Trouble, scatter
 from scrapersky.models import (
-    DEEP_SCAN_WORDS,
-    JOB_WORDS,
+    DEEP_SCAN_STATUSES,
+    JOB_STATUSES,
     CostEntry,
     CostMonth,
     CostState,
@@ -34,10 +33,11 @@ from scrapersky.models import (
 )
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
 from scrapersky.pipeline.tables import EventKind, StageEvent
-from scrapersky.places.budget import set_allowance
-from scrapersky.places.governor import BUDGET_IS_USED_UP
+from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
+from scrapersky.places.budget.service import set_allowance
 from scrapersky.scraper.providers.google import DETAILS_FULL, SEARCH_FULL
-from scrapersky.scraper.providers.prices import price_of
+from scrapersky.scraper.providers.prices import get_price
+from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, ProviderService, scatter
 from tests.conftest import make_settings
 from tests.places.conftest import LEIPZIG
 from tests.places.scanning import bakery, queued
@@ -80,7 +80,7 @@ class Errand:
 
     @property
     def price(self) -> Decimal:
-        return price_of(self.sku, already=0, free_tier=False).usd
+        return get_price(self.sku, already=0, free_tier=False).usd
 
     @property
     def stored(self) -> set[str]:
@@ -108,9 +108,9 @@ class Errand:
             rows = select(Place.deep_scan_status, Place.deep_scan_error)
         async with database.reading() as session:
             return {
-                WAITS if (error or "").startswith(BUDGET_IS_USED_UP) else status
+                WAITS if (error or "").startswith(BUDGET_EXHAUSTED) else status
                 for status, error in await session.execute(rows)
-                if status not in (JOB_WORDS.done, DEEP_SCAN_WORDS.done)
+                if status not in (JOB_STATUSES.done, DEEP_SCAN_STATUSES.done)
             }
 
 
@@ -169,11 +169,11 @@ class Scene:
     async def kill_a_worker(self) -> None:
         """At the moment, and no line before or after it."""
         async with self.worker("dies") as worker, asyncio.timeout(PATIENCE_SECONDS):
-            await self.provider.reached(SECOND)
+            await self.provider.wait_for_requests(SECOND)
             async with self.crash.moment(self.database, self.provider):
                 entries = await self.entries()
                 settled = entries.pop(CostState.BILLED)
-                arrived = self.provider.counts[Service.GOOGLE]
+                arrived = self.provider.counts[ProviderService.GOOGLE]
                 assert (settled, entries.total(), arrived) == self.crash.standing, worker.said()
                 worker.send(signal.SIGKILL)
                 await worker.ended()
@@ -222,7 +222,7 @@ async def given(
 ) -> AsyncIterator[Scene]:
     """The errand is there to be worked; the provider will keep the second request waiting."""
     async with PlacesProvider(crash.errand.world, free_tier=False) as provider:
-        provider.fail(Trouble.SLOW, at=SECOND)
+        provider.fail(FailureMode.SLOW, at=SECOND)
         environ = {
             **HASTY,
             **provider.environment(),

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import func, select
 
+from scrapersky.businesses.resolution import resolve_place
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.entities.sightings import note_place
 from scrapersky.models import LocalBusiness, Place, Tenant
-from scrapersky.places.forgetting import NOTHING, forget_unconfirmed
+from scrapersky.places.freshness import EMPTY_FACTS, expire_unconfirmed_places
 from scrapersky.settings import Settings
 from tests.conftest import make_settings
 from tests.places.scanning import queued
@@ -38,7 +38,7 @@ async def noted(database: Database, *places: Place) -> None:
         session.add_all(places)
         await session.flush()
         for each in places:
-            await note_place(session, each)
+            await resolve_place(session, each)
 
 
 async def place(database: Database, row_id: UUID) -> Place:
@@ -64,7 +64,7 @@ def strict(url: str) -> Settings:
 async def test_by_default_nothing_is_forgotten(database: Database, settings: Settings) -> None:
     known = queued("known", **SAID)
     await noted(database, known)
-    assert await forget_unconfirmed(database, settings) == 0
+    assert await expire_unconfirmed_places(database, settings) == 0
     assert (await place(database, known.id)).name == "Bäckerei Berger"
 
 
@@ -73,9 +73,9 @@ async def test_only_the_id_the_links_and_the_decisions_are_left(
 ) -> None:
     known = queued("known", status="Selected", deep_scan_status="Completed", **SAID)
     await noted(database, known)
-    assert await forget_unconfirmed(database, strict(url)) == 1
+    assert await expire_unconfirmed_places(database, strict(url)) == 1
     left = await place(database, known.id)
-    assert {name: getattr(left, name) for name in NOTHING} == NOTHING
+    assert {name: getattr(left, name) for name in EMPTY_FACTS} == EMPTY_FACTS
     assert (left.place_id, left.status, left.deep_scan_status) == (
         "known",
         "Selected",
@@ -83,7 +83,7 @@ async def test_only_the_id_the_links_and_the_decisions_are_left(
     )
     its = await business(database, known.id)
     assert (its.business_name, its.phone, its.rating, its.facts_from) == (None, None, None, {})
-    assert await forget_unconfirmed(database, strict(url)) == 0
+    assert await expire_unconfirmed_places(database, strict(url)) == 0
     async with database.reading() as session:
         assert await session.scalar(select(Place.id).where(Place.hours.is_not(None))) is None
 
@@ -94,7 +94,7 @@ async def test_what_was_confirmed_lately_or_said_by_others_stays(
     fresh = queued("fresh", **{**SAID, "seen_at": func.now(), "phone": "+493412000002"})
     on_map = queued("node/1", provider="osm", **{**SAID, "phone": "+493412000003"})
     await noted(database, fresh, on_map)
-    assert await forget_unconfirmed(database, strict(url)) == 0
+    assert await expire_unconfirmed_places(database, strict(url)) == 0
     assert (await place(database, fresh.id)).name == "Bäckerei Berger"
     assert (await place(database, on_map.id)).name == "Bäckerei Berger"
 
@@ -108,7 +108,7 @@ async def test_a_business_that_others_know_too_keeps_what_they_say(
     before = await business(database, google.id)
     assert (before.business_name, before.rating) == ("Bäckerei Berger", 4.5)
     assert (await business(database, osm.id)).id == before.id
-    assert await forget_unconfirmed(database, strict(url)) == 1
+    assert await expire_unconfirmed_places(database, strict(url)) == 1
     after = await business(database, google.id)
     assert (after.business_name, after.rating) == ("Berger", None)
     assert "google" not in after.facts_from.values()
@@ -120,4 +120,4 @@ async def test_places_of_all_tenants_are_forgotten(database: Database, url: str)
         session.add(Tenant(id=other, name="other"))
     await noted(database, queued("mine", **SAID))
     await noted(database, queued("theirs", **{**SAID, "tenant_id": other}))
-    assert await forget_unconfirmed(database, strict(url)) == 2
+    assert await expire_unconfirmed_places(database, strict(url)) == 2

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import DEFAULT_TENANT_ID, Job, LocalBusiness, Place, SearchPlace
-from scrapersky.places.refreshing import queue_old_places
+from scrapersky.places.freshness import queue_stale_places
 from scrapersky.settings import Settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -247,9 +247,9 @@ async def test_old_places_are_queued_by_themselves_only_where_that_is_wanted(
         new("its business put aside", local_business_id=aside.id, **old),
         new("map", provider="osm", **old),
     )
-    assert await queue_old_places(database, idle) == 0
+    assert await queue_stale_places(database, idle) == 0
     willing = make_settings(url, auto_deep_scan=True)
-    assert await queue_old_places(database, willing) == 1
+    assert await queue_stale_places(database, willing) == 1
     async with database.reading() as session:
         waiting = await session.scalars(
             select(Place.name).where(Place.deep_scan_status == "Queued")

@@ -10,10 +10,10 @@ from sqlalchemy import func, select, update
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider
 from scrapersky.models import Actor, Job, Place, SavedSearch, Tenant, User
-from scrapersky.places.repeating import start_due_searches
+from scrapersky.places.search.saved_searches import start_due_searches
 from scrapersky.settings import Settings
+from scrapersky.testing import FakePlace, PlacesProvider
 from tests.app import serving
 from tests.places.searches import ACTOR, at_full_speed, found, links, places, worked
 

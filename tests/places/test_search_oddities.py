@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider, Service, Trouble, scatter
 from scrapersky.settings import Settings
+from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, ProviderService, scatter
 from tests.places.conftest import LEIPZIG
 from tests.places.searches import found, places, tiles
 
@@ -15,7 +15,7 @@ async def test_a_list_that_moves_on_while_it_is_looked_at_is_not_taken_for_all_t
     """Sixty of which one comes twice are 59, but there are more than the provider tells."""
     provider.map.places = scatter(130, LEIPZIG)
     await found(database, place_settings, max_results=60)
-    provider.fail(Trouble.CHANGED, at=provider.counts[Service.GOOGLE] + 2)
+    provider.fail(FailureMode.CHANGED, at=provider.counts[ProviderService.GOOGLE] + 2)
 
     job = await found(database, place_settings, max_results=59)
 
@@ -27,7 +27,7 @@ async def test_a_list_that_always_moves_on_is_told_in_the_coverage(
 ) -> None:
     provider.map.places = scatter(55, LEIPZIG)
     await found(database, place_settings, max_results=60)
-    provider.fail(Trouble.CHANGED, times=None)
+    provider.fail(FailureMode.CHANGED, times=None)
 
     job = await found(database, place_settings, max_results=59)
 
@@ -39,7 +39,7 @@ async def test_a_list_that_always_moves_on_is_told_in_the_coverage(
 async def test_what_cannot_be_read_as_a_place_is_counted_and_the_others_are_kept(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.ODD_PLACES, at=2)
+    provider.fail(FailureMode.ODD_PLACES, at=2)
 
     job = await found(database, place_settings, max_results=60)
 

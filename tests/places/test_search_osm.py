@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakeArea, FakePlace, PlacesProvider, Service, Trouble
-from scrapersky.places import search
+from scrapersky.places.search import execution
 from scrapersky.scraper.providers import Area
 from scrapersky.settings import Settings
+from scrapersky.testing import FailureMode, FakeArea, FakePlace, PlacesProvider, ProviderService
 from tests.places.conftest import LEIPZIG, TOWN
 from tests.places.searches import asked, found, job_of, links, make_due, places, tiles, worked
 
@@ -31,7 +31,7 @@ async def test_an_area_that_is_too_much_is_asked_in_its_quarters(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = bakeries(12)
-    provider.fail(Trouble.REMARK, service=Service.OVERPASS, times=2)
+    provider.fail(FailureMode.REMARK, service=ProviderService.OVERPASS, times=2)
 
     job = await found(database, place_settings, provider="osm")
 
@@ -39,7 +39,7 @@ async def test_an_area_that_is_too_much_is_asked_in_its_quarters(
     assert (job.status, job.error) == ("complete", None)
     assert len(await places(database)) == 12
     assert [each.path for each in parts if each.state == "split"] == ["", "0"]
-    assert provider.counts[Service.OVERPASS] == 9
+    assert provider.counts[ProviderService.OVERPASS] == 9
     assert (job.result_data or {})["covered"] is True
     positions = [each.position for each in (await links(database, job.id)).values()]
     assert sorted(positions) == list(range(1, 13))
@@ -49,8 +49,8 @@ async def test_a_server_that_always_gives_up_is_left_alone_and_the_search_says_s
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = bakeries(3)
-    provider.fail(Trouble.REMARK, service=Service.OVERPASS, times=None)
-    stage = replace(search.STAGE, pace=replace(search.STAGE.pace, max_attempts=2))
+    provider.fail(FailureMode.REMARK, service=ProviderService.OVERPASS, times=None)
+    stage = replace(execution.STAGE, pace=replace(execution.STAGE.pace, max_attempts=2))
 
     search_id = await asked(database, place_settings, provider="osm")
     await worked(database, place_settings, stage=stage)
@@ -60,15 +60,15 @@ async def test_a_server_that_always_gives_up_is_left_alone_and_the_search_says_s
     job = await job_of(database, search_id)
     assert job.status == "failed"
     assert "OVERPASS_BASE_URL" in (job.error or "")
-    assert provider.counts[Service.OVERPASS] == 6
+    assert provider.counts[ProviderService.OVERPASS] == 6
 
 
 async def test_a_search_goes_on_with_the_parts_that_were_not_asked(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = bakeries(8)
-    provider.fail(Trouble.REMARK, service=Service.OVERPASS)
-    provider.fail(Trouble.MINUTE_QUOTA, service=Service.OVERPASS, at=3, retry_after=7)
+    provider.fail(FailureMode.REMARK, service=ProviderService.OVERPASS)
+    provider.fail(FailureMode.MINUTE_QUOTA, service=ProviderService.OVERPASS, at=3, retry_after=7)
 
     search_id = await asked(database, place_settings, provider="osm")
     await worked(database, place_settings)
@@ -79,14 +79,14 @@ async def test_a_search_goes_on_with_the_parts_that_were_not_asked(
     assert (before.status, "asked too often" in (before.error or "")) == ("pending", True)
     assert (await job_of(database, search_id)).status == "complete"
     assert len(await places(database)) == 8
-    assert provider.counts[Service.OVERPASS] == 6
+    assert provider.counts[ProviderService.OVERPASS] == 6
 
 
 async def test_parts_beyond_what_was_asked_for_are_not_asked(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = bakeries(8)
-    provider.fail(Trouble.REMARK, service=Service.OVERPASS)
+    provider.fail(FailureMode.REMARK, service=ProviderService.OVERPASS)
 
     job = await found(database, place_settings, provider="osm", max_results=3)
 
@@ -107,7 +107,7 @@ async def test_a_region_says_which_town_of_that_name(
 
     job = await found(database, place_settings, provider="osm")
 
-    assert provider.counts[Service.NOMINATIM] == 2
+    assert provider.counts[ProviderService.NOMINATIM] == 2
     assert len(await links(database, job.id)) == 2
 
 

@@ -11,13 +11,13 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider, Trouble, scatter
 from scrapersky.models import Budget, CostEntry, CostMonth, Job, ProviderPause, SearchTile
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.places import search
-from scrapersky.places.search_storing import store
-from scrapersky.places.searching_steps import Answered
+from scrapersky.places.search import execution
+from scrapersky.places.search.steps import PlacesFetched
+from scrapersky.places.search.store import store_step
 from scrapersky.settings import Settings
+from scrapersky.testing import FailureMode, PlacesProvider, scatter
 from tests.places.conftest import LEIPZIG
 from tests.places.searches import (
     ACTOR,
@@ -58,12 +58,12 @@ def dying_at(answer: int) -> AnyStage:
 
     async def store_or_die(session: AsyncSession, job: Job, step: Any) -> None:
         nonlocal left
-        left -= isinstance(step, Answered)
+        left -= isinstance(step, PlacesFetched)
         if not left:
             raise Died
-        await store(session, job, step)
+        await store_step(session, job, step)
 
-    return replace(search.STAGE, store=store_or_die)
+    return replace(execution.STAGE, store=store_or_die)
 
 
 @pytest.mark.parametrize("answer", [1, 2, 5])
@@ -127,7 +127,7 @@ async def test_without_a_budget_only_what_is_free_is_asked(
 async def test_a_minute_s_quota_is_waited_for_and_costs_no_attempt(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.MINUTE_QUOTA, at=2)
+    provider.fail(FailureMode.MINUTE_QUOTA, at=2)
 
     waiting = await found(database, place_settings, max_results=60)
     await make_due(database)
@@ -141,7 +141,7 @@ async def test_a_minute_s_quota_is_waited_for_and_costs_no_attempt(
 async def test_a_day_s_quota_keeps_other_searches_from_asking(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
-    provider.limit_day("SearchText", 1)
+    provider.set_daily_limit("SearchText", 1)
     first = await found(database, place_settings, max_results=60)
     asked_by_then = len(provider.bill.asked)
 
@@ -155,9 +155,9 @@ async def test_a_day_s_quota_keeps_other_searches_from_asking(
     assert len(await links(database, first.id)) == 20
 
 
-@pytest.mark.parametrize("trouble", [Trouble.KEY_INVALID, Trouble.BILLING_OFF])
+@pytest.mark.parametrize("trouble", [FailureMode.KEY_INVALID, FailureMode.BILLING_OFF])
 async def test_a_key_that_is_refused_ends_the_search_with_a_sentence_and_costs_nothing(
-    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: Trouble
+    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: FailureMode
 ) -> None:
     provider.fail(trouble, times=None)
 
@@ -169,9 +169,11 @@ async def test_a_key_that_is_refused_ends_the_search_with_a_sentence_and_costs_n
     assert await spent(database) == 0
 
 
-@pytest.mark.parametrize("trouble", [Trouble.SERVER_ERROR, Trouble.WEB_PAGE, Trouble.NOT_JSON])
+@pytest.mark.parametrize(
+    "trouble", [FailureMode.SERVER_ERROR, FailureMode.WEB_PAGE, FailureMode.NOT_JSON]
+)
 async def test_a_provider_that_is_down_for_a_moment_is_asked_again(
-    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: Trouble
+    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: FailureMode
 ) -> None:
     provider.fail(trouble)
 
@@ -187,7 +189,7 @@ async def test_a_provider_that_is_down_for_a_moment_is_asked_again(
 async def test_a_page_token_that_is_too_old_makes_the_tile_begin_once_more(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.MINUTE_QUOTA, at=2)
+    provider.fail(FailureMode.MINUTE_QUOTA, at=2)
     waiting = await found(database, place_settings, max_results=60)
     async with database.transaction() as session:
         row = (await session.scalars(select(SearchTile))).one()
@@ -210,7 +212,7 @@ async def test_a_search_whose_time_is_up_goes_on_in_the_next_turn(
 ) -> None:
     provider.map.places = scatter(150, LEIPZIG)
     with monkeypatch.context() as patch:
-        patch.setattr(search, "TIME_BUDGET", 0.0)
+        patch.setattr(execution, "TIME_BUDGET_SHARE", 0.0)
         waiting = await found(database, place_settings)
     looked_at = len(await tiles(database, waiting.id))
     await make_due(database)

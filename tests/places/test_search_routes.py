@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import PlacesProvider, scatter
 from scrapersky.models import AuditEntry, Job
 from scrapersky.settings import Settings
+from scrapersky.testing import PlacesProvider, scatter
 from tests.app import serving
 from tests.places.conftest import LEIPZIG
 from tests.places.searches import at_full_speed, found

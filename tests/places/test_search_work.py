@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import func, select, update
 
 from scrapersky.db.session import Database
-from scrapersky.demo.provider import FakePlace, PlacesProvider, Service, Trouble, scatter
 from scrapersky.models import GeocodedArea, Place
-from scrapersky.places.storing import Owner, upsert_places
-from scrapersky.scraper.providers.model import PlaceFacts, Status
+from scrapersky.places.store import PlaceOwner, upsert_places
+from scrapersky.scraper.providers.model import OperationalStatus, PlaceFacts
 from scrapersky.settings import Settings
+from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, ProviderService, scatter
 from tests.places.conftest import LEIPZIG
 from tests.places.searches import found, links, places, tiles
 from tests.stage_cases import OWNED
@@ -152,7 +152,7 @@ async def test_filters_keep_what_was_paid_for_and_let_only_some_go_on(
             website="http://five.example",
             phone="+49 341 555555",
             rating=4.9,
-            status=Status.CLOSED_PERMANENTLY,
+            status=OperationalStatus.CLOSED_PERMANENTLY,
         ),
     ]
     filters = {"has_website": True, "has_phone": True, "min_rating": 4.2, "open": True}
@@ -182,7 +182,7 @@ async def test_beyond_the_radius_nothing_fits(
         near.place_id: True,
         corner.place_id: False,
     }
-    assert provider.counts[Service.NOMINATIM] == 0
+    assert provider.counts[ProviderService.NOMINATIM] == 0
 
 
 async def test_a_search_that_only_lists_sends_nothing_on(
@@ -199,7 +199,7 @@ async def test_the_area_is_looked_up_once_and_kept(
     await found(database, place_settings, max_results=20)
     await found(database, place_settings, location="  LEIPZIG ", max_results=40)
 
-    assert provider.counts[Service.NOMINATIM] == 1
+    assert provider.counts[ProviderService.NOMINATIM] == 1
     async with database.reading() as session:
         assert (await session.scalars(select(GeocodedArea.query))).all() == ["leipzig"]
 
@@ -224,8 +224,8 @@ async def test_openstreetmap_is_asked_once_and_shown_with_its_attribution(
     assert (job.status, job.error) == ("complete", None)
     assert (job.result_data or {})["attribution"] == "© OpenStreetMap contributors"
     assert len(await places(database)) == 30
-    assert provider.counts[Service.OVERPASS] == 1
-    assert provider.counts[Service.GOOGLE] == 0
+    assert provider.counts[ProviderService.OVERPASS] == 1
+    assert provider.counts[ProviderService.GOOGLE] == 0
 
 
 async def test_openstreetmap_brings_no_more_than_asked_for(
@@ -241,9 +241,9 @@ async def test_openstreetmap_brings_no_more_than_asked_for(
     assert (whole.state, whole.note) == ("saturated", "There are 30; 20 were asked for.")
 
 
-@pytest.mark.parametrize("trouble", [Trouble.REPEATED_TOKEN, Trouble.CHANGED])
+@pytest.mark.parametrize("trouble", [FailureMode.REPEATED_TOKEN, FailureMode.CHANGED])
 async def test_a_provider_that_repeats_itself_ends_the_search_all_the_same(
-    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: Trouble
+    database: Database, place_settings: Settings, provider: PlacesProvider, trouble: FailureMode
 ) -> None:
     provider.fail(trouble, times=None)
 
@@ -253,14 +253,14 @@ async def test_a_provider_that_repeats_itself_ends_the_search_all_the_same(
     assert job.status == "complete"
     assert provider.bill.billed[PAID] <= 6
     assert len(await places(database)) >= 38
-    assert whole.asked_again == (trouble is Trouble.REPEATED_TOKEN)
+    assert whole.asked_again == (trouble is FailureMode.REPEATED_TOKEN)
 
 
 async def test_a_page_token_that_is_repeated_once_costs_nobody_a_place(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = scatter(60, LEIPZIG)
-    provider.fail(Trouble.REPEATED_TOKEN, at=2)
+    provider.fail(FailureMode.REPEATED_TOKEN, at=2)
 
     job = await found(database, place_settings, max_results=60)
 
@@ -273,7 +273,7 @@ async def test_answers_that_change_between_two_pages_are_told_in_the_coverage(
     database: Database, place_settings: Settings, provider: PlacesProvider
 ) -> None:
     provider.map.places = scatter(59, LEIPZIG)
-    provider.fail(Trouble.CHANGED, at=5)
+    provider.fail(FailureMode.CHANGED, at=5)
 
     job = await found(database, place_settings)
 
@@ -368,7 +368,7 @@ async def test_a_small_search_that_is_repeated_costs_nothing(
 async def test_a_sighting_without_details_takes_nothing_away(
     database: Database, place_settings: Settings
 ) -> None:
-    owner = Owner(OWNED["tenant_id"], OWNED["created_by"])
+    owner = PlaceOwner(OWNED["tenant_id"], OWNED["created_by"])
     whole = PlaceFacts("google", "a", name="Brot", phone="+4934112345", has_details=True)
     async with database.transaction() as session:
         (first,) = await upsert_places(session, owner, [whole], search_id=None)

@@ -10,8 +10,8 @@ from math import ceil
 import pytest
 
 from scrapersky.models import TileState
-from scrapersky.places import planning
-from scrapersky.places.tiles import MOST, PAGE, Tile, Tiles
+from scrapersky.places.search import plan
+from scrapersky.places.search.tiles import MAX_PLACES_PER_TILE, PAGE_SIZE, Tile, Tiles
 from scrapersky.scraper.providers.geography import contains
 from scrapersky.scraper.providers.model import Area
 
@@ -31,8 +31,10 @@ class Round:
     free: int = 0
 
     def look(self, area: Area) -> list[str]:
-        inside = [key for key, point in self.points.items() if contains(area, *point)][:MOST]
-        self.free += max(1, ceil(len(inside) / PAGE))
+        inside = [key for key, point in self.points.items() if contains(area, *point)][
+            :MAX_PLACES_PER_TILE
+        ]
+        self.free += max(1, ceil(len(inside) / PAGE_SIZE))
         return inside
 
     def run(self) -> Round:
@@ -41,11 +43,11 @@ class Round:
         return self
 
     def _step(self) -> bool:
-        tile = self.tiles.next_to_look_at()
+        tile = self.tiles.get_next_probe()
         if tile is not None:
-            self.tiles.looked_at(tile, self.look(tile.area), 1)
+            self.tiles.split_or_keep(tile, self.look(tile.area), 1)
             return True
-        planning.plan(self.tiles, frozenset(self.found))
+        plan.plan_tiles(self.tiles, frozenset(self.found))
         ready = [each for each in self.tiles.open() if each.ids is not None]
         strips = [each for each in self.tiles.open() if each.is_slice]
         if ready:
@@ -55,21 +57,23 @@ class Round:
         return bool(ready or strips)
 
     def _cut(self, strip: Tile) -> None:
-        cut = planning.Cut(strip.area, planning.crowds_under(self.tiles, strip))
+        cut = plan.SliceCut(strip.area, plan.list_area_counts(self.tiles, strip))
         while not cut.is_done:
-            tried = cut.next_try()
-            cut.learn(tried, self.look(tried))
-        number = planning.next_number(self.tiles, strip)
-        self.tiles.put(*planning.cut(strip, cut, number, cut.tries))
+            tried = cut.get_next_area()
+            cut.record_probe(tried, self.look(tried))
+        number = plan.get_next_number(self.tiles, strip)
+        self.tiles.replace_tiles(*plan.cut_strip(strip, cut, number, cut.tries))
 
     def _pay(self, tile: Tile) -> None:
         ids = tile.ids or ()
         new = set(ids) - self.tiles.known - self.found
-        self.tiles.put(replace(tile, state=TileState.DONE) if new else planning.known(tile))
-        for start in range(0, len(ids) if new else 0, PAGE):
+        self.tiles.replace_tiles(
+            replace(tile, state=TileState.DONE) if new else plan.mark_known(tile)
+        )
+        for start in range(0, len(ids) if new else 0, PAGE_SIZE):
             if len(self.found) < self.tiles.enough:
                 self.paid += 1
-                self.found |= set(ids[start : start + PAGE])
+                self.found |= set(ids[start : start + PAGE_SIZE])
         if not new:
             self.found |= set(ids)
 
@@ -123,7 +127,7 @@ def test_a_thousand_places_take_at_most_a_fifth_more_requests_than_full_pages_wo
     done = searched(layout(there_are, random.Random(seed)))
 
     assert len(done.found) >= 1000
-    assert done.paid <= 1.2 * ceil(1000 / PAGE)
+    assert done.paid <= 1.2 * ceil(1000 / PAGE_SIZE)
     assert done.free < 800
 
 
@@ -157,7 +161,7 @@ def test_an_area_across_the_date_line_is_divided_like_any_other() -> None:
     done = searched(points, ACROSS_THE_DATE_LINE)
 
     assert len(done.found) == 300
-    assert done.paid <= 1.2 * ceil(300 / PAGE)
+    assert done.paid <= 1.2 * ceil(300 / PAGE_SIZE)
 
 
 def test_what_is_all_known_is_not_paid_for() -> None:

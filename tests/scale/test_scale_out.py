@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web as aiohttp_web
 from sqlalchemy import func, select
 
-from scrapersky.accounts.service import system_actor
+from scrapersky.auth.service import get_system_actor
 from scrapersky.db.embedded import ServerAddress
 from scrapersky.db.session import Database
 from scrapersky.models import Job, Page, SitemapFile, SitemapUrl
@@ -104,7 +104,7 @@ async def ask_for_scans(database: Database, settings: Settings, names: list[str]
     wakeups = Wakeups(database)
     for name in names:
         async with database.transaction() as session:
-            actor = await system_actor(session, settings)
+            actor = await get_system_actor(session, settings)
             await request_scan(session, actor, settings, name, None)
     await wakeups.close()
 

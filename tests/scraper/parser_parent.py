@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from scrapersky.scraper.parser_pool import ParserPool
+from scrapersky.scraper.html.parser_pool import ParserPool
 from tests.scraper import parser_traps
 
 

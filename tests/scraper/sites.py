@@ -7,13 +7,13 @@ from typing import Any
 
 from scrapersky.scraper import (
     Analysis,
-    Event,
     Fetcher,
-    Limits,
-    Refused,
+    ScanEvent,
+    ScanLimits,
     SitemapAnalyzer,
     SitemapDone,
     SitemapFound,
+    SitemapRejected,
     UrlsFound,
 )
 from tests.fake_web import FakeWeb
@@ -25,7 +25,7 @@ SITE = "http://bakery.example"
 class Told:
     """All that an analysis told, sorted."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[ScanEvent] = field(default_factory=list)
 
     def every(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -51,14 +51,14 @@ class Told:
 
     @property
     def refused(self) -> dict[str, str]:
-        return {event.url.removeprefix(SITE): event.reason for event in self.every(Refused)}
+        return {event.url.removeprefix(SITE): event.reason for event in self.every(SitemapRejected)}
 
 
 async def analyze(
     web: FakeWeb,
     site: str = "bakery.example",
     *,
-    limits: Limits | None = None,
+    limits: ScanLimits | None = None,
     fetching: dict[str, Any] | None = None,
     **options: Any,
 ) -> Told:

@@ -12,9 +12,9 @@ import pytest
 
 from scrapersky.errors import InvalidInput, SettingsError
 from scrapersky.scraper import AddressRules, Blocked, Fetcher
-from scrapersky.scraper.guard import check_url
-from scrapersky.scraper.post import post
-from scrapersky.scraper.urls import normalise_site
+from scrapersky.scraper.http.guard import check_url
+from scrapersky.scraper.http.urls import normalise_site
+from scrapersky.scraper.http.webhook_client import post_or_raise
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.fake_web import FakeWeb
 
@@ -25,8 +25,8 @@ def settings_with(**values: Any) -> Settings:
 
 LISTS: dict[str, Callable[[Settings], AddressRules]] = {
     "fetch_allow_networks": AddressRules.from_settings,
-    "provider_allow_networks": AddressRules.for_providers,
-    "webhook_allow_networks": AddressRules.for_webhooks,
+    "provider_allow_networks": AddressRules.from_provider_settings,
+    "webhook_allow_networks": AddressRules.from_webhook_settings,
 }
 
 
@@ -63,7 +63,7 @@ def test_each_list_opens_nothing_for_the_others(setting: str) -> None:
 
     for name, rules_of in LISTS.items():
         rules = rules_of(settings)
-        assert rules.is_opened(ip_address("127.0.0.1"), 80) == (name == setting)
+        assert rules.is_allowed(ip_address("127.0.0.1"), 80) == (name == setting)
         assert rules.setting == name.upper()
 
 
@@ -82,7 +82,9 @@ def test_an_entry_that_is_none_is_refused_with_the_settings_name(setting: str, e
 
 
 def test_a_refusal_names_the_list_and_the_port() -> None:
-    rules = AddressRules.for_webhooks(settings_with(webhook_allow_networks="10.1.2.3:5678"))
+    rules = AddressRules.from_webhook_settings(
+        settings_with(webhook_allow_networks="10.1.2.3:5678")
+    )
 
     with pytest.raises(Blocked, match=r"WEBHOOK_ALLOW_NETWORKS can open it on port 80\."):
         check_url("http://10.1.2.3/", rules)
@@ -90,7 +92,9 @@ def test_a_refusal_names_the_list_and_the_port() -> None:
 
 def test_a_port_that_an_entry_names_may_be_used_by_names() -> None:
     """Where the name leads is checked when the socket is made."""
-    rules = AddressRules.for_webhooks(settings_with(webhook_allow_networks="10.1.2.3:5678"))
+    rules = AddressRules.from_webhook_settings(
+        settings_with(webhook_allow_networks="10.1.2.3:5678")
+    )
 
     check_url("http://n8n.example:5678/", rules)
     with pytest.raises(Blocked, match="Port 5679"):
@@ -106,13 +110,13 @@ async def test_a_name_with_an_opened_port_still_reaches_opened_addresses_only() 
         open_here = settings_with(webhook_allow_networks=f"127.0.0.1:{web.port}")
         open_there = settings_with(webhook_allow_networks=f"127.0.0.2:{web.port}")
         url = f"http://hooks.example:{web.port}/"
-        send = partial(post, url, b"", headers={}, timeout_seconds=30, lookup=lookup)
+        send = partial(post_or_raise, url, b"", headers={}, timeout_seconds=30, lookup=lookup)
         with pytest.raises(Blocked):
-            await send(rules=AddressRules.for_webhooks(open_there))
+            await send(rules=AddressRules.from_webhook_settings(open_there))
         assert host.seen == []
 
         host.page("/", "taken")
-        status = await send(rules=AddressRules.for_webhooks(open_here))
+        status = await send(rules=AddressRules.from_webhook_settings(open_here))
         assert status == 200
 
 
@@ -152,7 +156,10 @@ def test_a_pin_opens_nothing_where_its_address_is_closed() -> None:
         fetch_allow_networks="127.0.0.1:99", fetch_resolve="a.example=127.0.0.1:99"
     )
 
-    assert AddressRules.from_settings(settings).pinned("a.example") is not None
-    for rules in (AddressRules.for_webhooks(settings), AddressRules.for_providers(settings)):
+    assert AddressRules.from_settings(settings).get_pinned_address("a.example") is not None
+    for rules in (
+        AddressRules.from_webhook_settings(settings),
+        AddressRules.from_provider_settings(settings),
+    ):
         with pytest.raises(Blocked, match=rules.setting):
-            rules.pinned("a.example")
+            rules.get_pinned_address("a.example")

@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from scrapersky.models import EmailType as StoredType
-from scrapersky.scraper.email_types import EmailType, email_type, is_free_mail
+from scrapersky.scraper.contacts.email_types import MailboxType, classify_email, is_free_mail
 
 
 @pytest.mark.parametrize(
     ("value", "desk", "own", "expected"),
     [
-        ("info@backhaus.de", True, True, EmailType.SERVICE),
-        ("office@steuerberater.at", True, False, EmailType.SERVICE),
-        ("anna.berger@backhaus.de", False, True, EmailType.CORPORATE),
-        ("anna.berger@agentur.de", False, False, EmailType.UNKNOWN),
-        ("backhaus@gmx.de", False, False, EmailType.FREE),
-        ("info@gmail.com", True, False, EmailType.FREE),
-        ("kontakt@t-online.de", True, True, EmailType.FREE),
+        ("info@backhaus.de", True, True, MailboxType.SERVICE),
+        ("office@steuerberater.at", True, False, MailboxType.SERVICE),
+        ("anna.berger@backhaus.de", False, True, MailboxType.CORPORATE),
+        ("anna.berger@agentur.de", False, False, MailboxType.UNKNOWN),
+        ("backhaus@gmx.de", False, False, MailboxType.FREE),
+        ("info@gmail.com", True, False, MailboxType.FREE),
+        ("kontakt@t-online.de", True, True, MailboxType.FREE),
     ],
 )
 def test_an_address_tells_whose_it_is(
-    value: str, desk: bool, own: bool, expected: EmailType
+    value: str, desk: bool, own: bool, expected: MailboxType
 ) -> None:
-    assert email_type(value, is_role_address=desk, same_site=own) is expected
+    assert classify_email(value, is_role_address=desk, same_site=own) is expected
 
 
 FREEMAILERS = """
@@ -48,4 +48,4 @@ def test_what_only_looks_like_one_is_none(domain: str) -> None:
 
 
 def test_every_type_can_be_stored() -> None:
-    assert {each.value for each in EmailType} == {each.value for each in StoredType}
+    assert {each.value for each in MailboxType} == {each.value for each in StoredType}

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from scrapersky.errors import RetryLater
-from scrapersky.scraper.fair_queue import SLOW_HOST_SECONDS, FairQueue, Turn
+from scrapersky.scraper.html.fair_queue import SLOW_HOST_SECONDS, FairQueue, Turn
 
 QUANTUM = 2.0
 

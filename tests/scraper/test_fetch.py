@@ -12,8 +12,8 @@ import pytest
 from scrapersky.scraper import (
     Blocked,
     ConnectionFailed,
-    ErrorKind,
     Fetcher,
+    FetchErrorKind,
     HostOutcome,
     LocalGate,
     TimedOut,
@@ -259,7 +259,7 @@ async def test_the_gate_hears_how_every_hop_went() -> None:
     assert gate.reports == [
         ("a.example", HostOutcome(status=301)),
         ("b.example:81", HostOutcome(status=429, retry_after_seconds=7.0)),
-        ("b.example", HostOutcome(error=ErrorKind.CONNECTION)),
+        ("b.example", HostOutcome(error=FetchErrorKind.CONNECTION)),
     ]
 
 
@@ -272,7 +272,7 @@ async def test_the_gate_hears_of_a_body_that_never_ended() -> None:
             with pytest.raises(TimedOut, match="too slow"):
                 await fetch.get("http://a.example/")
 
-    assert gate.reports == [("a.example", HostOutcome(status=200, error=ErrorKind.TIMED_OUT))]
+    assert gate.reports == [("a.example", HostOutcome(status=200, error=FetchErrorKind.TIMED_OUT))]
 
 
 async def test_connections_are_kept_for_the_next_request() -> None:

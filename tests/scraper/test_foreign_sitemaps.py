@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapersky.scraper import Outcome
-from scrapersky.scraper.scan import MAX_FOREIGN_SITES, MAX_REQUESTS_PER_FOREIGN_SITE
+from scrapersky.scraper import ScanOutcome
+from scrapersky.scraper.sitemaps.scan import MAX_FOREIGN_SITES, MAX_REQUESTS_PER_FOREIGN_SITE
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
 from tests.scraper.sites import SITE, analyze
 
@@ -35,7 +35,7 @@ async def test_a_robots_txt_cannot_aim_many_requests_at_another_site(
     assert set(told.refused.values()) == {
         "bakery.example leads to victim.example, another site, more than 5 times."
     }
-    assert told.analysis.outcome is Outcome.FOUND
+    assert told.analysis.outcome is ScanOutcome.FOUND
     assert told.analysis.truncated, "what was not read is not gone"
     assert told.analysis.truncated_why in set(told.refused.values())
     assert told.analysis.refused[0].reason in set(told.refused.values())
@@ -132,4 +132,4 @@ async def test_a_site_without_sitemaps_is_not_asked_again_because_of_others(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.NONE
+    assert told.analysis.outcome is ScanOutcome.NONE

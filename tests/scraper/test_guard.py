@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from scrapersky.scraper import AddressRules, Blocked, DoesNotResolve, Fetcher, ResolverFailed
-from scrapersky.scraper.addresses import is_public
-from scrapersky.scraper.guard import GuardedResolver, check_url
+from scrapersky.scraper.http.addresses import is_public
+from scrapersky.scraper.http.guard import GuardedResolver, check_url
 from tests.fake_web import FakeWeb
 
 LOOPBACK = AddressRules(allowed_networks=(ipaddress.ip_network("127.0.0.0/8"),))

@@ -27,7 +27,7 @@ from scrapersky.scraper import (
     SitemapDone,
     SitemapStatus,
 )
-from scrapersky.scraper.guard import check_url
+from scrapersky.scraper.http.guard import check_url
 from tests.fake_web import FakeHost, FakeWeb, index
 from tests.scraper.listener import Listener, says
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from scrapersky.scraper import Response
-from scrapersky.scraper.home_page import looks_like_sitemap, sitemap_links
+from scrapersky.scraper.sitemaps.locations import find_sitemap_links, looks_like_sitemap
 
 
 def page(html: str, **headers: str) -> Response:
@@ -17,7 +17,7 @@ def page(html: str, **headers: str) -> Response:
 
 
 def test_header_head_and_links_name_sitemaps_the_surest_first() -> None:
-    found = sitemap_links(
+    found = find_sitemap_links(
         page(
             '<a href="/sitemap-a.xml#x">map</a><LINK REL="Sitemap alternate" HREF="head.xml">'
             '<a href="/about">no</a><a href="javascript:sitemap.xml">no</a>',
@@ -33,13 +33,13 @@ def test_header_head_and_links_name_sitemaps_the_surest_first() -> None:
 
 
 def test_links_to_other_sites_are_not_taken() -> None:
-    assert sitemap_links(page('<a href="https://other.example/sitemap.xml">theirs</a>')) == ()
+    assert find_sitemap_links(page('<a href="https://other.example/sitemap.xml">theirs</a>')) == ()
 
 
 def test_the_base_of_the_page_counts() -> None:
     html = '<base href="https://example.com/shop/"><link rel="sitemap" href="map.xml">'
 
-    assert sitemap_links(page(html)) == ("https://example.com/shop/map.xml",)
+    assert find_sitemap_links(page(html)) == ("https://example.com/shop/map.xml",)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_sitemap_is_known_by_its_path(path: str, expected: bool) -> None:
     ],
 )
 def test_a_link_header_names_what_it_calls_a_sitemap(header: str, expected: str) -> None:
-    found = sitemap_links(page("", Link=header))
+    found = find_sitemap_links(page("", Link=header))
 
     assert found == tuple(f"https://example.com{path}" for path in expected.split())
 
@@ -84,7 +84,7 @@ def test_every_line_of_a_link_header_counts() -> None:
     headers = CIMultiDict([("link", "</a.css>; rel=x"), ("LINK", "</a.xml>; rel=sitemap")])
     url = "https://example.com/"
 
-    assert sitemap_links(Response(url, url, 200, headers, b"")) == (f"{url}a.xml",)
+    assert find_sitemap_links(Response(url, url, 200, headers, b"")) == (f"{url}a.xml",)
 
 
 HTML = st.lists(
@@ -113,6 +113,6 @@ HTML = st.lists(
 def test_no_page_and_no_header_breaks_it(body: bytes, header: str) -> None:
     url = "https://example.com/"
 
-    found = sitemap_links(Response(url, url, 200, {"Link": header}, body))
+    found = find_sitemap_links(Response(url, url, 200, {"Link": header}, body))
 
     assert all(each.startswith(("http://", "https://")) for each in found)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapersky.scraper.page_facts import DecodedPage, decode_page, read_page
+from scrapersky.scraper.html.charset import DecodedPage, decode_page
+from scrapersky.scraper.html.facts import read_page
 
 GERMAN = "<p>Bäckerei Größe</p>"
 META = '<meta charset="{}">'

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrapersky.scraper.page_classes import (
-    Classified,
-    PageClass,
+from scrapersky.scraper.pages.classification import (
+    PRIORITIES,
+    PageClassification,
     classify,
     is_worth_reading,
     pick_pages,
 )
-from scrapersky.scraper.page_classes.judgement import PRIORITIES
-from scrapersky.scraper.page_classes.slugs import INDEX, _entries
-from scrapersky.scraper.page_classes.words import phrases
+from scrapersky.scraper.pages.slugs import WORD_INDEX, _list_entries
+from scrapersky.scraper.pages.vocabulary import PageClass, list_phrases
 
 SITE = "https://www.muster.example"
 
@@ -274,7 +273,7 @@ def test_pages_are_known_in_twelve_languages(language: str, path: str, expected:
 def test_every_class_has_words_in_every_language() -> None:
     without = {"home", "other", "blog", "category", "product"}
     spoken: dict[str, set[str]] = {}
-    for _, (page_class, detail), language in phrases():
+    for _, (page_class, detail), language in list_phrases():
         spoken.setdefault(f"{page_class} {detail}", set()).add(language)
 
     assert set(PAGES) == LANGUAGES
@@ -287,15 +286,15 @@ def test_every_class_has_words_in_every_language() -> None:
 
 def test_no_word_stands_for_two_classes() -> None:
     kinds: dict[str, set[object]] = {}
-    for slug, kind, _, _ in _entries():
+    for slug, kind, _, _ in _list_entries():
         kinds.setdefault(slug, set()).add(kind)
 
     assert {slug: each for slug, each in kinds.items() if len(each) > 1} == {}
-    assert len(INDEX) > 2_000
+    assert len(WORD_INDEX) > 2_000
 
 
 def test_the_words_come_with_the_package() -> None:
-    assert files("scrapersky.scraper.page_classes").joinpath("words.toml").is_file()
+    assert files("scrapersky.scraper.pages.classification").joinpath("words.toml").is_file()
 
 
 # Shapes of addresses
@@ -566,11 +565,11 @@ def test_only_some_classes_are_worth_reading() -> None:
     }
 
 
-def classified(*paths: str) -> list[tuple[str, Classified]]:
+def classified(*paths: str) -> list[tuple[str, PageClassification]]:
     return [(path, classify(SITE + path)) for path in paths]
 
 
-def chosen(pages: list[tuple[str, Classified]], limit: int = 6, **hints: str) -> list[str]:
+def chosen(pages: list[tuple[str, PageClassification]], limit: int = 6, **hints: str) -> list[str]:
     return [url for url, _ in pick_pages(pages, limit=limit, **hints)]
 
 

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from scrapersky.scraper import Response
-from scrapersky.scraper.page_facts import (
-    FormKind,
-    OpenGraph,
-    PageFacts,
-    PageForm,
-    PageLink,
-    read_page,
-)
+from scrapersky.scraper.html.facts import read_page
+from scrapersky.scraper.html.model import FormKind, OpenGraph, PageFacts, PageForm, PageLink
 
 URL = "https://bakery.example/shop/"
 

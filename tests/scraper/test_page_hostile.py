@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from scrapersky.scraper import Response
-from scrapersky.scraper.page_facts import parse_html, read_page
-from scrapersky.scraper.page_facts.taming import tame
-from scrapersky.scraper.site_metadata import read_site
+from scrapersky.scraper.html.document import parse_html
+from scrapersky.scraper.html.facts import read_page
+from scrapersky.scraper.html.sanitize import sanitize_html
+from scrapersky.scraper.site.metadata import read_site
 
 URL = "https://bakery.example/"
 END = '<a href="/contact">Contact</a>'
@@ -87,7 +88,7 @@ def test_binary_garbage_is_no_page() -> None:
     ],
 )
 def test_an_ordinary_page_stays_as_it_is(html: str) -> None:
-    assert tame(html) is html
+    assert sanitize_html(html) is html
 
 
 def test_a_page_that_nests_too_deep_is_flattened_and_keeps_its_text() -> None:

@@ -13,23 +13,18 @@ import pytest
 import uvloop
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from scrapersky.errors import OwnLimit, OwnLimitReached, RetryLater
-from scrapersky.harvest.reading import parse_home_page, parse_page
-from scrapersky.scraper import (
-    Analysis,
-    Fetcher,
-    SitemapAnalyzer,
-    UrlsFound,
-    parser_pool,
-    sitemap_analyzer,
-)
-from scrapersky.scraper.parser_pool import (
+from scrapersky.contacts.page_parser import parse_home_page, parse_page
+from scrapersky.errors import LimitedResource, ResourceExhausted, RetryLater
+from scrapersky.scraper import Analysis, Fetcher, SitemapAnalyzer, UrlsFound
+from scrapersky.scraper.html import parser_pool
+from scrapersky.scraper.html.parser_pool import (
     ParserCrashed,
     ParserFailed,
     ParserPool,
     ParserTimedOut,
 )
-from scrapersky.scraper.responses import Response
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.sitemaps import sitemap_analyzer
 from tests.fake_web import FakeWeb, urlset
 from tests.hostile_parser import HANGS, find_links_trap
 from tests.processes import running
@@ -181,9 +176,9 @@ async def test_waiting_long_for_a_process_is_our_own_limit(
     call = asyncio.create_task(pool.run(parser_traps.hang_after, str(tmp_path / "pid")))
     await wait_for_pid(tmp_path / "pid")
     monkeypatch.setattr(parser_pool, "WAIT_SECONDS", 0.1)
-    with pytest.raises(OwnLimitReached, match="were busy") as raised:
+    with pytest.raises(ResourceExhausted, match="were busy") as raised:
         await pool.run(parser_traps.echo, "bread")
-    assert raised.value.limit is OwnLimit.PROCESSES
+    assert raised.value.limit is LimitedResource.PROCESSES
     call.cancel()
 
 
@@ -269,9 +264,9 @@ async def test_a_host_whose_pages_time_out_gets_one_process_at_a_time(tmp_path: 
 
 async def test_a_process_that_cannot_be_started_is_our_own_limit() -> None:
     async with ParserPool(1, memory_bytes=1024 * 1024) as pool:
-        with pytest.raises(OwnLimitReached, match="No process could be started") as raised:
+        with pytest.raises(ResourceExhausted, match="No process could be started") as raised:
             await pool.run(parse_page, make_page(), True)
-    assert raised.value.limit is OwnLimit.PROCESSES
+    assert raised.value.limit is LimitedResource.PROCESSES
 
 
 def test_the_event_loop_that_the_program_uses_closes_a_pool_that_hangs(tmp_path: Path) -> None:
@@ -297,7 +292,7 @@ def test_the_event_loop_that_the_program_uses_closes_a_pool_that_hangs(tmp_path:
 async def test_a_scan_goes_on_without_a_home_page_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sitemap_analyzer, "sitemap_links", find_links_trap)
+    monkeypatch.setattr(sitemap_analyzer, "find_sitemap_links", find_links_trap)
     async with FakeWeb() as web, ParserPool(1, timeout_seconds=0.5) as pool:
         site = web.host("bakery.example")
         site.page("/", f"<html>{HANGS}</html>")

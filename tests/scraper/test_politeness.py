@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scrapersky.scraper import HostClosed, HostOutcome, LocalGate
-from scrapersky.scraper.politeness import parse_retry_after
+from scrapersky.scraper.http.rate_limit import parse_retry_after
 from tests.scraper.virtual_time import in_virtual_time, now
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapersky.scraper import parse_robots
-from scrapersky.scraper.robots import MAX_ROBOTS_BYTES
+from scrapersky.scraper.http.robots import MAX_ROBOTS_BYTES
 
 URL = "https://example.com/robots.txt"
 

@@ -11,9 +11,9 @@ from time import process_time
 
 import pytest
 
-from scrapersky.scraper import Analysis, Event, Fetcher, SitemapAnalyzer, SitemapDone, UrlsFound
-from scrapersky.scraper.decoding import MAX_RATIO, PIECE_BYTES
-from scrapersky.scraper.sitemap_parser import SitemapStream
+from scrapersky.scraper import Analysis, Fetcher, ScanEvent, SitemapAnalyzer, SitemapDone, UrlsFound
+from scrapersky.scraper.http.decompression import MAX_CHUNK_BYTES, MAX_COMPRESSION_RATIO
+from scrapersky.scraper.sitemaps.parse import SitemapStream
 from tests.fake_web import FakeHost, FakeWeb, urlset
 
 SITE = "http://bakery.example"
@@ -32,7 +32,7 @@ def bakery(web: FakeWeb) -> FakeHost:
     return web.host("bakery.example")
 
 
-async def scan(web: FakeWeb) -> list[Event]:
+async def scan(web: FakeWeb) -> list[ScanEvent]:
     async with Fetcher.from_settings(web.settings()) as fetch:
         stream = SitemapAnalyzer(fetch).analyze_domain_sitemaps("bakery.example")
         return [event async for event in stream]
@@ -99,7 +99,7 @@ async def test_unpacking_a_page_gives_the_loop_its_turn(web: FakeWeb, bakery: Fa
         ticking.cancel()
 
     assert size == 4_000_000
-    assert turns >= size // PIECE_BYTES
+    assert turns >= size // MAX_CHUNK_BYTES
 
 
 # Bombs
@@ -122,7 +122,7 @@ async def test_a_bomb_on_any_layer_is_cut_early_and_said(
 
     (done,) = [each for each in events if isinstance(each, SitemapDone)]
     (analysis,) = [each for each in events if isinstance(each, Analysis)]
-    assert done.reason == f"It unpacks to more than {MAX_RATIO} times its size."
+    assert done.reason == f"It unpacks to more than {MAX_COMPRESSION_RATIO} times its size."
     assert (done.url_count, analysis.truncated) == (1, True)
     assert peak < 24 * 1024 * 1024
     assert used < 5

@@ -9,13 +9,13 @@ from multidict import CIMultiDict
 from scrapersky.scraper import (
     Analysis,
     BaseFound,
-    Limits,
-    Method,
-    Outcome,
+    DiscoveryMethod,
+    ScanLimits,
+    ScanOutcome,
     SitemapStatus,
     SitemapType,
 )
-from scrapersky.scraper.well_known import PATHS
+from scrapersky.scraper.sitemaps.locations import COMMON_PATHS
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
 from tests.scraper.sites import SITE, analyze
 
@@ -33,11 +33,11 @@ async def test_robots_names_an_index_whose_children_are_read(
     told = await analyze(web)
 
     assert sorted(told.urls) == [f"{SITE}/1", f"{SITE}/2", f"{SITE}/3"]
-    assert told.analysis == Analysis(Outcome.FOUND, SITE, sitemaps=3, urls=3)
+    assert told.analysis == Analysis(ScanOutcome.FOUND, SITE, sitemaps=3, urls=3)
     parent, child = told.found["/index.xml"], told.found["/b.xml.gz"]
-    assert (parent.discovery_method, parent.depth) == (Method.ROBOTS_TXT, 0)
+    assert (parent.discovery_method, parent.depth) == (DiscoveryMethod.ROBOTS_TXT, 0)
     assert (child.discovery_method, child.depth, child.is_gzipped) == (
-        Method.SITEMAP_INDEX,
+        DiscoveryMethod.SITEMAP_INDEX,
         1,
         True,
     )
@@ -51,7 +51,7 @@ async def test_the_home_page_names_it_in_its_head(web: FakeWeb, bakery: FakeHost
 
     told = await analyze(web)
 
-    assert told.found["/map.xml"].discovery_method is Method.HTML_LINK
+    assert told.found["/map.xml"].discovery_method is DiscoveryMethod.HTML_LINK
     assert bakery.count("/sitemap.xml") == 0
 
 
@@ -62,7 +62,7 @@ async def test_well_known_paths_are_tried_until_one_has_a_sitemap(
 
     told = await analyze(web)
 
-    assert told.found["/wp-sitemap.xml"].discovery_method is Method.COMMON_PATH
+    assert told.found["/wp-sitemap.xml"].discovery_method is DiscoveryMethod.COMMON_PATH
     assert told.refused["/sitemap.xml"] == "It answered 404."
     assert bakery.count("/atom.xml") == 0
 
@@ -93,7 +93,7 @@ async def test_a_sitemap_that_the_person_gave_is_read_once(web: FakeWeb, bakery:
 
     told = await analyze(web, f"{SITE}/my-sitemap.xml", seeds=[f"{SITE}/my-sitemap.xml"])
 
-    assert told.found["/my-sitemap.xml"].discovery_method is Method.MANUAL
+    assert told.found["/my-sitemap.xml"].discovery_method is DiscoveryMethod.MANUAL
     assert bakery.count("/my-sitemap.xml") == 1
 
 
@@ -178,15 +178,15 @@ async def test_the_order_is_robots_then_pages_then_the_usual_places(
 
     told = await analyze(web, exhaustive=True)
 
-    usual = [f"/{path}" for path in PATHS]
+    usual = [f"/{path}" for path in COMMON_PATHS]
     assert bakery.paths[:4] == ["/robots.txt", "/from-robots.xml", "/", "/head.xml"]
     assert sorted(bakery.paths[4:]) == sorted(usual)
     assert bakery.paths[4] == "/sitemap.xml"
     assert set(bakery.paths[-3:]) == {"/rss.xml", "/feed", "/atom.xml"}
-    assert told.analysis.outcome is Outcome.NONE
+    assert told.analysis.outcome is ScanOutcome.NONE
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", COMMON_PATHS)
 async def test_every_usual_place_is_found_when_it_is_the_only_one(
     web: FakeWeb, bakery: FakeHost, path: str
 ) -> None:
@@ -195,7 +195,7 @@ async def test_every_usual_place_is_found_when_it_is_the_only_one(
     told = await analyze(web)
 
     assert told.urls == [f"{SITE}/1"]
-    assert told.found[f"/{path}"].discovery_method is Method.COMMON_PATH
+    assert told.found[f"/{path}"].discovery_method is DiscoveryMethod.COMMON_PATH
 
 
 async def test_the_usual_places_are_left_alone_where_the_site_names_its_sitemap(
@@ -276,7 +276,7 @@ async def test_where_nothing_is_below_the_path_the_root_is_tried(
     told = await analyze(web, "bakery.example/shop/")
 
     assert list(told.found) == ["/sitemap.xml"]
-    assert {f"/shop/{path}" for path in PATHS} < set(bakery.paths)
+    assert {f"/shop/{path}" for path in COMMON_PATHS} < set(bakery.paths)
 
 
 # Once only
@@ -311,7 +311,7 @@ async def test_the_same_bytes_under_another_name_are_told_once(
     for path in ("/a.xml", "/b.xml"):
         bakery.xml(path, urlset(f"{SITE}/1"))
 
-    told = await analyze(web, limits=Limits(children_at_once=1))
+    told = await analyze(web, limits=ScanLimits(children_at_once=1))
 
     assert told.urls == [f"{SITE}/1"]
     assert told.refused == {"/b.xml": f"It has the same content as {SITE}/a.xml."}
@@ -323,7 +323,7 @@ async def test_a_name_that_redirects_to_one_already_read_says_so(
     bakery.robots("Sitemap: /new.xml\nSitemap: /old.xml").redirect("/old.xml", "/new.xml")
     bakery.xml("/new.xml", urlset(f"{SITE}/1"))
 
-    told = await analyze(web, limits=Limits(children_at_once=1))
+    told = await analyze(web, limits=ScanLimits(children_at_once=1))
 
     assert told.urls == [f"{SITE}/1"]
     assert told.refused == {"/old.xml": f"It redirects to {SITE}/new.xml, which has its turn."}
@@ -339,7 +339,7 @@ async def test_large_twins_are_told_once_however_they_are_packed(
         bakery.xml(path, urlset(*pages))
     bakery.xml("/longer.xml", urlset(*pages, f"{SITE}/one-more"))
 
-    told = await analyze(web, limits=Limits(children_at_once=at_once))
+    told = await analyze(web, limits=ScanLimits(children_at_once=at_once))
 
     assert len(told.urls) == 20_000 + 20_001
     assert len(told.refused) == 2
@@ -370,5 +370,5 @@ async def test_only_the_given_sitemap_and_its_children_are_read_when_that_is_ask
     told = await analyze(web, seeds=[f"{SITE}/mine.xml"], only_seeds=True)
 
     assert told.urls == [f"{SITE}/1"]
-    assert told.found["/mine.xml"].discovery_method is Method.MANUAL
+    assert told.found["/mine.xml"].discovery_method is DiscoveryMethod.MANUAL
     assert set(bakery.paths) == {"/robots.txt", "/mine.xml", "/a.xml"}

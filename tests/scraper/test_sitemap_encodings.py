@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from scrapersky.scraper.sitemap_parser import SitemapStream, parse_sitemap
+from scrapersky.scraper.sitemaps.parse import SitemapStream, parse_sitemap
 from tests.fake_web import urlset
 
 URL = "https://example.com/dir/sitemap.xml"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scrapersky.scraper.sitemap_parser import Entry, parse_sitemap
+from scrapersky.scraper.sitemaps.parse import UrlEntry, parse_sitemap
 
 URL = "https://example.com/dir/sitemap.xml"
 
 
-def only(record: str) -> Entry:
+def only(record: str) -> UrlEntry:
     """The one entry of a urlset with this record in it."""
     parsed = parse_sitemap(f"<urlset>{record}</urlset>".encode(), url=URL)
     assert parsed.error is None

@@ -10,9 +10,9 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 
 from scrapersky.scraper import (
     Fetcher,
-    Limits,
     LocalGate,
-    Outcome,
+    ScanLimits,
+    ScanOutcome,
     SitemapAnalyzer,
     SitemapDone,
     SitemapFound,
@@ -52,7 +52,7 @@ async def test_the_limit_of_urls_truncates_and_says_so(web: FakeWeb, bakery: Fak
     for n in range(9):
         bakery.xml(f"/{n}.xml", urlset(*(f"{SITE}/{n}/{page}" for page in range(100))))
 
-    told = await analyze(web, max_urls=150, limits=Limits(children_at_once=1))
+    told = await analyze(web, max_urls=150, limits=ScanLimits(children_at_once=1))
 
     assert len(told.urls) == told.analysis.urls == 150
     assert told.analysis.truncated_why == "The limit of 150 URLs was reached."
@@ -75,8 +75,8 @@ async def test_the_limits_of_depth_and_files_truncate(web: FakeWeb, bakery: Fake
     for n in range(1, 9):
         bakery.xml(f"/{n}.xml", index(f"{SITE}/{n + 1}.xml"))
 
-    deep = await analyze(web, limits=Limits(max_depth=3))
-    many = await analyze(web, limits=Limits(max_files=2))
+    deep = await analyze(web, limits=ScanLimits(max_depth=3))
+    many = await analyze(web, limits=ScanLimits(max_files=2))
 
     assert deep.analysis.sitemaps == 4
     assert "deeper than 3" in (deep.analysis.truncated_why or "")
@@ -89,7 +89,7 @@ async def test_too_large_a_sitemap_is_partial_with_what_was_read(
 ) -> None:
     bakery.xml("/sitemap.xml", urlset(*(f"{SITE}/{n}" for n in range(9_000))))
 
-    told = await analyze(web, limits=Limits(max_bytes=100_000))
+    told = await analyze(web, limits=ScanLimits(max_bytes=100_000))
 
     done = told.done["/sitemap.xml"]
     assert done.status is SitemapStatus.PARTIAL
@@ -105,18 +105,18 @@ async def test_when_time_is_over_the_scan_ends_with_what_it_has(
     bakery.robots("Sitemap: /a.xml\nSitemap: /slow.xml")
     bakery.xml("/a.xml", urlset(f"{SITE}/1")).hang("/slow.xml").hang("/")
 
-    told = await analyze(web, limits=Limits(max_seconds=4))
+    told = await analyze(web, limits=ScanLimits(max_seconds=4))
 
     assert told.urls == [f"{SITE}/1"]
     assert told.done["/slow.xml"].status is SitemapStatus.ERROR
-    assert told.analysis.outcome is Outcome.FOUND
+    assert told.analysis.outcome is ScanOutcome.FOUND
     assert "time" in (told.analysis.truncated_why or "")
 
 
 async def test_unpacking_too_much_truncates(web: FakeWeb, bakery: FakeHost) -> None:
     bakery.gz("/sitemap.xml", urlset(*(f"{SITE}/{n}" for n in range(9_000))))
 
-    told = await analyze(web, limits=Limits(max_decompressed_bytes=100_000))
+    told = await analyze(web, limits=ScanLimits(max_decompressed_bytes=100_000))
 
     assert told.done["/sitemap.xml"].status is SitemapStatus.PARTIAL
     assert "more than 100000 bytes" in (told.analysis.truncated_why or "")
@@ -141,9 +141,9 @@ async def test_bombs_on_either_layer_are_cut_and_reported(web: FakeWeb, bakery: 
 async def test_a_scan_that_has_no_time_at_all_ends(web: FakeWeb, bakery: FakeHost) -> None:
     bakery.hang("/robots.txt")
 
-    told = await analyze(web, limits=Limits(max_seconds=0.2))
+    told = await analyze(web, limits=ScanLimits(max_seconds=0.2))
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert "within 0.2 seconds" in told.analysis.errors[0]
 
 
@@ -159,7 +159,7 @@ async def test_an_index_that_names_itself_in_ever_new_ways_ends_at_the_limit(
     bakery.otherwise = endless
     bakery.robots("Sitemap: /sitemap.xml").page("/", "hello")
 
-    told = await analyze(web, limits=Limits(max_files=30, max_depth=20))
+    told = await analyze(web, limits=ScanLimits(max_files=30, max_depth=20))
 
     assert told.analysis.sitemaps == 30
     assert "30 sitemaps" in (told.analysis.truncated_why or "")

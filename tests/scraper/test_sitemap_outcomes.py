@@ -9,13 +9,13 @@ import pytest
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper import (
     Fetcher,
-    Limits,
-    Outcome,
+    ScanLimits,
+    ScanOutcome,
     SitemapAnalyzer,
     SitemapFound,
     SitemapStatus,
 )
-from scrapersky.scraper.well_known import PATHS
+from scrapersky.scraper.sitemaps.locations import COMMON_PATHS
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
 from tests.scraper.sites import SITE, Told, analyze
 
@@ -27,7 +27,7 @@ async def test_soft_404_pages_are_no_sitemaps(web: FakeWeb, bakery: FakeHost) ->
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.NONE
+    assert told.analysis.outcome is ScanOutcome.NONE
     assert told.every(SitemapFound) == []
     assert told.refused["/sitemap.xml"] == "It is a page of HTML, not a sitemap."
     assert len(told.analysis.refused) == len(told.refused) > 20
@@ -40,7 +40,7 @@ async def test_a_server_in_trouble_is_not_a_site_without_sitemaps(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert told.analysis.retry_after == 40
     assert not told.analysis.permanent
     assert "503" in told.analysis.errors[0]
@@ -54,7 +54,7 @@ async def test_an_announced_sitemap_that_fails_is_not_none_either(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert told.done["/a.xml"].status is SitemapStatus.ERROR
     assert told.done["/a.xml"].reason == "It answered 500."
 
@@ -69,7 +69,7 @@ async def test_an_announced_page_of_html_is_refused_and_the_usual_places_are_tri
 
     assert told.done["/a.xml"].status is SitemapStatus.REFUSED
     assert told.done["/sitemap.xml"].status is SitemapStatus.OK
-    assert told.analysis.outcome is Outcome.FOUND
+    assert told.analysis.outcome is ScanOutcome.FOUND
 
 
 async def test_a_name_that_does_not_exist_is_unreachable_for_good() -> None:
@@ -81,7 +81,7 @@ async def test_a_name_that_does_not_exist_is_unreachable_for_good() -> None:
         told = Told([event async for event in stream])
 
     assert len(told.events) == 1
-    assert (told.analysis.outcome, told.analysis.permanent) == (Outcome.UNREACHABLE, True)
+    assert (told.analysis.outcome, told.analysis.permanent) == (ScanOutcome.UNREACHABLE, True)
     assert told.analysis.errors == (
         "nowhere.example does not resolve (tried by https and by http, with and without www).",
     )
@@ -90,7 +90,7 @@ async def test_a_name_that_does_not_exist_is_unreachable_for_good() -> None:
 async def test_nobody_at_home_is_unreachable_for_now(web: FakeWeb) -> None:
     told = await analyze(web, "127.0.0.1:1")
 
-    assert (told.analysis.outcome, told.analysis.permanent) == (Outcome.UNREACHABLE, False)
+    assert (told.analysis.outcome, told.analysis.permanent) == (ScanOutcome.UNREACHABLE, False)
 
 
 async def test_a_private_site_is_refused_before_anything_is_asked(web: FakeWeb) -> None:
@@ -123,7 +123,7 @@ async def test_closed_doors_are_not_a_site_without_sitemaps(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert any(str(status) in error for error in told.analysis.errors)
 
 
@@ -135,7 +135,7 @@ async def test_where_everything_says_no_there_is_none(
 
     told = await analyze(web)
 
-    assert (told.analysis.outcome, told.analysis.errors) == (Outcome.NONE, ())
+    assert (told.analysis.outcome, told.analysis.errors) == (ScanOutcome.NONE, ())
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -146,7 +146,7 @@ async def test_a_robots_txt_in_trouble_keeps_us_from_pages_and_from_saying_none(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert told.analysis.errors[0].startswith(f"{SITE}/robots.txt answered {status}")
     assert bakery.count("/") == 0
 
@@ -158,7 +158,7 @@ async def test_a_robots_txt_in_trouble_does_not_hide_a_sitemap_in_its_usual_plac
 
     told = await analyze(web)
 
-    assert (told.analysis.outcome, told.urls) == (Outcome.FOUND, [f"{SITE}/1"])
+    assert (told.analysis.outcome, told.urls) == (ScanOutcome.FOUND, [f"{SITE}/1"])
     assert "robots.txt answered 500" in told.analysis.errors[0]
 
 
@@ -192,7 +192,7 @@ async def test_a_home_page_that_cannot_be_read_may_name_a_sitemap(
 
     told = await analyze(web)
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert told.analysis.errors == (f"{SITE}/ could not be read for links: It answered 403.",)
 
 
@@ -200,13 +200,13 @@ async def test_a_home_page_that_cannot_be_read_may_name_a_sitemap(
 async def test_silence_is_not_a_site_without_sitemaps(
     web: FakeWeb, bakery: FakeHost, way: str
 ) -> None:
-    for path in ("/", *(f"/{each}" for each in PATHS)):
+    for path in ("/", *(f"/{each}" for each in COMMON_PATHS)):
         getattr(bakery, way)(path)
 
     told = await analyze(web, fetching={"fetch_timeout_seconds": 0.2})
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
-    assert len(bakery.seen) < len(PATHS) / 2
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
+    assert len(bakery.seen) < len(COMMON_PATHS) / 2
 
 
 async def test_bad_tls_everywhere_is_said_with_its_reason() -> None:
@@ -214,7 +214,7 @@ async def test_bad_tls_everywhere_is_said_with_its_reason() -> None:
         web.host("bakery.example")
         told = await analyze(web, "https://bakery.example")
 
-    assert told.analysis.outcome is Outcome.UNREACHABLE
+    assert told.analysis.outcome is ScanOutcome.UNREACHABLE
     assert "no valid TLS: its certificate is signed by nobody we trust" in told.analysis.errors[0]
 
 
@@ -251,7 +251,7 @@ async def test_every_place_ends_with_a_verdict_and_all_but_good_ones_with_a_reas
     bakery.xml("/empty.xml", "").xml("/cut.xml", urlset(f"{SITE}/2", f"{SITE}/3")[:-40])
     bakery.body("/pdf", b"%PDF-1.7\n\x00\xff", "application/pdf")
 
-    told = await analyze(web, limits=Limits(children_at_once=1))
+    told = await analyze(web, limits=ScanLimits(children_at_once=1))
 
     assert {url: (str(done.status), bool(done.reason)) for url, done in told.done.items()} == {
         "/i.xml": ("ok", False),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scrapersky.scraper.sitemap_parser import Entry, Kind, parse_sitemap
+from scrapersky.scraper.sitemaps.parse import SitemapFormat, UrlEntry, parse_sitemap
 from tests.fake_web import index, urlset
 
 URL = "https://example.com/dir/sitemap.xml"
@@ -18,7 +18,7 @@ def locs(data: str | bytes) -> list[str]:
     return [entry.loc for entry in parse_sitemap(raw, url=URL).entries]
 
 
-def only(record: str) -> Entry:
+def only(record: str) -> UrlEntry:
     """The one entry of a urlset with this record in it."""
     parsed = parse_sitemap(f"<urlset>{record}</urlset>".encode(), url=URL)
     assert parsed.error is None
@@ -35,13 +35,15 @@ def test_a_urlset_lists_pages_with_their_fields() -> None:
         "<changefreq>Daily</changefreq><priority>0.8</priority></url>"
     )
 
-    assert entry == Entry("https://example.com/a", datetime(2024, 5, 6, tzinfo=UTC), "daily", 0.8)
+    assert entry == UrlEntry(
+        "https://example.com/a", datetime(2024, 5, 6, tzinfo=UTC), "daily", 0.8
+    )
 
 
 def test_an_index_lists_sitemaps() -> None:
     parsed = parse_sitemap(index("https://example.com/a.xml", "/b.xml.gz").encode(), url=URL)
 
-    assert parsed.kind is Kind.INDEX
+    assert parsed.kind is SitemapFormat.INDEX
     assert [entry.loc for entry in parsed.entries] == [
         "https://example.com/a.xml",
         "https://example.com/b.xml.gz",
@@ -59,10 +61,10 @@ def test_rss_lists_its_items_and_not_its_channel() -> None:
         url=URL,
     )
 
-    assert parsed.kind is Kind.RSS
+    assert parsed.kind is SitemapFormat.RSS
     assert parsed.entries == [
-        Entry("https://example.com/1?a=1&b=2", datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
-        Entry("https://example.com/2"),
+        UrlEntry("https://example.com/1?a=1&b=2", datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
+        UrlEntry("https://example.com/2"),
     ]
 
 
@@ -75,8 +77,8 @@ def test_atom_lists_the_alternate_link_of_each_entry() -> None:
         url=URL,
     )
 
-    assert parsed.kind is Kind.ATOM
-    assert parsed.entries == [Entry("https://example.com/1", datetime(2024, 5, 6, tzinfo=UTC))]
+    assert parsed.kind is SitemapFormat.ATOM
+    assert parsed.entries == [UrlEntry("https://example.com/1", datetime(2024, 5, 6, tzinfo=UTC))]
 
 
 def test_atom_may_have_a_prefix_of_its_own() -> None:
@@ -86,7 +88,7 @@ def test_atom_may_have_a_prefix_of_its_own() -> None:
         url=URL,
     )
 
-    assert parsed.entries == [Entry("https://example.com/1", datetime(2024, 5, 6, tzinfo=UTC))]
+    assert parsed.entries == [UrlEntry("https://example.com/1", datetime(2024, 5, 6, tzinfo=UTC))]
 
 
 def test_an_item_of_rss_1_is_where_it_says_it_is_about() -> None:
@@ -97,7 +99,7 @@ def test_an_item_of_rss_1_is_where_it_says_it_is_about() -> None:
         url=URL,
     )
 
-    assert parsed.kind is Kind.RSS
+    assert parsed.kind is SitemapFormat.RSS
     assert [entry.loc for entry in parsed.entries] == [
         "https://example.com/1",
         "https://example.com/2",
@@ -109,7 +111,7 @@ def test_a_text_file_lists_a_url_per_line(line_end: str) -> None:
     data = line_end.join(["\ufeffMy pages", "", "https://example.com/1 ", "HTTP://example.com/2"])
     parsed = parse_sitemap(data.encode(), url=URL)
 
-    assert parsed.kind is Kind.TEXT
+    assert parsed.kind is SitemapFormat.TEXT
     assert [entry.loc for entry in parsed.entries] == [
         "https://example.com/1",
         "http://example.com/2",
@@ -194,7 +196,7 @@ def test_broken_documents_still_give_their_page(document: str) -> None:
     parsed = parse_sitemap(document.encode(), url=URL)
 
     assert [entry.loc for entry in parsed.entries] == ["https://example.com/a"]
-    assert (parsed.kind, parsed.error, parsed.partial) == (Kind.URLSET, None, None)
+    assert (parsed.kind, parsed.error, parsed.partial) == (SitemapFormat.URLSET, None, None)
 
 
 def test_a_record_without_its_end_does_not_swallow_the_next() -> None:
@@ -284,7 +286,7 @@ def test_what_is_dropped_is_counted_by_reason() -> None:
         url=URL,
     )
 
-    assert parsed.entries == [Entry("https://example.com/ok")]
+    assert parsed.entries == [UrlEntry("https://example.com/ok")]
     assert parsed.dropped == {
         "not_http": 2,
         "empty_loc": 1,

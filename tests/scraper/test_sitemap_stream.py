@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapersky.scraper.sitemap_parser import Entry, SitemapStream, parse_sitemap
-from scrapersky.scraper.sitemap_parser.values import Values
-from scrapersky.scraper.urls import clean_url
+from scrapersky.scraper.http.urls import clean_url
+from scrapersky.scraper.sitemaps.parse import SitemapStream, UrlEntry, parse_sitemap
+from scrapersky.scraper.sitemaps.parse.values import ValueParser
 from tests.fake_web import NAMESPACE
 
 URL = "https://example.com/dir/sitemap.xml"
 
 
-def streamed(data: bytes, size: int) -> tuple[list[Entry], SitemapStream]:
+def streamed(data: bytes, size: int) -> tuple[list[UrlEntry], SitemapStream]:
     stream = SitemapStream(url=URL)
     entries = [
         entry
@@ -168,4 +168,4 @@ def test_no_input_crashes_it_and_chunks_do_not_matter(data: bytes, size: int) ->
 def test_the_short_way_to_a_url_leads_where_the_long_one_does(path: str, start: str) -> None:
     text = f"{start}{path}".strip()
 
-    assert Values(URL).loc_of_text(text) == (clean_url(text, URL) if text else None)
+    assert ValueParser(URL).clean_loc(text) == (clean_url(text, URL) if text else None)

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapersky.scraper.sitemap_parser import Entry, parse_sitemap
-from scrapersky.scraper.sitemap_parser.fast import MAX_UNFIT, FastReader
-from scrapersky.scraper.sitemap_parser.records import RecordReader
-from scrapersky.scraper.sitemap_parser.rows import Joined, Rows
-from scrapersky.scraper.sitemap_parser.scrub import Scrubber
-from scrapersky.scraper.sitemap_parser.stream import STEP_BYTES, SitemapStream
-from scrapersky.scraper.sitemap_parser.values import Values
+from scrapersky.scraper.sitemaps.parse import UrlEntry, parse_sitemap
+from scrapersky.scraper.sitemaps.parse.entries import EntryChain, EntryColumns
+from scrapersky.scraper.sitemaps.parse.fast_reader import MAX_TEMPLATE_MISSES, FastReader
+from scrapersky.scraper.sitemaps.parse.readers import RecordReader
+from scrapersky.scraper.sitemaps.parse.stream import MAX_STEP_BYTES, SitemapStream
+from scrapersky.scraper.sitemaps.parse.tokenizer import XmlScrubber
+from scrapersky.scraper.sitemaps.parse.values import ValueParser
 
 URL = "https://example.com/dir/sitemap.xml"
-Found = tuple[list[Entry], dict[str, int]]
+Found = tuple[list[UrlEntry], dict[str, int]]
 
 
 def patiently(text: str) -> Found:
     """Tag by tag."""
-    values, scrubber = Values(URL), Scrubber()
+    values, scrubber = ValueParser(URL), XmlScrubber()
     clean = scrubber.feed(text) + scrubber.close()
     values.entities = scrubber.entities
     return list(RecordReader(values).read(clean)), dict(values.dropped)
@@ -34,11 +34,11 @@ def patiently(text: str) -> Found:
 
 def quickly(text: str, *, by_template: bool) -> Found:
     """By template or by shape as far as that goes, and tag by tag from there."""
-    values, scrubber = Values(URL), Scrubber()
+    values, scrubber = ValueParser(URL), XmlScrubber()
     reader = RecordReader(values)
     fast = FastReader(values, record_end="</url>", read_tags=reader.read)
     if not by_template:
-        fast._unfit = MAX_UNFIT
+        fast._unfit = MAX_TEMPLATE_MISSES
     entries, position = fast.read(text)
     rest = scrubber.feed(text[position:]) + scrubber.close()
     return [*entries, *reader.read(rest)], dict(values.dropped)
@@ -299,7 +299,7 @@ def test_well_formed_documents_read_as_an_xml_parser_reads_them(
     ]
 
 
-def _plainly(entry: Entry) -> tuple[object, ...]:
+def _plainly(entry: UrlEntry) -> tuple[object, ...]:
     date = entry.lastmod.date().isoformat() if entry.lastmod else None
     return entry.loc, date, list(entry.images), list(entry.alternates)
 
@@ -309,14 +309,18 @@ def _plainly(entry: Entry) -> tuple[object, ...]:
 
 def test_rows_behave_like_the_list_of_their_entries() -> None:
     rests = [("daily", 0.5)] * 2
-    rows = Rows(["/1", "/2"], [None, None], rests, is_sitemap=False, origin=None)
-    made = [Entry("/1", None, "daily", 0.5), Entry("/2", None, "daily", 0.5)]
-    joined = Joined([rows, [Entry("/3")]])
+    rows = EntryColumns(["/1", "/2"], [None, None], rests, is_sitemap=False, origin=None)
+    made = [UrlEntry("/1", None, "daily", 0.5), UrlEntry("/2", None, "daily", 0.5)]
+    joined = EntryChain([rows, [UrlEntry("/3")]])
 
     assert rows == made
-    assert joined == [*made, Entry("/3")]
-    assert (joined[0], joined[-1], joined[1:]) == (made[0], Entry("/3"), [made[1], Entry("/3")])
-    assert (list(rows[1:]), len(joined), bool(Joined([]))) == ([made[1]], 3, False)
+    assert joined == [*made, UrlEntry("/3")]
+    assert (joined[0], joined[-1], joined[1:]) == (
+        made[0],
+        UrlEntry("/3"),
+        [made[1], UrlEntry("/3")],
+    )
+    assert (list(rows[1:]), len(joined), bool(EntryChain([]))) == ([made[1]], 3, False)
     with pytest.raises(IndexError):
         joined[3]
 
@@ -345,13 +349,13 @@ def test_learning_never_takes_more_than_one_record_of_a_step() -> None:
         field = f"<image:f{number}>x</image:f{number}>"
         return f"<url><loc>/p</loc><image:image>{field}</image:image></url>"
 
-    values = Values(URL)
+    values = ValueParser(URL)
     fast = FastReader(values, record_end="</url>", read_tags=RecordReader(values).read)
     body = "".join(record(number) * 3 for number in range(50))
     position, steps = 0, 0
     while position < len(body):
         lessons = fast._lessons
-        _, position = fast.read_on(body, position)
+        _, position = fast.read_records(body, position)
         steps += 1
 
         assert fast._lessons - lessons <= 1
@@ -363,9 +367,9 @@ def test_a_large_chunk_is_read_in_small_steps() -> None:
     record = b"<url><loc>https://example.com/a</loc></url>"
     steps = steps_of(b"<urlset>" + record * 60_000)
 
-    assert len(steps) >= len(record) * 60_000 // STEP_BYTES
-    assert max(steps) <= 2 * STEP_BYTES // len(record)
-    assert STEP_BYTES <= 256 * 1024
+    assert len(steps) >= len(record) * 60_000 // MAX_STEP_BYTES
+    assert max(steps) <= 2 * MAX_STEP_BYTES // len(record)
+    assert MAX_STEP_BYTES <= 256 * 1024
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper import AddressRules, Blocked
-from scrapersky.scraper.guard import check_url
-from scrapersky.scraper.urls import Site, clean_url, is_same_site, normalise_site, url_digest
+from scrapersky.scraper.http.guard import check_url
+from scrapersky.scraper.http.urls import Site, clean_url, is_same_site, normalise_site, url_digest
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 

@@ -12,11 +12,12 @@ import httpx
 import pytest
 from sqlalchemy import delete, event, func, select, update
 
-from scrapersky.accounts.service import create_api_key, system_actor
+from scrapersky.auth.service import create_api_key, get_system_actor
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
+from scrapersky.lists.imports.sites import parse_site
 from scrapersky.models import Actor, Batch, BatchJob, Domain, Job, Role, Tenant, User
-from scrapersky.sitemaps.service import site_of, upsert_domain
+from scrapersky.sitemaps.service import upsert_domain
 from tests.app import scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, urlset
@@ -274,7 +275,7 @@ async def test_a_batch_of_another_tenant_is_not_there(url: str, database: Databa
     settings = make_settings(url, scheduler_enabled=False, auth_mode="required")
     async with database.transaction() as session:
         _, ours = await create_api_key(
-            session, await system_actor(session, settings), name="ours", role=Role.ADMIN
+            session, await get_system_actor(session, settings), name="ours", role=Role.ADMIN
         )
         tenant = Tenant(id=uuid7(), name="others")
         session.add(tenant)
@@ -322,9 +323,9 @@ async def test_a_batch_that_meets_its_rows_locked_crosswise_is_stored_all_the_sa
 ) -> None:
     settings = client.app.state.context.settings  # type: ignore[attr-defined]
     async with database.transaction() as session:
-        actor = await system_actor(session, settings)
+        actor = await get_system_actor(session, settings)
         ids = [
-            await upsert_domain(session, actor, settings, site_of(name, settings).key)
+            await upsert_domain(session, actor, settings, parse_site(name, settings).key)
             for name in ("a.example", "b.example")
         ]
 

@@ -11,7 +11,13 @@ import pytest
 
 from benchmarks import rescans
 from scrapersky.db.session import Database
-from scrapersky.sitemaps.pacing import LATER, SOONER, Changes, Rhythm, after_failure
+from scrapersky.sitemaps.rescans import (
+    CHANGED_FACTOR,
+    UNCHANGED_FACTOR,
+    RescanPolicy,
+    ScanChanges,
+    get_failure_interval,
+)
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeHost, FakeWeb, index, urlset
@@ -170,29 +176,29 @@ async def test_the_feed_pages_by_cursor(client: httpx.AsyncClient, web: FakeWeb)
     assert sorted(seen) == [f"{BASE}/{number}" for number in range(5)]
 
 
-RHYTHM = Rhythm(first=7 * DAY, shortest=DAY, longest=30 * DAY)
+RHYTHM = RescanPolicy(first=7 * DAY, shortest=DAY, longest=30 * DAY)
 
 
 @pytest.mark.parametrize(
     ("previous", "changes", "expected"),
     [
-        (8 * DAY, Changes(added=1), 8 * DAY * SOONER),
-        (8 * DAY, Changes(), 8 * DAY * LATER),
-        (DAY, Changes(gone=3), DAY),
-        (29 * DAY, Changes(), 30 * DAY),
+        (8 * DAY, ScanChanges(added=1), 8 * DAY * CHANGED_FACTOR),
+        (8 * DAY, ScanChanges(), 8 * DAY * UNCHANGED_FACTOR),
+        (DAY, ScanChanges(gone=3), DAY),
+        (29 * DAY, ScanChanges(), 30 * DAY),
     ],
 )
 def test_a_change_shortens_the_wait_and_a_look_in_vain_lengthens_it(
-    previous: timedelta, changes: Changes, expected: timedelta
+    previous: timedelta, changes: ScanChanges, expected: timedelta
 ) -> None:
-    wait, why = RHYTHM.after_look(previous, changes)
+    wait, why = RHYTHM.get_next_interval(previous, changes)
     assert wait == expected
     assert why.startswith("Next look in ")
     assert ("changes" in why) == bool(changes)
 
 
 def test_failures_double_the_wait_up_to_a_month() -> None:
-    waits = [after_failure(2 * DAY, failures)[0] / DAY for failures in range(1, 6)]
+    waits = [get_failure_interval(2 * DAY, failures)[0] / DAY for failures in range(1, 6)]
     assert waits == [4, 8, 16, 30, 30]
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from scrapersky.db.base import uuid7
 from scrapersky.pipeline.stage import Tools
-from scrapersky.scraper.events import Analysis, Event, Outcome
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.sitemaps.events import Analysis, ScanEvent, ScanOutcome
 from scrapersky.sitemaps.discovery import ScanRequest, work
-from scrapersky.sitemaps.gathering import Findings, Tally, gathered
+from scrapersky.sitemaps.scan_buffer import ScanBuffer, ScanFindings, batch_events
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, index, urlset
 
@@ -38,7 +38,7 @@ async def test_a_claim_that_is_lost_while_a_sitemap_is_on_its_way_is_what_the_en
                 await lose_the_first(cast("AsyncGenerator[Findings, None]", found))
 
 
-async def lose_the_first(found: AsyncGenerator[Findings, None]) -> None:
+async def lose_the_first(found: AsyncGenerator[ScanFindings, None]) -> None:
     """As the engine does with what it cannot store."""
     async with aclosing(found) as handfuls:
         async for _ in handfuls:
@@ -47,12 +47,12 @@ async def lose_the_first(found: AsyncGenerator[Findings, None]) -> None:
 
 async def test_the_end_of_a_scan_comes_in_the_last_handful_however_late_it_is() -> None:
     """It is announced where it is stored, and only the last one is stored with the row's end."""
-    end = Analysis(Outcome.UNREACHABLE, None)
+    end = Analysis(ScanOutcome.UNREACHABLE, None)
 
-    async def scanned() -> AsyncGenerator[Event, None]:
+    async def scanned() -> AsyncGenerator[ScanEvent, None]:
         yield end
 
-    long_ago = Tally(make_settings("postgresql://nobody@nowhere/none"), frozenset(), since=0.0)
-    handfuls = [each.events async for each in gathered(scanned(), long_ago)]
+    long_ago = ScanBuffer(make_settings("postgresql://nobody@nowhere/none"), frozenset(), since=0.0)
+    handfuls = [each.events async for each in batch_events(scanned(), long_ago)]
 
     assert handfuls == [(end,)]

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from scrapersky.db.session import Database
 from scrapersky.models import Domain, Job, Page, SitemapFile
 from scrapersky.settings import Settings
-from scrapersky.sitemaps.rescans import queue_domains_due
+from scrapersky.sitemaps.rescans import queue_due_domains
 from tests.app import ended, serving
 from tests.fake_web import FakeWeb, index, urlset
 from tests.intake import import_csv, statuses, submit
@@ -118,7 +118,7 @@ async def test_a_site_that_is_only_known_by_a_sitemap_is_not_due_for_a_look(
 ) -> None:
     await submit(client, "sitemap-files", urls=[f"{SITE}/mine.xml"], queue=False)
 
-    assert await queue_domains_due(database, settings) == 0
+    assert await queue_due_domains(database, settings) == 0
 
 
 async def test_asking_for_one_that_is_being_read_answers_its_job(

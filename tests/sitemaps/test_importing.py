@@ -20,10 +20,10 @@ from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import IN_SESSION
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.urls import url_digest
+from scrapersky.scraper.http.urls import url_digest
 from scrapersky.settings import Settings
-from scrapersky.sitemaps import importing
-from scrapersky.sitemaps.importing import chunks_of, queue_import
+from scrapersky.sitemaps import imports
+from scrapersky.sitemaps.imports import build_ranges, queue_import
 from tests.stage_cases import OWNED
 
 SITE = "https://bakery.example"
@@ -45,7 +45,7 @@ class Bakery:
 
     def runner(self) -> StageRunner:
         return StageRunner(
-            importing.STAGE,
+            imports.STAGE,
             database=self.database,
             worker=WorkerIdentity(),
             tools=Tools(fetch=None, settings=self.settings),  # type: ignore[arg-type]
@@ -322,7 +322,7 @@ async def test_an_import_that_lost_its_worker_halfway_is_resumed(bakery: Bakery)
     await bakery.queue(file_id)
 
     async def work(sitemap: Any, tools: Tools) -> AsyncIterator[Any]:
-        first, second, *rest = [each async for each in importing.work(sitemap, tools)]
+        first, second, *rest = [each async for each in imports.work(sitemap, tools)]
         yield first
         yield second  # now the first is stored
         await bakery.queue(file_id)  # and the row goes to somebody else
@@ -344,13 +344,13 @@ async def test_an_import_that_lost_its_worker_halfway_is_resumed(bakery: Bakery)
 
 
 def test_chunks_cover_every_digest_once() -> None:
-    chunks = chunks_of(25_000)
+    chunks = build_ranges(25_000)
 
     assert len(chunks) == 3
     assert chunks[0].first == bytes(16)
     assert [each.end for each in chunks[:-1]] == [each.first for each in chunks[1:]]
     assert chunks[-1].end > b"\xff" * 16
-    assert chunks_of(0) == []
+    assert build_ranges(0) == []
 
 
 # Queueing

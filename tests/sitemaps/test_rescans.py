@@ -17,7 +17,7 @@ from scrapersky.pipeline.stage import Tools
 from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from scrapersky.sitemaps import outcome, submission
-from scrapersky.sitemaps.rescans import queue_domains_due
+from scrapersky.sitemaps.rescans import queue_due_domains
 from tests.stage_cases import OWNED
 
 NOW = datetime.now(UTC)
@@ -90,7 +90,7 @@ async def test_who_is_due(
     database: Database, settings: Settings, facts: dict[str, Any], due: bool
 ) -> None:
     domain_id = await add_domain(database, **{"status": "completed", **facts})
-    assert await queue_domains_due(database, settings) == int(due)
+    assert await queue_due_domains(database, settings) == int(due)
     assert ((await domain_of(database, domain_id)).sitemap_analysis_status == "queued") == due
 
 
@@ -99,7 +99,7 @@ async def test_a_domain_that_is_being_scanned_is_not_due(
 ) -> None:
     domain_id = await add_domain(database, sitemap_analysis_status="submitted")
     await add_job(database, domain_id)
-    assert await queue_domains_due(database, settings) == 0
+    assert await queue_due_domains(database, settings) == 0
 
 
 async def test_a_queued_domain_gets_one_linked_job(database: Database, submit: Any) -> None:

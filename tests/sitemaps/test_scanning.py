@@ -14,7 +14,7 @@ from scrapersky.db.session import Database
 from scrapersky.errors import NotFound, Rejected
 from scrapersky.models import Actor, Domain, Job, SitemapFile, SitemapUrl
 from scrapersky.models.stage_names import METADATA_STAGE
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.tables import DeadLetter
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.sitemaps import discovery, outcome
@@ -289,7 +289,7 @@ async def test_a_job_is_worked_at_once_for_its_owner_and_for_the_system_user(
         "a stranger": stranger.user_id,
     }[who]
 
-    async with running_engine(database, settings, [discovery.STAGE]) as engine:
+    async with run_engine(database, settings, [discovery.STAGE]) as engine:
         asked = discovery.process_domain_with_own_session(job.id, site, user_id, engine=engine)
         if who == "a stranger":
             with pytest.raises(NotFound):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from scrapersky.scraper.sitemap_parser.model import Entry
-from scrapersky.scraper.urls import url_digest
-from scrapersky.sitemaps.url_rows import ROW_COLUMNS, Row, Sightings, rows_of
+from scrapersky.scraper.http.urls import url_digest
+from scrapersky.scraper.sitemaps.parse.entries import UrlEntry
+from scrapersky.sitemaps.scan_buffer import ROW_COLUMNS, UrlBloomFilter, UrlRow, build_rows
 
 URLS = 20_000
 
 
-def value(row: Row, column: str) -> object:
+def value(row: UrlRow, column: str) -> object:
     return row[ROW_COLUMNS.index(column)]
 
 
@@ -20,42 +20,44 @@ def digests(name: str) -> list[bytes]:
 
 
 def test_a_url_that_was_seen_is_never_taken_for_a_new_one() -> None:
-    sightings = Sightings(URLS)
+    sightings = UrlBloomFilter(URLS)
     for digest in digests("bakery"):
-        sightings.maybe_before(digest)
-    assert all(sightings.maybe_before(digest) for digest in digests("bakery"))
+        sightings.check_and_add(digest)
+    assert all(sightings.check_and_add(digest) for digest in digests("bakery"))
 
 
 def test_few_new_urls_are_taken_for_seen_ones() -> None:
-    sightings = Sightings(2 * URLS)
+    sightings = UrlBloomFilter(2 * URLS)
     mistaken = sum(
-        sightings.maybe_before(digest) for digest in (*digests("bakery"), *digests("cinema"))
+        sightings.check_and_add(digest) for digest in (*digests("bakery"), *digests("cinema"))
     )
     assert mistaken < 2 * URLS / 100
 
 
 def test_more_urls_than_expected_still_leave_none_out() -> None:
-    sightings = Sightings(1)
+    sightings = UrlBloomFilter(1)
     for digest in digests("bakery"):
-        sightings.maybe_before(digest)
-    assert all(sightings.maybe_before(digest) for digest in digests("bakery"))
+        sightings.check_and_add(digest)
+    assert all(sightings.check_and_add(digest) for digest in digests("bakery"))
 
 
 def test_without_sightings_any_url_may_repeat() -> None:
-    (row,) = rows_of([Entry("https://bakery.example/")], None)
+    (row,) = build_rows([UrlEntry("https://bakery.example/")], None)
     assert value(row, "may_repeat") is True
 
 
 def test_what_a_sitemap_lists_twice_is_stored_as_it_said_last() -> None:
-    first, last = (Entry("https://bakery.example/", priority=priority) for priority in (0.1, 0.9))
-    (row,) = rows_of([first, last], Sightings(10))
+    first, last = (
+        UrlEntry("https://bakery.example/", priority=priority) for priority in (0.1, 0.9)
+    )
+    (row,) = build_rows([first, last], UrlBloomFilter(10))
     assert value(row, "priority") == 0.9
 
 
 def test_extensions_are_kept_as_json_and_absent_ones_as_nothing() -> None:
-    bare, rich = rows_of(
-        [Entry("https://a.example/"), Entry("https://b.example/", images=[{"loc": "x.jpg"}])],
-        Sightings(10),
+    bare, rich = build_rows(
+        [UrlEntry("https://a.example/"), UrlEntry("https://b.example/", images=[{"loc": "x.jpg"}])],
+        UrlBloomFilter(10),
     )
     assert value(bare, "extras") is None
     assert json.loads(str(value(rich, "extras"))) == {"images": [{"loc": "x.jpg"}]}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from scrapersky.models import domains
-from scrapersky.sitemaps import gathering
+from scrapersky.sitemaps import scan_buffer
 from tests.app import ended, scan, serving
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, index, urlset
@@ -69,8 +69,8 @@ async def test_a_url_listed_twice_counts_once_in_every_total(
     url: str, web: FakeWeb, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """Also where the two entries are read in different handfuls."""
-    monkeypatch.setattr("scrapersky.scraper.visit.URLS_PER_CHUNK", at_once)
-    monkeypatch.setattr(gathering, "STORE_EVERY_URLS", at_once)
+    monkeypatch.setattr("scrapersky.scraper.sitemaps.crawl.URLS_PER_CHUNK", at_once)
+    monkeypatch.setattr(scan_buffer, "STORE_EVERY_URLS", at_once)
     async with serving(make_settings(url, fetch_resolve=web.resolve)) as client:
         job = await ended(client, (await scan(client, NAME))["job_id"])
         assert await totals_of(client, job) == FIVE

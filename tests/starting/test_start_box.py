@@ -11,10 +11,10 @@ from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
-from scrapersky.http.intake.sites import SiteReader
+from scrapersky.intake import classify_entry, parse_entries
+from scrapersky.lists.imports.sites import SiteParser
 from scrapersky.models import AuditEntry, Domain, Job, Page, Role, SitemapFile
 from scrapersky.settings import Settings
-from scrapersky.starting.reading import entries_of, kind_of
 from tests.accounts.people import add_key, asking, signed_in_settings
 from tests.app import serving
 from tests.conftest import make_settings
@@ -68,7 +68,7 @@ def fates(said: dict[str, Any]) -> list[tuple[str | None, str]]:
     ],
 )
 def test_an_entry_is_taken_for_what_it_looks_like(settings: Settings, text: str, kind: str) -> None:
-    assert kind_of(text, SiteReader.of(settings)) == kind
+    assert classify_entry(text, SiteParser.from_settings(settings)) == kind
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_entry_is_taken_for_what_it_looks_like(settings: Settings, text: str,
     ],
 )  # fmt: skip
 def test_entries_are_divided_by_lines_and_commas(text: str, entries: list[str]) -> None:
-    assert entries_of(text) == entries
+    assert parse_entries(text) == entries
 
 
 async def test_a_domain_is_stored_and_waits_to_be_read(
@@ -213,7 +213,7 @@ async def test_nothing_is_answered_with_what_to_give(client: httpx.AsyncClient, 
     assert answer.status_code == 422
     assert "for example example.com" in answer.json()["detail"]
     with pytest.raises(InvalidInput):
-        entries_of(text)
+        parse_entries(text)
 
 
 async def test_a_repeated_request_is_carried_out_once_and_is_in_the_audit_log(

@@ -1,9 +1,9 @@
-"""Businesses as the API shows them."""
+"""API schemas of businesses and merge candidates."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -68,7 +68,7 @@ class SightingOut(BaseModel):
     last_seen_at: datetime
 
 
-class FoundBy(BaseModel):
+class BusinessSearch(BaseModel):
     """A search that found one of its places."""
 
     search_id: UUID
@@ -82,7 +82,7 @@ class FoundBy(BaseModel):
     seen_at: datetime
 
 
-class ItsDomain(BaseModel):
+class BusinessDomain(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
@@ -92,7 +92,7 @@ class ItsDomain(BaseModel):
     title: str | None
 
 
-class ItsLead(BaseModel):
+class BusinessLead(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
@@ -104,7 +104,7 @@ class ItsLead(BaseModel):
     lead_curation_status: str
 
 
-class PossibleDouble(BaseModel):
+class PossibleDuplicate(BaseModel):
     """Another business that may be the same."""
 
     candidate_id: UUID
@@ -118,7 +118,40 @@ class PossibleDouble(BaseModel):
 class BusinessDetail(BusinessOut):
     hours: dict[str, Any] | None
     sightings: list[SightingOut] = Field(description="All that told us of it, the first first.")
-    searches: list[FoundBy] = Field(description="The last ones first, 100 at most.")
-    domain: ItsDomain | None
-    lead: ItsLead | None
-    possible_doubles: list[PossibleDouble]
+    searches: list[BusinessSearch] = Field(description="The last ones first, 100 at most.")
+    domain: BusinessDomain | None
+    lead: BusinessLead | None
+    possible_doubles: list[PossibleDuplicate]
+
+
+class MergeSide(BusinessOut):
+    """One of the two."""
+
+    told_by: list[str] = Field(description="Who told us of it.", examples=[["google", "osm"]])
+
+
+class MergeCandidateOut(BaseModel):
+    id: UUID
+    left: MergeSide
+    right: MergeSide
+    score: float = Field(description="How sure it is that they are one: 0 to 1.")
+    reasons: list[str] = Field(description="What speaks for it and against it, in sentences.")
+    state: str = Field(examples=["open"])
+    decided_by: UUID | None
+    decided_at: datetime | None
+    created_at: datetime
+
+
+class MergeIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    keep: Literal["left", "right"] | None = Field(
+        default=None,
+        description="Which of the two stays. Left out, it is the one that was decided about, or "
+        "else the older.",
+    )
+
+
+class MergedOut(BaseModel):
+    kept_id: UUID
+    business: BusinessOut

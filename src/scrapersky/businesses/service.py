@@ -1,4 +1,4 @@
-"""Read the businesses of a tenant, each with all that is known of where it comes from."""
+"""Get a business with its sightings, searches, domain, lead and possible duplicates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.businesses.schemas import (
     BusinessDetail,
+    BusinessDomain,
+    BusinessLead,
     BusinessOut,
-    FoundBy,
-    ItsDomain,
-    ItsLead,
-    PossibleDouble,
+    BusinessSearch,
+    PossibleDuplicate,
     SightingOut,
 )
 from scrapersky.errors import NotFound
@@ -32,10 +32,10 @@ from scrapersky.models import (
 )
 
 MAX_SEARCHES = 100
-MAX_DOUBLES = 100
+MAX_DUPLICATES = 100
 
 
-async def business_of(session: AsyncSession, actor: Actor, business_id: UUID) -> LocalBusiness:
+async def get_business(session: AsyncSession, actor: Actor, business_id: UUID) -> LocalBusiness:
     found = await session.scalar(
         select(LocalBusiness).where(
             LocalBusiness.id == business_id, LocalBusiness.tenant_id == actor.tenant_id
@@ -46,21 +46,25 @@ async def business_of(session: AsyncSession, actor: Actor, business_id: UUID) ->
     return found
 
 
-async def detail(session: AsyncSession, business: LocalBusiness) -> BusinessDetail:
-    domain = await _domain(session, business)
-    lead = await _lead(session, business)
+async def get_detail(session: AsyncSession, business: LocalBusiness) -> BusinessDetail:
+    domain = await _load_domain(session, business)
+    lead = await _load_lead(session, business)
     return BusinessDetail(
         **BusinessOut.model_validate(business).model_dump(),
         hours=business.hours,
-        sightings=[SightingOut.model_validate(each) for each in await _seen(session, business)],
-        searches=await _searches(session, business),
-        domain=ItsDomain.model_validate(domain) if domain else None,
-        lead=ItsLead.model_validate(lead) if lead else None,
-        possible_doubles=await _doubles(session, business),
+        sightings=[
+            SightingOut.model_validate(each) for each in await _load_sightings(session, business)
+        ],
+        searches=await _load_searches(session, business),
+        domain=BusinessDomain.model_validate(domain) if domain else None,
+        lead=BusinessLead.model_validate(lead) if lead else None,
+        possible_doubles=await _load_possible_duplicates(session, business),
     )
 
 
-async def _seen(session: AsyncSession, business: LocalBusiness) -> Sequence[BusinessSighting]:
+async def _load_sightings(
+    session: AsyncSession, business: LocalBusiness
+) -> Sequence[BusinessSighting]:
     found = await session.scalars(
         select(BusinessSighting)
         .where(BusinessSighting.business_id == business.id)
@@ -69,7 +73,7 @@ async def _seen(session: AsyncSession, business: LocalBusiness) -> Sequence[Busi
     return found.all()
 
 
-async def _searches(session: AsyncSession, business: LocalBusiness) -> list[FoundBy]:
+async def _load_searches(session: AsyncSession, business: LocalBusiness) -> list[BusinessSearch]:
     found = await session.execute(
         select(SearchPlace, Job.subject, Job.status, Job.created_at, Place.provider)
         .join(BusinessSighting, BusinessSighting.place_id == SearchPlace.place_id)
@@ -80,7 +84,7 @@ async def _searches(session: AsyncSession, business: LocalBusiness) -> list[Foun
         .limit(MAX_SEARCHES)
     )
     return [
-        FoundBy(
+        BusinessSearch(
             search_id=link.search_id,
             subject=subject,
             asked_at=asked_at,
@@ -95,13 +99,13 @@ async def _searches(session: AsyncSession, business: LocalBusiness) -> list[Foun
     ]
 
 
-async def _domain(session: AsyncSession, business: LocalBusiness) -> Domain | None:
+async def _load_domain(session: AsyncSession, business: LocalBusiness) -> Domain | None:
     if business.domain_id is None:
         return None
     return await session.get(Domain, business.domain_id)
 
 
-async def _lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
+async def _load_lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
     """Its site's, or its own."""
     own = Lead.domain_id.is_(None) & (Lead.local_business_id == business.id)
     found: Lead | None = await session.scalar(
@@ -112,7 +116,9 @@ async def _lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
     return found
 
 
-async def _doubles(session: AsyncSession, business: LocalBusiness) -> list[PossibleDouble]:
+async def _load_possible_duplicates(
+    session: AsyncSession, business: LocalBusiness
+) -> list[PossibleDuplicate]:
     mine = MergeCandidate.left_id == business.id
     other = case((mine, MergeCandidate.right_id), else_=MergeCandidate.left_id)
     found = await session.execute(
@@ -123,10 +129,10 @@ async def _doubles(session: AsyncSession, business: LocalBusiness) -> list[Possi
             MergeCandidate.state == MergeState.OPEN,
         )
         .order_by(MergeCandidate.score.desc(), MergeCandidate.id)
-        .limit(MAX_DOUBLES)
+        .limit(MAX_DUPLICATES)
     )
     return [
-        PossibleDouble(
+        PossibleDuplicate(
             candidate_id=candidate.id,
             business_id=each.id,
             business_name=each.business_name,

@@ -1,4 +1,4 @@
-"""The command line: one small file per command or group of commands.
+"""The command line: one module per command or command group, loaded only when typed.
 
 `app` lists them; `session` opens what they work on; `failures` turns what goes wrong into one
 sentence and an exit code.

@@ -1,4 +1,4 @@
-"""`scrapersky alerts`: what is wrong right now, and what was."""
+"""`scrapersky alerts`: list firing and recent alerts."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.options import AsJson
-from scrapersky.cli.output import out, print_json, print_table, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.operations.alert_routes import (
-    AlertsOut,
-    FiringOut,
-    PastAlertOut,
-    alerts_out,
-)
-from scrapersky.operations.alerts import firing_now, recent
-from scrapersky.pipeline.report import full_standing
+from scrapersky.cli.output import build_table, format_time, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.operations.alerts import list_firing_alerts, list_recent_alerts
+from scrapersky.operations.routes import AlertsOut, FiringOut, PastAlertOut, alerts_out
+from scrapersky.pipeline.report import load_full_status
 from scrapersky.stages import STAGES
 
 
 def alerts(as_json: AsJson = False) -> int:
     """Show what is wrong right now, and what was lately."""
 
-    async def step(session: AsyncSession, everything: Opened) -> AlertsOut:
-        standing = await full_standing(session, STAGES, everything.settings)
-        firing = await firing_now(session, standing)
-        return alerts_out(firing, await recent(session, limit=20))
+    async def step(session: AsyncSession, everything: CommandContext) -> AlertsOut:
+        standing = await load_full_status(session, STAGES, everything.settings)
+        firing = await list_firing_alerts(session, standing)
+        return alerts_out(firing, await list_recent_alerts(session, limit=20))
 
     def show(found: AlertsOut) -> None:
         if as_json:
@@ -46,14 +41,20 @@ def _print_firing(firing: Sequence[FiringOut]) -> None:
         out.print("Nothing is wrong.")
     for each in firing:
         about = f" {escape(each.subject)}" if each.subject else ""
-        since = f" (since {when(each.since)})" if each.since else ""
+        since = f" (since {format_time(each.since)})" if each.since else ""
         line = f"[red]{each.rule}[/red]{about}: {escape(each.sentence)}{since}"
         out.print(line, soft_wrap=True, highlight=False)
 
 
 def _print_recent(past: Sequence[PastAlertOut]) -> None:
-    made = table("Over", "Began", "Alert", "About", "Said")
+    made = build_table("Over", "Began", "Alert", "About", "Said")
     for each in past:
-        said = (when(each.cleared_at), when(each.began_at), each.rule, each.subject, each.sentence)
+        said = (
+            format_time(each.cleared_at),
+            format_time(each.began_at),
+            each.rule,
+            each.subject,
+            each.sentence,
+        )
         made.add_row(*map(escape, said))
     print_table(made)

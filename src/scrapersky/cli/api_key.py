@@ -1,4 +1,4 @@
-"""`scrapersky api-key`: the keys programs sign in with."""
+"""`scrapersky api-key`: create, list, rotate and revoke API keys."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts import service
-from scrapersky.accounts.schemas import ApiKeyOut
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.accounts.users import user_known_as
-from scrapersky.cli.options import AsJson, OfTenant
-from scrapersky.cli.output import note, out, print_json, print_table, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.auth import service
+from scrapersky.auth.schemas import ApiKeyOut
+from scrapersky.auth.service import find_user_id
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.options import AsJson, TenantOption
+from scrapersky.cli.output import build_table, format_time, note, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import ApiKey, Role
 
 app = typer.Typer(help="Make, list, rotate or revoke API keys.", no_args_is_help=True)
@@ -36,34 +36,34 @@ def create(
     role: Annotated[Role, typer.Option(help="What it may do.")] = Role.VIEWER,
     user: OfUser = None,
     expires: Expiry = None,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Make a key and print it, this once."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[ApiKey, str]:
-        actor = await acting_in(session, everything.actor, tenant)
-        user_id = None if user is None else await user_known_as(session, actor, user)
+    async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        user_id = None if user is None else await find_user_id(session, actor, user)
         return await service.create_api_key(
             session, actor, name=name, role=role, user_id=user_id, expires_at=expires
         )
 
-    return run_in_transaction(step, _show_once)
+    return run_in_transaction(step, _print_secret_once)
 
 
-def _show_once(made: tuple[ApiKey, str]) -> None:
+def _print_secret_once(made: tuple[ApiKey, str]) -> None:
     key, secret = made
     out.print(secret, markup=False, highlight=False, soft_wrap=True)
     note(f"Key {key.id} with the role {key.role}; it is shown this once, keep it.")
     if key.previous_until is not None:
-        note(f"The old one is good until {when(key.previous_until)}.")
+        note(f"The old one is good until {format_time(key.previous_until)}.")
 
 
 @app.command("list")
-def list_keys(tenant: OfTenant = None, as_json: AsJson = False) -> int:
+def list_keys(tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """List keys, oldest first."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[ApiKey]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[ApiKey]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         return await service.list_api_keys(session, actor)
 
     def show(keys: Sequence[ApiKey]) -> None:
@@ -79,32 +79,32 @@ def _print_keys(keys: Sequence[ApiKey]) -> None:
     if not keys:
         out.print("No API keys.")
         return
-    made = table("Key", "Begins", "Name", "Role", "Made", "Expires", "Last used", "Revoked")
+    made = build_table("Key", "Begins", "Name", "Role", "Made", "Expires", "Last used", "Revoked")
     for each in keys:
         moments = (each.created_at, each.expires_at, each.last_used_at, each.revoked_at)
         words = (each.prefix or "", escape(each.name), each.role)
-        made.add_row(str(each.id), *words, *map(when, moments))
+        made.add_row(str(each.id), *words, *map(format_time, moments))
     print_table(made)
 
 
 @app.command()
-def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: OfTenant = None) -> int:
+def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: TenantOption = None) -> int:
     """Give a key a new secret and print it, this once."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[ApiKey, str]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         grace = timedelta(seconds=grace_seconds)
         return await service.rotate_api_key(session, actor, key_id, grace=grace)
 
-    return run_in_transaction(step, _show_once)
+    return run_in_transaction(step, _print_secret_once)
 
 
 @app.command()
-def revoke(key_id: KeyId, tenant: OfTenant = None) -> int:
+def revoke(key_id: KeyId, tenant: TenantOption = None) -> int:
     """Make a key worthless."""
 
-    async def step(session: AsyncSession, everything: Opened) -> ApiKey:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> ApiKey:
+        actor = await switch_tenant(session, everything.actor, tenant)
         return await service.revoke_api_key(session, actor, key_id)
 
     def show(key: ApiKey) -> None:

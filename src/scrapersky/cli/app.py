@@ -1,4 +1,4 @@
-"""Every command, in the order people meet them. Only what was asked for is loaded."""
+"""Command table and entry point; imports only the module of the command that was typed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from scrapersky import __version__
-from scrapersky.cli.failures import guarded
+from scrapersky.cli.errors import run_command
 from scrapersky.cli.output import out
 
 COMMANDS = {
@@ -66,7 +66,7 @@ def _options(
 ) -> None: ...
 
 
-def app_with(names: Iterable[str]) -> typer.Typer:
+def build_app(names: Iterable[str]) -> typer.Typer:
     """The command line with these commands and groups."""
     app = typer.Typer(
         name="scrapersky",
@@ -79,30 +79,32 @@ def app_with(names: Iterable[str]) -> typer.Typer:
     app.callback()(_options)
     for name in names:
         if name in COMMANDS:
-            app.command()(getattr(_module(COMMANDS[name]), name))
+            app.command()(getattr(_import_command(COMMANDS[name]), name))
         else:
-            app.add_typer(_module(GROUPS[name]).app, name=name)
+            app.add_typer(_import_command(GROUPS[name]).app, name=name)
     return app
 
 
-def _module(name: str) -> Any:
+def _import_command(name: str) -> Any:
     return import_module(f"scrapersky.cli.{name}")
 
 
 @cache
-def whole_app() -> typer.Typer:
-    return app_with([*COMMANDS, *GROUPS])
+def build_full_app() -> typer.Typer:
+    return build_app([*COMMANDS, *GROUPS])
 
 
-def app_for(words: Sequence[str]) -> typer.Typer:
+def build_requested_app(words: Sequence[str]) -> typer.Typer:
     """What these words need. All of it for help, and to say what there is instead of a command
     that there is not."""
     typed = next((word for word in words if not word.startswith("-")), None)
     if typed in COMMANDS or typed in GROUPS:
-        return app_with([typed])
-    return app_with(()) if list(words) == ["--version"] else whole_app()
+        return build_app([typed])
+    return build_app(()) if list(words) == ["--version"] else build_full_app()
 
 
 def run_app() -> int:
     """What was typed, from parsing it to the exit code."""
-    return guarded(lambda: app_for(sys.argv[1:])(prog_name="scrapersky", standalone_mode=False))
+    return run_command(
+        lambda: build_requested_app(sys.argv[1:])(prog_name="scrapersky", standalone_mode=False)
+    )

@@ -1,4 +1,4 @@
-"""`scrapersky batch`: ask for many scans at once, and see how they are doing."""
+"""`scrapersky batch`: request scans of many sites and show their progress."""
 
 from __future__ import annotations
 
@@ -10,14 +10,29 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.line_lists import lines_of
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.files import read_lines
 from scrapersky.cli.options import AsJson, Limit
-from scrapersky.cli.output import counted, note, out, print_json, print_table, status, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.sitemaps.batch_progress import Member, Progress, batch_members, batch_progress
-from scrapersky.sitemaps.batch_schemas import batch_out, batch_status
-from scrapersky.sitemaps.batches import Requested, request_batch
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_status,
+    format_time,
+    note,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.sitemaps.batches import (
+    BatchMember,
+    BatchProgress,
+    StoredBatch,
+    list_batch_members,
+    load_batch_progress,
+    request_batch,
+)
+from scrapersky.sitemaps.schemas import batch_out, batch_status
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 
 app = typer.Typer(help="Scan many sites at once.", no_args_is_help=True)
@@ -36,46 +51,50 @@ BatchId = Annotated[UUID, typer.Argument(help="As `scrapersky batch create` prin
 @app.command()
 def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) -> int:
     """Queue a scan of every site in a list; workers or `scrapersky serve` do the work."""
-    lines = lines_of(file)
+    lines = read_lines(file)
 
-    async def step(session: AsyncSession, everything: Opened) -> Requested:
+    async def step(session: AsyncSession, everything: CommandContext) -> StoredBatch:
         return await request_batch(session, everything.actor, everything.settings, lines, max_pages)
 
-    def show(requested: Requested) -> int:
+    def show(requested: StoredBatch) -> int:
         print_json(batch_out(requested)) if as_json else _print_requested(requested)
-        return _exit_code(requested)
+        return _get_exit_code(requested)
 
     return run_in_transaction(step, show)
 
 
-def _print_requested(requested: Requested) -> None:
+def _print_requested(requested: StoredBatch) -> None:
     batch = requested.batch
     for line in requested.lines:
         if line.error is not None:
             note(f"{line.text}: {line.error}")
     active = sum(each.already_active for each in requested.lines)
-    facts = [f"{counted(batch.accepted, 'domain')} accepted"]
+    facts = [f"{format_count(batch.accepted, 'domain')} accepted"]
     facts += [f"{active:,} of them being scanned already"] if active else []
     facts += [f"{batch.rejected:,} rejected"] if batch.rejected else []
-    facts += [f"{counted(requested.duplicates, 'repeated line')}"] if requested.duplicates else []
+    facts += (
+        [f"{format_count(requested.duplicates, 'repeated line')}"] if requested.duplicates else []
+    )
     out.print(f"Batch {batch.id}: {', '.join(facts)}.", highlight=False)
 
 
-def _exit_code(requested: Requested) -> Exit:
+def _get_exit_code(requested: StoredBatch) -> ExitCode:
     if not requested.batch.accepted:
-        return Exit.FAILED
-    return Exit.PARTIAL if requested.batch.rejected else Exit.OK
+        return ExitCode.FAILED
+    return ExitCode.PARTIAL if requested.batch.rejected else ExitCode.OK
 
 
 @app.command("status")
 def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) -> int:
     """Show how a batch is doing, over all and each of its domains."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[Progress, list[Member]]:
-        progress = await batch_progress(session, everything.actor, batch_id)
-        return progress, await batch_members(session, batch_id, after=0, limit=limit + 1)
+    async def step(
+        session: AsyncSession, everything: CommandContext
+    ) -> tuple[BatchProgress, list[BatchMember]]:
+        progress = await load_batch_progress(session, everything.actor, batch_id)
+        return progress, await list_batch_members(session, batch_id, after=0, limit=limit + 1)
 
-    def show(found: tuple[Progress, list[Member]]) -> None:
+    def show(found: tuple[BatchProgress, list[BatchMember]]) -> None:
         progress, members = found
         if as_json:
             print_json(batch_status(progress, members, limit=limit))
@@ -85,19 +104,19 @@ def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) 
     return run_in_transaction(step, show)
 
 
-def _print_progress(progress: Progress, members: Iterable[Member], *, more: bool) -> None:
+def _print_progress(progress: BatchProgress, members: Iterable[BatchMember], *, more: bool) -> None:
     counts = ", ".join(f"{count:,} {word}" for word, count in sorted(progress.counts.items()))
     state = "finished" if progress.finished else f"{progress.progress:.0%} done"
-    asked = when(progress.batch.created_at)
+    asked = format_time(progress.batch.created_at)
     out.print(f"Batch {progress.batch.id}, asked {asked}: {state}.", highlight=False)
     out.print(f"{counts or 'no domains'}.", highlight=False)
-    made = table(
+    made = build_table(
         "Domain", "Status", "Progress", "Sitemaps", "URLs", "Job", "Error", right=["Progress"]
     )
     for each in members:
         found = (f"{each.progress:.0%}", f"{each.sitemaps:,}", f"{each.urls:,}")
         last = (str(each.job_id or ""), escape(each.error or ""))
-        made.add_row(escape(each.domain), status(each.status), *found, *last)
+        made.add_row(escape(each.domain), format_status(each.status), *found, *last)
     print_table(made)
     if more:
         note("There are more; see --limit.")

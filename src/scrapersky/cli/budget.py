@@ -1,4 +1,4 @@
-"""`scrapersky budget`: what place providers cost this month, and what they may."""
+"""`scrapersky budget`: show and set the monthly budget for place providers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.options import AsJson, OfTenant
-from scrapersky.cli.output import out, print_json, print_table, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.cli.typed import as_asked
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.options import AsJson, TenantOption, validate_input
+from scrapersky.cli.output import build_table, format_time, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.errors import InvalidInput
-from scrapersky.places.budget import (
-    budget_of,
-    get_installation_budget,
-    set_allowance,
-    set_installation_cap,
-)
-from scrapersky.places.budget_schemas import (
+from scrapersky.places.budget.charges import format_usd
+from scrapersky.places.budget.schemas import (
     BudgetOut,
     InstallationBudgetOut,
     MethodToday,
@@ -29,7 +23,12 @@ from scrapersky.places.budget_schemas import (
     SkuUsed,
     TenantBudgetOut,
 )
-from scrapersky.places.governor import dollars
+from scrapersky.places.budget.service import (
+    get_installation_budget,
+    load_budget,
+    set_allowance,
+    set_installation_cap,
+)
 
 app = typer.Typer(help="Show or change what place providers may cost in a month.")
 
@@ -43,13 +42,13 @@ Cap = Annotated[
 Installation = Annotated[
     bool, typer.Option("--installation", help="The cap over all tenants together.")
 ]
-DEFAULT = "default"
+DEFAULT_WORD = "default"
 
 
 @app.callback(invoke_without_command=True)
 def show(
     context: typer.Context,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     installation: Installation = False,
     as_json: AsJson = False,
 ) -> int | None:
@@ -63,36 +62,36 @@ def show(
             lambda found: _print_installation(found, as_json=as_json),
         )
 
-    async def step(session: AsyncSession, everything: Opened) -> BudgetOut:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await budget_of(session, actor, everything.settings)
+    async def step(session: AsyncSession, everything: CommandContext) -> BudgetOut:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await load_budget(session, actor, everything.settings)
 
-    return run_in_transaction(step, lambda found: _print(found, as_json=as_json))
+    return run_in_transaction(step, lambda found: _print_budget(found, as_json=as_json))
 
 
 @app.command("set")
 def set_budget(
     cap: Cap,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     installation: Installation = False,
     as_json: AsJson = False,
 ) -> int:
     """Change what may be spent in a month; what waits for money is tried again at once."""
     _refuse_both(tenant, installation=installation)
-    wanted = as_asked(OperatorCapIn, monthly_cap_usd=_number(cap)).monthly_cap_usd
+    wanted = validate_input(OperatorCapIn, monthly_cap_usd=_parse_amount(cap)).monthly_cap_usd
     if installation:
         return _set_installation(wanted, as_json=as_json)
 
-    async def step(session: AsyncSession, everything: Opened) -> BudgetOut:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> BudgetOut:
+        actor = await switch_tenant(session, everything.actor, tenant)
         await set_allowance(session, actor, actor.tenant_id, wanted)
-        return await budget_of(session, actor, everything.settings)
+        return await load_budget(session, actor, everything.settings)
 
-    return run_in_transaction(step, lambda found: _print(found, as_json=as_json))
+    return run_in_transaction(step, lambda found: _print_budget(found, as_json=as_json))
 
 
 def _set_installation(cap: Decimal | None, *, as_json: bool) -> int:
-    async def step(session: AsyncSession, everything: Opened) -> InstallationBudgetOut:
+    async def step(session: AsyncSession, everything: CommandContext) -> InstallationBudgetOut:
         await set_installation_cap(session, everything.actor, cap)
         return await get_installation_budget(session, everything.settings)
 
@@ -104,31 +103,31 @@ def _refuse_both(tenant: str | None, *, installation: bool) -> None:
         raise InvalidInput("Give either --tenant or --installation.")
 
 
-def _number(text: str) -> Decimal | None:
+def _parse_amount(text: str) -> Decimal | None:
     """None means that the setting counts."""
-    if text.strip().lower() == DEFAULT:
+    if text.strip().lower() == DEFAULT_WORD:
         return None
     try:
         return Decimal(text.strip().lstrip("$"))
     except InvalidOperation:
         raise InvalidInput(
-            f"{text!r} is not an amount of money; write 50 or 12.50, or `{DEFAULT}`."
+            f"{text!r} is not an amount of money; write 50 or 12.50, or `{DEFAULT_WORD}`."
         ) from None
 
 
-def _print(budget: BudgetOut, *, as_json: bool) -> None:
+def _print_budget(budget: BudgetOut, *, as_json: bool) -> None:
     if as_json:
         print_json(budget)
         return
-    cap = dollars(budget.monthly_cap_usd)
+    cap = format_usd(budget.monthly_cap_usd)
     out.print(
-        f"{dollars(budget.spent_usd)} of {cap} are spent in {budget.month:%B %Y}, "
-        f"{dollars(budget.left_usd)} are left. The month ends at {when(budget.month_ends_at)}.",
+        f"{format_usd(budget.spent_usd)} of {cap} are spent in {budget.month:%B %Y}, "
+        f"{format_usd(budget.left_usd)} are left. The month ends at {format_time(budget.month_ends_at)}.",
         soft_wrap=True,
         highlight=False,
     )
     if budget.monthly_cap_usd < budget.allowed_usd:
-        allowed = dollars(budget.allowed_usd)
+        allowed = format_usd(budget.allowed_usd)
         out.print(f"Lowered by the tenant itself; {allowed} are allowed.", highlight=False)
     if budget.limited_by_installation:
         out.print("The installation's cap leaves no more than that.", highlight=False)
@@ -142,17 +141,19 @@ def _print(budget: BudgetOut, *, as_json: bool) -> None:
 
 
 def _print_free(kinds: list[SkuUsed]) -> None:
-    made = table("Request", "This month", "Free", "Left", "Next costs", right=("This month",))
+    made = build_table("Request", "This month", "Free", "Left", "Next costs", right=("This month",))
     for each in kinds:
         free, left = ("all" if n is None else f"{n:,}" for n in (each.free, each.left))
-        made.add_row(each.sku, f"{each.used:,}", free, left, dollars(each.next_usd))
+        made.add_row(each.sku, f"{each.used:,}", free, left, format_usd(each.next_usd))
     print_table(made)
 
 
 def _print_today(methods: list[MethodToday]) -> None:
-    made = table("Method", "Today", "A day", "Paused until", "Because", right=("Today", "A day"))
+    made = build_table(
+        "Method", "Today", "A day", "Paused until", "Because", right=("Today", "A day")
+    )
     for each in methods:
-        until = when(each.paused_until) if each.paused_until else ""
+        until = format_time(each.paused_until) if each.paused_until else ""
         said = (each.method, f"{each.used:,}", f"{each.quota:,}", until, each.paused_because or "")
         made.add_row(*map(escape, said))
     print_table(made)
@@ -162,11 +163,11 @@ def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None
     if as_json:
         print_json(budget)
         return
-    spent = f"{dollars(budget.spent_usd)} are spent by all tenants in {budget.month:%B %Y}"
+    spent = f"{format_usd(budget.spent_usd)} are spent by all tenants in {budget.month:%B %Y}"
     cap, left = budget.monthly_cap_usd, budget.left_usd
     of = "; there is no cap over all of them."
     if cap is not None and left is not None:
-        of = f", of {dollars(cap)}; {dollars(left)} are left."
+        of = f", of {format_usd(cap)}; {format_usd(left)} are left."
     out.print(spent + of, soft_wrap=True, highlight=False)
     if budget.waiting:
         out.print(f"Waiting for money: {budget.waiting:,}.", highlight=False)
@@ -175,8 +176,12 @@ def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None
 
 
 def _print_tenants(tenants: list[TenantBudgetOut]) -> None:
-    made = table("Tenant", "Spent", "Allowed", "Own limit", right=("Spent", "Allowed", "Own limit"))
+    made = build_table(
+        "Tenant", "Spent", "Allowed", "Own limit", right=("Spent", "Allowed", "Own limit")
+    )
     for each in tenants:
-        own = "" if each.own_limit_usd is None else dollars(each.own_limit_usd)
-        made.add_row(escape(each.name), dollars(each.spent_usd), dollars(each.allowed_usd), own)
+        own = "" if each.own_limit_usd is None else format_usd(each.own_limit_usd)
+        made.add_row(
+            escape(each.name), format_usd(each.spent_usd), format_usd(each.allowed_usd), own
+        )
     print_table(made)

@@ -1,49 +1,138 @@
-"""`scrapersky contacts` and `scrapersky contact`: what was found on pages, and what people know."""
+"""`scrapersky contacts` and `scrapersky contact`: list, show, edit and erase contacts."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
 import typer
+from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.contact_report import (
-    print_contact,
-    print_contacts,
-    print_erased,
-    print_history,
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.bulk import Yes
+from scrapersky.cli.options import (
+    AGE_OPTIONS,
+    AsJson,
+    Limit,
+    TenantOption,
+    add_filter_options,
+    check_sort,
+    confirm_irreversible,
+    validate_input,
 )
-from scrapersky.cli.list_options import AGES, narrowed_by
-from scrapersky.cli.many import Yes
-from scrapersky.cli.options import AsJson, Limit, OfTenant
-from scrapersky.cli.output import note, out, print_json
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.cli.typed import as_asked, ask, order_of
-from scrapersky.contacts import looking, service
-from scrapersky.contacts.erasure import Erased, erase
-from scrapersky.contacts.history import history
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_time,
+    note,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.contacts import service
+from scrapersky.contacts.erasure import ErasureResult, erase
+from scrapersky.contacts.history import load_history
 from scrapersky.contacts.listing import CONTACTS
 from scrapersky.contacts.schemas import (
     ContactChange,
     ContactDetail,
+    ContactEvent,
     ContactIn,
     ContactOut,
     ErasedOut,
     EraseIn,
-    Happened,
 )
-from scrapersky.contacts.values import contact_kind_of
-from scrapersky.http.lists import Asked
-from scrapersky.http.lists.filters import Given
+from scrapersky.contacts.values import guess_contact_kind
+from scrapersky.lists import ListQuery
+from scrapersky.lists.filters import FilterValues
 from scrapersky.models import ContactDecision, ContactKind, EmailType, SuppressionKind
+
+
+def print_contacts(found: Sequence[ContactOut]) -> None:
+    if not found:
+        out.print("No contacts.")
+        return
+    made = build_table(
+        "Contact", "Site", "Kind", "Value", "Type", "Name", "Found by", "Sure", "Status"
+    )
+    for each in found:
+        value = f"{each.value} (suppressed)" if each.suppressed else each.value
+        whose = (each.email_type or "", escape(each.name or ""), each.method)
+        sure = (f"{each.confidence:.2f}", each.contact_curation_status)
+        made.add_row(str(each.id), escape(each.domain), each.kind, escape(value), *whose, *sure)
+    print_table(made)
+
+
+def print_contact(contact: ContactDetail) -> None:
+    print_contacts([contact])
+    for label, said in _build_facts(contact).items():
+        if said:
+            out.print(f"{label}: {escape(said)}", highlight=False)
+    if not contact.evidence:
+        out.print("No page has it.")
+        return
+    made = build_table("Page", "Found by", "Sure", "First seen", "Last seen", "What stands there")
+    for each in contact.evidence:
+        times = (format_time(each.first_seen_at), format_time(each.last_seen_at))
+        sure = f"{each.confidence:.2f}"
+        made.add_row(escape(each.page_url), each.method, sure, *times, escape(each.snippet or ""))
+    out.print()
+    print_table(made)
+
+
+def _build_facts(contact: ContactDetail) -> dict[str, str | None]:
+    origin = contact.lineage
+    steps = (
+        origin.page_url,
+        origin.sitemap_url,
+        origin.domain,
+        origin.business_name,
+        f"search {origin.search}" if origin.search else None,
+    )
+    return {
+        "Role": contact.role,
+        "Note": contact.note,
+        "As written": contact.raw if contact.raw != contact.value else None,
+        "Comes from": " ← ".join(each for each in steps if each),
+    }
+
+
+def print_history(done: Sequence[ContactEvent]) -> None:
+    if not done:
+        return
+    made = build_table("When", "Who", "What", "Details")
+    for each in done:
+        details = json.dumps(each.details, ensure_ascii=False) if each.details else ""
+        made.add_row(format_time(each.at), str(each.actor_id), each.action, escape(details))
+    out.print()
+    print_table(made)
+
+
+def print_erased(erased: ErasedOut) -> None:
+    evidence = format_count(erased.evidence, "sighting")
+    out.print(
+        f"{format_count(erased.contacts, 'contact')} with {evidence} erased.", highlight=False
+    )
+    for name, rows in erased.places.items():
+        out.print(f"Taken out of {format_count(rows, 'row')} of {name}.", highlight=False)
+    note("Only a digest is kept, so that it is not collected again.")
+    if erased.left_in_urls:
+        note(
+            f"{format_count(erased.left_in_urls, 'URL')} of sites still hold it; they are left as is."
+        )
+    for each in erased.same_name:
+        note(f"Contact {each} has the same name; erase it too if it is the same person's.")
+
 
 app = typer.Typer(help="Look at, add, correct, delete or erase a contact.", no_args_is_help=True)
 
 
-class Clearable(StrEnum):
+class ClearableField(StrEnum):
     NAME = "name"
     ROLE = "role"
     NOTE = "note"
@@ -52,24 +141,28 @@ class Clearable(StrEnum):
 ContactId = Annotated[UUID, typer.Argument(help="See `scrapersky contacts`.")]
 Sort = Annotated[str, typer.Option(help=f"By {', '.join(CONTACTS.sorts)}; highest first with -.")]
 Name = Annotated[str | None, typer.Option(help="Whose it is.")]
-Duty = Annotated[str | None, typer.Option(help="What they do there.")]
-Remark = Annotated[str | None, typer.Option("--note", help="What others should know.")]
+RoleOption = Annotated[str | None, typer.Option(help="What they do there.")]
+ContactNoteOption = Annotated[str | None, typer.Option("--note", help="What others should know.")]
 
 
-@narrowed_by(CONTACTS, contact_curation_status="--status", email_type="--type", **AGES)
+@add_filter_options(
+    CONTACTS, contact_curation_status="--status", email_type="--type", **AGE_OPTIONS
+)
 def contacts(
-    given: Given,
+    given: FilterValues,
     sort: Sort = "-created_at",
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List contacts, newest first."""
-    asked = Asked(given, sort=order_of(CONTACTS, sort), limit=limit)
+    asked = ListQuery(given, sort=check_sort(CONTACTS, sort), limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> list[ContactOut]:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await looking.shown(session, (await CONTACTS.show(session, actor, asked)).rows)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[ContactOut]:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await service.build_contacts_out(
+            session, (await CONTACTS.show(session, actor, asked)).rows
+        )
 
     return run_in_transaction(
         step, lambda found: print_json(found) if as_json else print_contacts(found)
@@ -77,18 +170,18 @@ def contacts(
 
 
 @app.command()
-def show(contact_id: ContactId, tenant: OfTenant = None, as_json: AsJson = False) -> int:
+def show(contact_id: ContactId, tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """Show a contact with its evidence, where it comes from and what was done to it."""
 
     async def step(
-        session: AsyncSession, everything: Opened
-    ) -> tuple[ContactDetail, list[Happened]]:
-        actor = await acting_in(session, everything.actor, tenant)
-        contact = await looking.contact_of(session, actor, contact_id)
-        seen = await looking.detail(session, contact)
-        return seen, await history(session, actor, contact_id)
+        session: AsyncSession, everything: CommandContext
+    ) -> tuple[ContactDetail, list[ContactEvent]]:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        contact = await service.get_contact(session, actor, contact_id)
+        seen = await service.get_detail(session, contact)
+        return seen, await load_history(session, actor, contact_id)
 
-    def shown(found: tuple[ContactDetail, list[Happened]]) -> None:
+    def print_result(found: tuple[ContactDetail, list[ContactEvent]]) -> None:
         contact, done = found
         if as_json:
             print_json(contact)
@@ -96,7 +189,7 @@ def show(contact_id: ContactId, tenant: OfTenant = None, as_json: AsJson = False
         print_contact(contact)
         print_history(done)
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)
 
 
 @app.command()
@@ -105,18 +198,18 @@ def add(
     value: Annotated[str, typer.Argument(help="An address, +number or profile's URL.")],
     kind: Annotated[ContactKind | None, typer.Option(help="Left out: what it looks like.")] = None,
     name: Name = None,
-    role: Duty = None,
-    remark: Remark = None,
-    tenant: OfTenant = None,
+    role: RoleOption = None,
+    remark: ContactNoteOption = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Add a contact that a person found, and print its id."""
-    kind = kind or contact_kind_of(value)
-    wanted = as_asked(
+    kind = kind or guess_contact_kind(value)
+    wanted = validate_input(
         ContactIn, domain=site, kind=kind, value=value, name=name, role=role, note=remark
     )
 
-    async def step(session: AsyncSession, everything: Opened) -> ContactOut:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> ContactOut:
+        actor = await switch_tenant(session, everything.actor, tenant)
         new = service.NewContact(
             site=site,
             kind=kind,
@@ -126,26 +219,26 @@ def add(
             note=wanted.note,
         )
         made = await service.add(session, actor, new)
-        return (await looking.shown(session, [made]))[0]
+        return (await service.build_contacts_out(session, [made]))[0]
 
-    def shown(made: ContactOut) -> None:
+    def print_result(made: ContactOut) -> None:
         out.print(str(made.id), highlight=False)
         note(f"{made.kind} {made.value} of {made.domain}.")
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)
 
 
 @app.command()
 def edit(
     contact_id: ContactId,
     name: Name = None,
-    role: Duty = None,
-    remark: Remark = None,
+    role: RoleOption = None,
+    remark: ContactNoteOption = None,
     email_type: Annotated[EmailType | None, typer.Option("--type", help="Whose it is.")] = None,
     status: Annotated[ContactDecision | None, typer.Option(help="What was decided.")] = None,
     value: Annotated[str | None, typer.Option(help="Corrected.")] = None,
-    clear: Annotated[list[Clearable] | None, typer.Option(help="Take this away.")] = None,
-    tenant: OfTenant = None,
+    clear: Annotated[list[ClearableField] | None, typer.Option(help="Take this away.")] = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Correct a contact; what is not named stays as it is."""
     typed = {
@@ -157,12 +250,12 @@ def edit(
         "value": value,
     }
     given = {field: each for field, each in typed.items() if each is not None}
-    wanted = as_asked(ContactChange, **given, **{each.value: None for each in clear or []})
+    wanted = validate_input(ContactChange, **given, **{each.value: None for each in clear or []})
 
-    async def step(session: AsyncSession, everything: Opened) -> ContactDetail:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> ContactDetail:
+        actor = await switch_tenant(session, everything.actor, tenant)
         edited = await service.edit(session, actor, contact_id, wanted.changes())
-        return await looking.detail(session, edited)
+        return await service.get_detail(session, edited)
 
     return run_in_transaction(step, print_contact)
 
@@ -173,12 +266,12 @@ def delete(
     suppress: Annotated[
         bool, typer.Option("--suppress", help="Nobody is to write there any more.")
     ] = False,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Delete a contact; a page that still has it brings it back when it is read again."""
 
-    async def step(session: AsyncSession, everything: Opened) -> None:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> None:
+        actor = await switch_tenant(session, everything.actor, tenant)
         await service.delete(session, actor, contact_id, hush=suppress)
 
     said = "It is suppressed" if suppress else "Pages that still have it bring it back"
@@ -188,21 +281,21 @@ def delete(
 @app.command("erase")
 def erase_person(
     address: Annotated[str, typer.Argument(help="An e-mail address, or +number.")],
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Erase a person: everything there is of an address or number, for good."""
     kind = SuppressionKind.EMAIL if "@" in address else SuppressionKind.PHONE
-    as_asked(EraseIn, **{kind.value: address})
-    ask(f"All there is of {address} will be gone for good.", yes=yes)
+    validate_input(EraseIn, **{kind.value: address})
+    confirm_irreversible(f"All there is of {address} will be gone for good.", yes=yes)
 
-    async def step(session: AsyncSession, everything: Opened) -> Erased:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> ErasureResult:
+        actor = await switch_tenant(session, everything.actor, tenant)
         return await erase(session, actor, kind, address)
 
-    def shown(erased: Erased) -> None:
+    def print_result(erased: ErasureResult) -> None:
         found = ErasedOut.model_validate(erased)
         print_json(found) if as_json else print_erased(found)
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)

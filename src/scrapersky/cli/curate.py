@@ -1,4 +1,4 @@
-"""`scrapersky curate`: decide about many rows at once, and take it back."""
+"""`scrapersky curate`: set the curation status of many rows, and undo it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from uuid import UUID
 import typer
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.filters import Filters, read_filters
-from scrapersky.cli.many import DryRun, Every, Why, Yes, are_named, confirm, narrowed
-from scrapersky.cli.output import counted, note, out
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.curation.service import undo_action
-from scrapersky.curations import CURATIONS
-from scrapersky.http.lists import BulkAsked, Curation
-from scrapersky.http.lists.curating import ROWS_AT_ONCE, CurateOut, curate, refuse_unknown
-from scrapersky.http.lists.curation_undo import UndoOut
+from scrapersky.cli.bulk import AllOption, DryRun, NoteOption, Yes, build_filters, confirm, has_ids
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.options import FilterOption, parse_filters
+from scrapersky.cli.output import format_count, note, out
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.kinds import CURATIONS
+from scrapersky.lists import BulkRequest, Curation
+from scrapersky.lists.curation import MAX_CURATED_ROWS, CurateOut, curate, validate_status
+from scrapersky.lists.undo import UndoOut
+from scrapersky.lists.undo_routes import undo_action
 
 app = typer.Typer(help="Decide about many rows at once, and take it back.", no_args_is_help=True)
 
@@ -30,65 +30,65 @@ ActionId = Annotated[
 ]
 
 
-def _deciding(curation: Curation) -> Callable[..., int]:
+def _build_command(curation: Curation) -> Callable[..., int]:
     """The command for rows of one kind."""
 
     def decide(
         status: Status,
         ids: RowIds = None,
-        filters: Filters = None,
-        every: Every = False,
-        why: Why = None,
+        filters: FilterOption = None,
+        every: AllOption = False,
+        why: NoteOption = None,
         dry_run: DryRun = False,
         yes: Yes = False,
     ) -> int:
-        refuse_unknown(curation, status)
-        rows = _rows(curation, ids, read_filters(filters or ()), every=every, note=why)
-        matched = _try(curation, status, rows).matched_count
-        sentence = f"{counted(matched, _noun(curation))} to be {status}."
+        validate_status(curation, status)
+        rows = _build_request(curation, ids, parse_filters(filters or ()), every=every, note=why)
+        matched = _count_matches(curation, status, rows).matched_count
+        sentence = f"{format_count(matched, _get_noun(curation))} to be {status}."
         if dry_run or not matched:
             out.print(sentence, highlight=False)
-            return Exit.OK
+            return ExitCode.OK
         if not yes:
             confirm(sentence)
-        return _do(curation, status, rows)
+        return _curate_rows(curation, status, rows)
 
     return decide
 
 
-def _rows(
+def _build_request(
     curation: Curation, ids: list[UUID] | None, given: dict[str, Any], *, every: bool, **how: Any
-) -> BulkAsked:
-    if are_named(ids, given, every=every):
-        return BulkAsked(ids=tuple(ids or ()), limit=ROWS_AT_ONCE, **how)
-    chosen = narrowed(curation.listing, every=every, **given)
-    return BulkAsked(chosen, limit=ROWS_AT_ONCE, **how)
+) -> BulkRequest:
+    if has_ids(ids, given, every=every):
+        return BulkRequest(ids=tuple(ids or ()), limit=MAX_CURATED_ROWS, **how)
+    chosen = build_filters(curation.listing, every=every, **given)
+    return BulkRequest(chosen, limit=MAX_CURATED_ROWS, **how)
 
 
-def _noun(curation: Curation) -> str:
+def _get_noun(curation: Curation) -> str:
     return curation.kind.replace("_", " ")
 
 
-def _try(curation: Curation, status: str, rows: BulkAsked) -> CurateOut:
+def _count_matches(curation: Curation, status: str, rows: BulkRequest) -> CurateOut:
     tried: list[CurateOut] = []
     as_trial = replace(rows, dry_run=True)
 
-    async def step(session: AsyncSession, everything: Opened) -> CurateOut:
+    async def step(session: AsyncSession, everything: CommandContext) -> CurateOut:
         return await curate(session, everything.actor, curation, status, as_trial)
 
     run_in_transaction(step, tried.append)
     return tried[0]
 
 
-def _do(curation: Curation, status: str, rows: BulkAsked) -> int:
+def _curate_rows(curation: Curation, status: str, rows: BulkRequest) -> int:
     """In one transaction, so that one undo takes all of it back."""
 
-    async def step(session: AsyncSession, everything: Opened) -> CurateOut:
+    async def step(session: AsyncSession, everything: CommandContext) -> CurateOut:
         return await curate(session, everything.actor, curation, status, rows)
 
     def show(done: CurateOut) -> None:
         queued = f", {done.queued_count:,} of them queued" if done.queued_count else ""
-        changed = counted(done.updated_count, _noun(curation))
+        changed = format_count(done.updated_count, _get_noun(curation))
         out.print(f"{changed} set to {status}{queued}.", highlight=False)
         if done.message:
             note(done.message)
@@ -104,15 +104,15 @@ def _do(curation: Curation, status: str, rows: BulkAsked) -> int:
 def undo(action: ActionId = None) -> int:
     """Give rows their former status back, unless somebody changed them since."""
 
-    async def step(session: AsyncSession, everything: Opened) -> UndoOut:
+    async def step(session: AsyncSession, everything: CommandContext) -> UndoOut:
         return await undo_action(session, everything.actor, CURATIONS, action)
 
-    return run_in_transaction(step, _show_undone)
+    return run_in_transaction(step, _print_undone)
 
 
-def _show_undone(done: UndoOut) -> None:
+def _print_undone(done: UndoOut) -> None:
     noun = done.kind.replace("_", " ")
-    restored = counted(done.restored_count, noun)
+    restored = format_count(done.restored_count, noun)
     out.print(f"{restored} not {done.to_status} any more.", highlight=False)
     if done.unqueued_count:
         note(f"{done.unqueued_count:,} of them left their stage's queue.")
@@ -121,4 +121,4 @@ def _show_undone(done: UndoOut) -> None:
 
 
 for each in CURATIONS:
-    app.command(each.rows, help=f"Decide about {_noun(each)}s.")(_deciding(each))
+    app.command(each.rows, help=f"Decide about {_get_noun(each)}s.")(_build_command(each))

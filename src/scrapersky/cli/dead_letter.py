@@ -1,4 +1,4 @@
-"""`scrapersky dead-letter`: rows that were given up; look, replay, discard."""
+"""`scrapersky dead-letter`: list, show, replay and discard dead letters."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.list_options import narrowed_by
-from scrapersky.cli.many import (
+from scrapersky.cli.bulk import (
+    AllOption,
+    BulkCommandOptions,
     DryRun,
-    Every,
     NewerThan,
+    NoteOption,
     OlderThan,
     PerMinute,
-    Way,
-    Why,
     Yes,
-    are_named,
-    do_to_each,
-    do_to_many,
-    narrowed,
+    build_filters,
+    has_ids,
+    run_bulk,
+    run_for_each,
 )
-from scrapersky.cli.options import AsJson, Limit
-from scrapersky.cli.output import counted, out, print_json, print_table, status, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.http.lists import Asked, BulkAsked, BulkOut
-from scrapersky.http.lists.filters import Given
-from scrapersky.operations import bulk, service
-from scrapersky.operations.listing import LETTERS
+from scrapersky.cli.options import AsJson, Limit, add_filter_options
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_status,
+    format_time,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.lists import BulkOut, BulkRequest, ListQuery
+from scrapersky.lists.filters import FilterValues
+from scrapersky.operations import service
+from scrapersky.operations.listing import DEAD_LETTER_LISTING
 from scrapersky.operations.schemas import DeadLetterDetail, DeadLetterOut
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 from scrapersky.stages import STAGES
@@ -51,16 +58,16 @@ Closed = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
 
 
 @app.command("list")
-@narrowed_by(LETTERS, died_until="--older-than", died_since="--newer-than")
+@add_filter_options(DEAD_LETTER_LISTING, died_until="--older-than", died_since="--newer-than")
 def list_letters(
-    given: Given, every: Closed = False, limit: Limit = 50, as_json: AsJson = False
+    given: FilterValues, every: Closed = False, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List rows that were given up, newest first."""
     every_state = {"state": [each.value for each in DeadLetterState]} if every else {}
-    asked = Asked({**given, **_known_stages(given), **every_state}, limit=limit)
+    asked = ListQuery({**given, **_resolve_stage_names(given), **every_state}, limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[DeadLetter]:
-        return (await LETTERS.show(session, everything.actor, asked)).rows
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[DeadLetter]:
+        return (await DEAD_LETTER_LISTING.show(session, everything.actor, asked)).rows
 
     def show(letters: Sequence[DeadLetter]) -> None:
         if as_json:
@@ -71,13 +78,13 @@ def list_letters(
     return run_in_transaction(step, show)
 
 
-def _known_stages(given: Given) -> Given:
+def _resolve_stage_names(given: FilterValues) -> FilterValues:
     """One that there is not is said to be a mistake, and not to have no letters."""
     names = [service.find_stage(STAGES, each).name for each in given.get("stage", ())]
     return {"stage": names} if names else {}
 
 
-def _given(
+def _build_letter_filters(
     stages: list[str] | None,
     error_class: list[str] | None,
     text: str | None,
@@ -86,7 +93,7 @@ def _given(
 ) -> dict[str, Any]:
     """What was typed, as the list's filters are called."""
     return {
-        **_known_stages({"stage": stages or ()}),
+        **_resolve_stage_names({"stage": stages or ()}),
         "error_class": error_class,
         "text": text,
         "died_until": older_than,
@@ -98,10 +105,10 @@ def _print_letters(letters: Sequence[DeadLetter]) -> None:
     if not letters:
         out.print("No dead letters.")
         return
-    made = table("Letter", "Stage", "State", "Attempts", "Died", "Error")
+    made = build_table("Letter", "Stage", "State", "Attempts", "Died", "Error")
     for each in letters:
-        words = (str(each.id), each.stage, status(each.state), str(each.attempts))
-        made.add_row(*words, when(each.died_at), escape(each.error))
+        words = (str(each.id), each.stage, format_status(each.state), str(each.attempts))
+        made.add_row(*words, format_time(each.died_at), escape(each.error))
     print_table(made)
 
 
@@ -109,76 +116,86 @@ def _print_letters(letters: Sequence[DeadLetter]) -> None:
 def show(letter_id: LetterId, as_json: AsJson = False) -> int:
     """Show one dead letter, with the traceback of the last attempt."""
 
-    async def step(session: AsyncSession, everything: Opened) -> DeadLetterDetail:
-        letter = await service.get_letter(session, everything.actor, letter_id)
+    async def step(session: AsyncSession, everything: CommandContext) -> DeadLetterDetail:
+        letter = await service.get_dead_letter(session, everything.actor, letter_id)
         return DeadLetterDetail.model_validate(letter)
 
-    def shown(letter: DeadLetterDetail) -> None:
+    def print_result(letter: DeadLetterDetail) -> None:
         if as_json:
             print_json(letter)
             return
         for name, value in letter.model_dump(exclude_none=True).items():
             out.print(f"[bold]{name}[/bold] {escape(str(value))}", highlight=False, soft_wrap=True)
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)
 
 
 @app.command()
 def replay(
     ids: LetterIds = None,
-    every: Every = False,
+    every: AllOption = False,
     stage: OfStages = None,
     error_class: OfErrorClass = None,
     text: OfText = None,
     older_than: OlderThan = None,
     newer_than: NewerThan = None,
     per_minute: PerMinute = None,
-    why: Why = None,
+    why: NoteOption = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
     """Give rows a new start, with all their attempts."""
 
-    async def one(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
-        return await service.replay(session, everything.actor, letter_id, STAGES)
+    async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
+        return await service.replay_dead_letter(session, everything.actor, letter_id, STAGES)
 
-    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
-        return await bulk.replay_letters(session, everything.actor, STAGES, asked)
+    async def many(
+        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+    ) -> BulkOut:
+        return await service.replay_dead_letters(session, everything.actor, STAGES, asked)
 
-    given = _given(stage, error_class, text, older_than, newer_than)
-    if are_named(ids, given, every=every):
-        return do_to_each(one, ids or [], tell_all=_print_count("replayed"))
-    asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why, per_minute=per_minute)
-    return do_to_many(many, asked, Way("replayed", "dead letter", yes=yes, dry_run=dry_run))
+    given = _build_letter_filters(stage, error_class, text, older_than, newer_than)
+    if has_ids(ids, given, every=every):
+        return run_for_each(one, ids or [], tell_all=_build_count_printer("replayed"))
+    asked = BulkRequest(
+        build_filters(DEAD_LETTER_LISTING, every=every, **given), note=why, per_minute=per_minute
+    )
+    return run_bulk(
+        many, asked, BulkCommandOptions("replayed", "dead letter", yes=yes, dry_run=dry_run)
+    )
 
 
 @app.command()
 def discard(
     ids: LetterIds = None,
-    every: Every = False,
+    every: AllOption = False,
     stage: OfStages = None,
     error_class: OfErrorClass = None,
     text: OfText = None,
     older_than: OlderThan = None,
     newer_than: NewerThan = None,
-    why: Why = None,
+    why: NoteOption = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
     """Close dead letters; their rows stay failed."""
 
-    async def one(session: AsyncSession, everything: Opened, letter_id: UUID) -> DeadLetter:
-        return await service.discard(session, everything.actor, letter_id, note=why)
+    async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
+        return await service.discard_dead_letter(session, everything.actor, letter_id, note=why)
 
-    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
-        return await bulk.discard_letters(session, everything.actor, asked)
+    async def many(
+        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+    ) -> BulkOut:
+        return await service.discard_dead_letters(session, everything.actor, asked)
 
-    given = _given(stage, error_class, text, older_than, newer_than)
-    if are_named(ids, given, every=every):
-        return do_to_each(one, ids or [], tell_all=_print_count("discarded"))
-    asked = BulkAsked(narrowed(LETTERS, every=every, **given), note=why)
-    return do_to_many(many, asked, Way("discarded", "dead letter", yes=yes, dry_run=dry_run))
+    given = _build_letter_filters(stage, error_class, text, older_than, newer_than)
+    if has_ids(ids, given, every=every):
+        return run_for_each(one, ids or [], tell_all=_build_count_printer("discarded"))
+    asked = BulkRequest(build_filters(DEAD_LETTER_LISTING, every=every, **given), note=why)
+    return run_bulk(
+        many, asked, BulkCommandOptions("discarded", "dead letter", yes=yes, dry_run=dry_run)
+    )
 
 
-def _print_count(done: str) -> Callable[[int], None]:
-    return lambda count: out.print(f"{counted(count, 'dead letter')} {done}.", highlight=False)
+def _build_count_printer(done: str) -> Callable[[int], None]:
+    return lambda count: out.print(f"{format_count(count, 'dead letter')} {done}.", highlight=False)

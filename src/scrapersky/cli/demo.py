@@ -1,4 +1,4 @@
-"""`scrapersky demo`: a town of sites, taken to their contacts offline."""
+"""`scrapersky demo`: run the offline demo."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from scrapersky.cli.listening import bind
 from scrapersky.cli.output import out
-from scrapersky.cli.session import run, settings_for_people
+from scrapersky.cli.session import load_interactive_settings, run
+from scrapersky.cli.sockets import bind_sockets
 from scrapersky.settings import Settings
 
 
@@ -22,13 +22,13 @@ def demo(
     from scrapersky.demo.run import run_demo
 
     if not serve:
-        return run(run_demo(settings_for_people(), out))
-    from scrapersky.cli.serving import serve_on
+        return run(run_demo(load_interactive_settings(), out))
+    from scrapersky.cli.server import serve_sockets
 
-    sockets = bind("127.0.0.1", port)
+    sockets = bind_sockets("127.0.0.1", port)
 
     async def stay(settings: Settings) -> None:
         # The demo's own scheduler goes on with the town.
-        await serve_on(settings.model_copy(update={"scheduler_enabled": False}), sockets)
+        await serve_sockets(settings.model_copy(update={"scheduler_enabled": False}), sockets)
 
-    return run(run_demo(settings_for_people(), out, stay))
+    return run(run_demo(load_interactive_settings(), out, stay))

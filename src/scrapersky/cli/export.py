@@ -1,4 +1,4 @@
-"""`scrapersky export`: all rows of a list that fit, as a file."""
+"""`scrapersky export`: export all matching rows of a list to a file."""
 
 from __future__ import annotations
 
@@ -10,34 +10,31 @@ from typing import Annotated
 
 import typer
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.file_formats import choose_format, note_written
-from scrapersky.cli.files import replacing
-from scrapersky.cli.filters import Filters, read_filters
-from scrapersky.cli.many import narrowed
-from scrapersky.cli.options import OfTenant
-from scrapersky.cli.session import Opened, run_opened
-from scrapersky.cli.typed import order_of
-from scrapersky.contacts.exporting import EXPORT as CONTACTS
-from scrapersky.domains.exporting import EXPORT as DOMAINS
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.bulk import build_filters
+from scrapersky.cli.files import choose_format, note_written, replace_atomically
+from scrapersky.cli.options import FilterOption, TenantOption, check_sort, parse_filters
+from scrapersky.cli.session import CommandContext, run_with_context
+from scrapersky.contacts.listing import EXPORT as CONTACTS
+from scrapersky.domains.listing import EXPORT as DOMAINS
 from scrapersky.errors import InvalidInput
-from scrapersky.http.exports import Counts
-from scrapersky.http.lists import Export
-from scrapersky.http.lists.export_files import Pieces, export_file
-from scrapersky.http.lists.exporting import ExportAsked, Format
-from scrapersky.jobs.exporting import EXPORT as JOBS
-from scrapersky.leads.exporting import EXPORT as LEADS
-from scrapersky.pages.exporting import EXPORT as PAGES
-from scrapersky.sitemaps.exporting import EXPORT as SITEMAP_FILES
+from scrapersky.jobs.listing import EXPORT as JOBS
+from scrapersky.leads.listing import EXPORT as LEADS
+from scrapersky.lists import Export
+from scrapersky.lists.export import ExportCounts
+from scrapersky.lists.export.definition import ExportFormat, ExportRequest
+from scrapersky.lists.export.files import ByteStream, stream_export
+from scrapersky.pages.listing import EXPORT as PAGES
+from scrapersky.sitemaps.listing import EXPORT as SITEMAP_FILES
 
 EXPORTS = (LEADS, CONTACTS, DOMAINS, PAGES, SITEMAP_FILES, JOBS)
 STANDARD_OUTPUT = "-"
-FOR_PROGRAMS = (Format.XLSX, Format.PARQUET)
+BINARY_FORMATS = (ExportFormat.XLSX, ExportFormat.PARQUET)
 
 app = typer.Typer(help="All rows of a list that fit, as a file.", no_args_is_help=True)
 
-As = Annotated[
-    Format | None,
+FormatOption = Annotated[
+    ExportFormat | None,
     typer.Option("--format", help="File format; as the output file is named, else csv."),
 ]
 Columns = Annotated[str | None, typer.Option(help="Which, in this order, with commas between.")]
@@ -48,56 +45,56 @@ Output = Annotated[
 ]
 
 
-def _exporting(export: Export) -> Callable[..., int]:
+def _build_command(export: Export) -> Callable[..., int]:
     """The command for rows of one kind."""
 
     def write(
-        format: As = None,
+        format: FormatOption = None,
         columns: Columns = None,
-        filters: Filters = None,
+        filters: FilterOption = None,
         sort: Sort = None,
         bom: Bom = False,
         output: Output = STANDARD_OUTPUT,
-        tenant: OfTenant = None,
+        tenant: TenantOption = None,
     ) -> int:
-        given = narrowed(export.listing, every=True, **read_filters(filters or ()))
-        order = None if sort is None else order_of(export.listing, sort)
+        given = build_filters(export.listing, every=True, **parse_filters(filters or ()))
+        order = None if sort is None else check_sort(export.listing, sort)
         file = None if output == STANDARD_OUTPUT else Path(output)
-        chosen = choose_format(format, file, default=Format.CSV)
-        asked = ExportAsked(given, order, chosen, columns, bom)
+        chosen = choose_format(format, file, default=ExportFormat.CSV)
+        asked = ExportRequest(given, order, chosen, columns, bom)
         export.fields(columns)
-        _refuse_screen(chosen, file)
+        _refuse_terminal(chosen, file)
 
-        async def command(everything: Opened) -> None:
+        async def command(everything: CommandContext) -> None:
             async with everything.database.reading() as session:
-                actor = await acting_in(session, everything.actor, tenant)
-            counts = Counts()
-            pieces = await export_file(everything.database, export, actor, asked, counts=counts)
+                actor = await switch_tenant(session, everything.actor, tenant)
+            counts = ExportCounts()
+            pieces = await stream_export(everything.database, export, actor, asked, counts=counts)
             async with aclosing(pieces):
                 await _write(pieces, file)
             if file is not None:
                 note_written(counts.rows, "row", file)
 
-        return run_opened(command)
+        return run_with_context(command)
 
     return write
 
 
-def _refuse_screen(format: Format, file: Path | None) -> None:
-    if format in FOR_PROGRAMS and file is None and sys.stdout.isatty():
+def _refuse_terminal(format: ExportFormat, file: Path | None) -> None:
+    if format in BINARY_FORMATS and file is None and sys.stdout.isatty():
         raise InvalidInput(f"{format} is binary; write it to a file with -o.")
 
 
-async def _write(pieces: Pieces, file: Path | None) -> None:
+async def _write(pieces: ByteStream, file: Path | None) -> None:
     if file is None:
         async for piece in pieces:
             sys.stdout.buffer.write(piece)
         return
-    with replacing(file) as path, path.open("wb") as opened:
+    with replace_atomically(file) as path, path.open("wb") as opened:
         async for piece in pieces:
             opened.write(piece)
 
 
 for each in EXPORTS:
     noun = each.rows.replace("-", " ")
-    app.command(each.rows, help=f"Export {noun}.")(_exporting(each))
+    app.command(each.rows, help=f"Export {noun}.")(_build_command(each))

@@ -1,4 +1,4 @@
-"""`scrapersky host`: which hosts are left alone and why; ask one again."""
+"""`scrapersky host`: list hosts with their circuit state, and reset one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typer
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.cli.options import AsJson
-from scrapersky.cli.output import note, out, print_json, print_table, table
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.operations import flow
-from scrapersky.operations.flow_routes import HostOut, host_out
+from scrapersky.cli.output import build_table, note, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
+from scrapersky.operations import service
+from scrapersky.operations.routes import HostOut, host_out
 from scrapersky.pipeline.tables import Host
 
 app = typer.Typer(help="See how hosts are treated; ask one again.", no_args_is_help=True)
@@ -25,23 +25,23 @@ Count = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How man
 def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJson = False) -> int:
     """Show hosts by name: requests under way, failures, and until when one is left alone."""
 
-    async def step(session: AsyncSession, everything: Opened) -> list[HostOut]:
-        found = await flow.list_hosts(session, left_alone=left_alone, limit=limit)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[HostOut]:
+        found = await service.list_hosts(session, left_alone=left_alone, limit=limit)
         return [host_out(host, in_flight) for host, in_flight in found]
 
     def show(hosts: Sequence[HostOut]) -> None:
         if as_json:
             print_json(hosts)
         elif hosts:
-            _print(hosts)
+            _print_hosts(hosts)
         else:
             out.print("No host is left alone." if left_alone else "No hosts yet.")
 
     return run_in_transaction(step, show)
 
 
-def _print(hosts: Sequence[HostOut]) -> None:
-    shown = table(
+def _print_hosts(hosts: Sequence[HostOut]) -> None:
+    shown = build_table(
         "host", "under way", "failures", "left alone until", "because", right=["failures"]
     )
     for each in hosts:
@@ -60,7 +60,7 @@ def _print(hosts: Sequence[HostOut]) -> None:
 def ask_again(host: Annotated[str, typer.Argument(help="Its name, as listed.")]) -> int:
     """Forget the host's failures, so that the next request goes out at once."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[Host, int]:
-        return await flow.ask_again(session, everything.actor, host.lower())
+    async def step(session: AsyncSession, everything: CommandContext) -> tuple[Host, int]:
+        return await service.reset_host(session, everything.actor, host.lower())
 
     return run_in_transaction(step, lambda found: note(f"{found[0].host} is asked again."))

@@ -1,4 +1,4 @@
-"""`scrapersky job`: what was asked for; look, cancel, retry."""
+"""`scrapersky job`: list, show, cancel and retry jobs."""
 
 from __future__ import annotations
 
@@ -10,34 +10,40 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.list_options import AGES, narrowed_by
-from scrapersky.cli.many import (
+from scrapersky.cli.bulk import (
+    AllOption,
+    BulkCommandOptions,
     DryRun,
-    Every,
     NewerThan,
+    NoteOption,
     OlderThan,
     PerMinute,
-    Way,
-    Why,
     Yes,
-    are_named,
-    do_to_each,
-    do_to_many,
-    narrowed,
+    build_filters,
+    has_ids,
+    run_bulk,
+    run_for_each,
 )
-from scrapersky.cli.options import AsJson, Limit
-from scrapersky.cli.output import out, print_json, print_table, status, table, when
-from scrapersky.cli.scan_report import Ended, print_ended
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.http.lists import Asked, BulkAsked, BulkOut
-from scrapersky.http.lists.filters import Given
+from scrapersky.cli.options import AGE_OPTIONS, AsJson, Limit, add_filter_options
+from scrapersky.cli.output import (
+    build_table,
+    format_status,
+    format_time,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.scan_report import ScanResult, print_result
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
 from scrapersky.jobs.listing import JOBS
 from scrapersky.jobs.schemas import job_out
-from scrapersky.models import JOB_WORDS, Job, SitemapFile
+from scrapersky.lists import BulkOut, BulkRequest, ListQuery
+from scrapersky.lists.filters import FilterValues
+from scrapersky.models import JOB_STATUSES, Job, SitemapFile
 from scrapersky.sitemaps.schemas import scan_status
-from scrapersky.sitemaps.service import files_of_job
+from scrapersky.sitemaps.service import list_job_files
 from scrapersky.stages import STAGES
 
 app = typer.Typer(help="See, cancel or retry jobs.", no_args_is_help=True)
@@ -46,7 +52,7 @@ JobId = Annotated[UUID, typer.Argument(help="See `scrapersky job list`.")]
 JobIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
 OfStatus = Annotated[
     list[str] | None,
-    typer.Option("--status", help=f"{', '.join(JOB_WORDS.all)}; several may be given."),
+    typer.Option("--status", help=f"{', '.join(JOB_STATUSES.all)}; several may be given."),
 ]
 OfType = Annotated[list[str] | None, typer.Option("--type", help="Only of this type.")]
 OfError = Annotated[str | None, typer.Option(help="Only with this in the error.")]
@@ -54,12 +60,12 @@ OfDomain = Annotated[str | None, typer.Option("--domain", help="Only of this sit
 
 
 @app.command("list")
-@narrowed_by(JOBS, job_type="--type", **AGES)
-def list_jobs(given: Given, limit: Limit = 20, as_json: AsJson = False) -> int:
+@add_filter_options(JOBS, job_type="--type", **AGE_OPTIONS)
+def list_jobs(given: FilterValues, limit: Limit = 20, as_json: AsJson = False) -> int:
     """List jobs, newest first."""
-    asked = Asked(given, limit=limit)
+    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[Job]:
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[Job]:
         return (await JOBS.show(session, everything.actor, asked)).rows
 
     def show(jobs: Sequence[Job]) -> None:
@@ -68,7 +74,7 @@ def list_jobs(given: Given, limit: Limit = 20, as_json: AsJson = False) -> int:
     return run_in_transaction(step, show)
 
 
-def _given(
+def _build_job_filters(
     status: list[str] | None,
     job_type: list[str] | None,
     domain: str | None,
@@ -91,10 +97,15 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
     if not jobs:
         out.print("No jobs.")
         return
-    made = table("Job", "Type", "Subject", "Status", "Attempts", "Asked", "Error")
+    made = build_table("Job", "Type", "Subject", "Status", "Attempts", "Asked", "Error")
     for each in jobs:
-        asked, error = when(each.created_at), escape(each.error or "")
-        words = (each.job_type, escape(each.subject), status(each.status), str(each.attempts))
+        asked, error = format_time(each.created_at), escape(each.error or "")
+        words = (
+            each.job_type,
+            escape(each.subject),
+            format_status(each.status),
+            str(each.attempts),
+        )
         made.add_row(str(each.id), *words, asked, error)
     print_table(made)
 
@@ -103,15 +114,17 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
 def show(job_id: JobId, as_json: AsJson = False) -> int:
     """Show one job and what it has found."""
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[Job, Sequence[SitemapFile]]:
+    async def step(
+        session: AsyncSession, everything: CommandContext
+    ) -> tuple[Job, Sequence[SitemapFile]]:
         job = await job_service.get(session, everything.actor, job_id)
-        return job, await files_of_job(session, job)
+        return job, await list_job_files(session, job)
 
-    def shown(found: tuple[Job, Sequence[SitemapFile]]) -> None:
+    def print_result(found: tuple[Job, Sequence[SitemapFile]]) -> None:
         job, files = found
         print_json(scan_status(job, list(files))) if as_json else _print_job(job, files)
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)
 
 
 def _print_job(job: Job, files: Sequence[SitemapFile]) -> None:
@@ -119,44 +132,46 @@ def _print_job(job: Job, files: Sequence[SitemapFile]) -> None:
     out.print()
     if job.started_at is not None and job.finished_at is not None:
         seconds = (job.finished_at - job.started_at).total_seconds()
-        print_ended(Ended(job, tuple(files), seconds))
+        print_result(ScanResult(job, tuple(files), seconds))
 
 
 @app.command()
 def cancel(
     job_id: JobIds = None,
-    every: Every = False,
+    every: AllOption = False,
     of_status: OfStatus = None,
     job_type: OfType = None,
     domain: OfDomain = None,
     error: OfError = None,
     older_than: OlderThan = None,
     newer_than: NewerThan = None,
-    why: Why = None,
+    why: NoteOption = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
     """End jobs; what they have stored stays."""
 
-    async def one(session: AsyncSession, everything: Opened, named: UUID) -> Job:
+    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Job:
         wait = everything.settings.rescan_interval
         return await job_service.cancel(session, everything.actor, named, next_scan_in=wait)
 
-    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+    async def many(
+        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+    ) -> BulkOut:
         actor, settings = everything.actor, everything.settings
         return await bulk.cancel_jobs(session, actor, STAGES, asked, settings)
 
-    given = _given(of_status, job_type, domain, error, older_than, newer_than)
-    if are_named(job_id, given, every=every):
-        return do_to_each(one, job_id or [], tell=_print_outcome)
-    asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why)
-    return do_to_many(many, asked, Way("cancelled", "job", yes=yes, dry_run=dry_run))
+    given = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
+    if has_ids(job_id, given, every=every):
+        return run_for_each(one, job_id or [], tell=_print_outcome)
+    asked = BulkRequest(build_filters(JOBS, every=every, **given), note=why)
+    return run_bulk(many, asked, BulkCommandOptions("cancelled", "job", yes=yes, dry_run=dry_run))
 
 
 @app.command()
 def retry(
     job_id: JobIds = None,
-    every: Every = False,
+    every: AllOption = False,
     of_status: OfStatus = None,
     job_type: OfType = None,
     domain: OfDomain = None,
@@ -164,24 +179,28 @@ def retry(
     older_than: OlderThan = None,
     newer_than: NewerThan = None,
     per_minute: PerMinute = None,
-    why: Why = None,
+    why: NoteOption = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
     """Queue failed or cancelled jobs again, from the start."""
 
-    async def one(session: AsyncSession, everything: Opened, named: UUID) -> Job:
+    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Job:
         return await job_service.retry(session, everything.actor, named, STAGES)
 
-    async def many(session: AsyncSession, everything: Opened, asked: BulkAsked) -> BulkOut:
+    async def many(
+        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+    ) -> BulkOut:
         actor, settings = everything.actor, everything.settings
         return await bulk.retry_jobs(session, actor, STAGES, asked, settings)
 
-    given = _given(of_status, job_type, domain, error, older_than, newer_than)
-    if are_named(job_id, given, every=every):
-        return do_to_each(one, job_id or [], tell=_print_outcome)
-    asked = BulkAsked(narrowed(JOBS, every=every, **given), note=why, per_minute=per_minute)
-    return do_to_many(many, asked, Way("queued again", "job", yes=yes, dry_run=dry_run))
+    given = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
+    if has_ids(job_id, given, every=every):
+        return run_for_each(one, job_id or [], tell=_print_outcome)
+    asked = BulkRequest(build_filters(JOBS, every=every, **given), note=why, per_minute=per_minute)
+    return run_bulk(
+        many, asked, BulkCommandOptions("queued again", "job", yes=yes, dry_run=dry_run)
+    )
 
 
 def _print_outcome(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""`scrapersky leads` and `scrapersky lead`: one row per business."""
+"""`scrapersky leads` and `scrapersky lead`: list, show and curate leads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.list_options import AGES, narrowed_by
-from scrapersky.cli.options import AsJson, Limit, OfTenant
-from scrapersky.cli.output import note, out, print_json, print_table, table
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.cli.typed import order_of
-from scrapersky.http.lists import Asked
-from scrapersky.http.lists.filters import Given
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.options import (
+    AGE_OPTIONS,
+    AsJson,
+    Limit,
+    TenantOption,
+    add_filter_options,
+    check_sort,
+)
+from scrapersky.cli.output import build_table, note, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.leads import service
 from scrapersky.leads.listing import LEADS
 from scrapersky.leads.schemas import LeadDetail, LeadOut
+from scrapersky.lists import ListQuery
+from scrapersky.lists.filters import FilterValues
 from scrapersky.models import Lead, LeadCuration
 
 app = typer.Typer(help="Look at a lead, or decide about it.", no_args_is_help=True)
@@ -29,19 +34,19 @@ LeadId = Annotated[UUID, typer.Argument(help="See `scrapersky leads`.")]
 Sort = Annotated[str, typer.Option(help=f"By {', '.join(LEADS.sorts)}; - turns it round.")]
 
 
-@narrowed_by(LEADS, lead_curation_status="--status", **AGES)
+@add_filter_options(LEADS, lead_curation_status="--status", **AGE_OPTIONS)
 def leads(
-    given: Given,
+    given: FilterValues,
     sort: Sort = "-created_at",
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List leads, newest first: whom to write to, or why nobody is known."""
-    asked = Asked(given, sort=order_of(LEADS, sort), limit=limit)
+    asked = ListQuery(given, sort=check_sort(LEADS, sort), limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> list[LeadOut]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[LeadOut]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         rows = (await LEADS.show(session, actor, asked)).rows
         return [LeadOut.model_validate(each) for each in rows]
 
@@ -54,7 +59,7 @@ def _print_leads(found: Sequence[LeadOut]) -> None:
     if not found:
         out.print("No leads.")
         return
-    made = table(
+    made = build_table(
         "Lead", "Name", "Category", "Phone", "E-mail", "Website", "Others", "Status", "Why empty"
     )
     for each in found:
@@ -66,12 +71,12 @@ def _print_leads(found: Sequence[LeadOut]) -> None:
 
 
 @app.command()
-def show(lead_id: LeadId, tenant: OfTenant = None, as_json: AsJson = False) -> int:
+def show(lead_id: LeadId, tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """Show a lead with all its contacts."""
 
-    async def step(session: AsyncSession, everything: Opened) -> LeadDetail:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await service.detail(session, await service.lead_of(session, actor, lead_id))
+    async def step(session: AsyncSession, everything: CommandContext) -> LeadDetail:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await service.get_detail(session, await service.get_lead(session, actor, lead_id))
 
     return run_in_transaction(
         step, lambda found: print_json(found) if as_json else _print_lead(found)
@@ -85,7 +90,7 @@ def _print_lead(lead: LeadDetail) -> None:
             out.print(escape(said), highlight=False)
     if not lead.contact_list:
         return
-    made = table("Contact", "Kind", "Value", "Type", "Name", "Role", "Found by", "Status")
+    made = build_table("Contact", "Kind", "Value", "Type", "Name", "Role", "Found by", "Status")
     for each in lead.contact_list:
         value = f"{each.value} (suppressed)" if each.suppressed else each.value
         whose = (each.email_type or "", escape(each.name or ""), escape(each.role or ""))
@@ -99,13 +104,13 @@ def _print_lead(lead: LeadDetail) -> None:
 def set_status(
     lead_id: LeadId,
     status: Annotated[LeadCuration, typer.Argument(help="What was decided.")],
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Decide about a lead."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Lead:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await service.decide(session, actor, lead_id, status)
+    async def step(session: AsyncSession, everything: CommandContext) -> Lead:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await service.update_curation(session, actor, lead_id, status)
 
     return run_in_transaction(
         step, lambda lead: note(f"Lead {lead.id} is {lead.lead_curation_status}.")

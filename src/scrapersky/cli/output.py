@@ -1,4 +1,4 @@
-"""What people and programs see: words for people on both streams, JSON on standard output."""
+"""Console output: tables, JSON, notes, and formats for counts, times and statuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-UNLIMITED = 10_000
+PIPE_WIDTH = 10_000
 """Columns where nobody looks at a screen: a line that is cut or wrapped is of no use to `grep`."""
 
 STATUS_COLOURS = {
@@ -30,13 +30,13 @@ STATUS_COLOURS = {
 }
 
 
-def _console(*, stderr: bool) -> Console:
+def _build_console(*, stderr: bool) -> Console:
     screen = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(stderr=stderr, width=None if screen else UNLIMITED)
+    return Console(stderr=stderr, width=None if screen else PIPE_WIDTH)
 
 
-out = _console(stderr=False)
-err = _console(stderr=True)
+out = _build_console(stderr=False)
+err = _build_console(stderr=True)
 
 
 def note(sentence: str) -> None:
@@ -54,7 +54,7 @@ def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
     sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
+def build_table(*columns: str, right: Sequence[str] = ()) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         made.add_column(
@@ -74,19 +74,19 @@ def print_table(made: Table) -> None:
         sys.stdout.write(line.rstrip() + "\n")
 
 
-def status(word: str) -> Text:
+def format_status(word: str) -> Text:
     return Text(word, style=STATUS_COLOURS.get(word, ""))
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def when(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`0:07`, `12:34`, `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -1,25 +1,337 @@
-"""`scrapersky scan`: one site, from its name to its stored URLs."""
+"""`scrapersky scan`: scan one site and show the progress until it ends."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+from sqlalchemy import Float, Select, cast, extract, func, select
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.output import note
-from scrapersky.cli.scan_display import display
-from scrapersky.cli.scan_report import Ended, exit_code, print_ended, print_ended_as_json
-from scrapersky.cli.scan_run import ScanRun, running_engine_for_a_person
-from scrapersky.cli.session import Opened, opened, run, settings_for_people
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.output import err, format_count, format_duration, note
+from scrapersky.cli.scan_report import ScanResult, get_exit_code, print_result, print_result_as_json
+from scrapersky.cli.session import (
+    CommandContext,
+    load_interactive_settings,
+    open_context,
+    run,
+    silence_logger,
+)
+from scrapersky.db.outages import is_unavailable
+from scrapersky.errors import Conflict, DatabaseRefused, NotFound
 from scrapersky.jobs import service as job_service
-from scrapersky.models import JOB_WORDS, Job
+from scrapersky.lists.imports.sites import parse_site
+from scrapersky.models import JOB_STATUSES, Job, SitemapFile, SitemapUrl
+from scrapersky.models.sitemaps import FileStatus
+from scrapersky.models.stage_names import SITEMAP_STAGE
+from scrapersky.pipeline.engine import Engine, run_engine
+from scrapersky.pipeline.tables import EventKind
+from scrapersky.scraper.sitemaps.events import SitemapType
 from scrapersky.settings import Settings
-from scrapersky.sitemaps import service
-from scrapersky.sitemaps.service import MAX_PAGES_LIMIT, site_of
+from scrapersky.sitemaps import discovery, service
+from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
+
+POLL_SECONDS = 0.2
+DATABASE_TIMEOUT_SECONDS = 60.0
+"""A database that restarts is back by then; the work under way does not mind either."""
+
+
+@dataclass(frozen=True)
+class ScanSnapshot:
+    """The job at one look."""
+
+    status: str
+    phase: str | None
+    attempts: int
+    error: str | None
+    due_in_seconds: float
+    sitemaps: int
+    urls: int
+    database_is_away: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status not in (JOB_STATUSES.queued, JOB_STATUSES.processing)
+
+    @property
+    def is_due(self) -> bool:
+        return self.status == JOB_STATUSES.queued and self.due_in_seconds <= 0
+
+    @property
+    def waits(self) -> bool:
+        return self.status == JOB_STATUSES.queued and self.due_in_seconds > 0
+
+
+SnapshotCallback = Callable[[ScanSnapshot], None]
+
+
+@asynccontextmanager
+async def run_interactive_engine(everything: CommandContext) -> AsyncIterator[Engine]:
+    """Somebody looks: failures are on the screen already, and Ctrl-C does not wait for the work."""
+    silence_logger("scrapersky.pipeline", everything.settings)
+    impatient = everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
+    async with run_engine(everything.database, impatient, [discovery.STAGE]) as engine:
+        yield engine
+
+
+class ScanRun:
+    """Works the job when it is due and nobody else does, and looks at it all the while."""
+
+    def __init__(self, engine: Engine, job: Job, show: SnapshotCallback) -> None:
+        self.engine = engine
+        self.job = job
+        self.show = show
+        self._working: asyncio.Task[EventKind] | None = None
+        self._sight: ScanSnapshot | None = None
+        self._answered_at = self._rescued_at = monotonic()
+
+    async def run_to_end(self) -> None:
+        try:
+            while not (sight := await self._poll()).has_ended:
+                if not self._is_working():
+                    await self._claim_or_rescue(sight)
+                await self._wait_for_poll()
+        finally:
+            await self._wait_for_claim()
+
+    def _is_working(self) -> bool:
+        return self._working is not None and not self._working.done()
+
+    async def _wait_for_poll(self) -> None:
+        """Until it is time for the next look, or our own work has ended."""
+        if self._working is not None and self._is_working():
+            await asyncio.wait([self._working], timeout=POLL_SECONDS)
+        else:
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _claim_or_rescue(self, sight: ScanSnapshot) -> None:
+        self._raise_work_error()
+        if sight.database_is_away:
+            return
+        if sight.is_due:
+            self._working = asyncio.create_task(self._work(), name="scan")
+        elif monotonic() - self._rescued_at > self.engine.settings.worker_beat_seconds:
+            # Whoever holds it may have died, and there may be nobody but us to notice.
+            self._rescued_at = monotonic()
+            await self.engine.rescuer.rescue()
+
+    async def _work(self) -> EventKind:
+        params = self.job.params
+        return await discovery.process_domain_with_own_session(
+            self.job.id,
+            params.get("domain") or self.job.subject,
+            self.job.created_by,
+            params.get("max_pages", MAX_PAGES_LIMIT),
+            engine=self.engine,
+        )
+
+    def _raise_work_error(self) -> None:
+        """Somebody else was faster, or the database is away: no reason to end. The rest is."""
+        if self._working is None or (error := self._working.exception()) is None:
+            return
+        self._working = None
+        if not isinstance(error, Conflict) and not is_unreachable(error):
+            raise error
+
+    async def _wait_for_claim(self) -> None:
+        """A claim under way when we are interrupted must be seen by the engine to be undone."""
+        held = self.engine.runner(SITEMAP_STAGE).held
+        while self._is_working() and not held:  # noqa: ASYNC110 (there is no event for it)
+            await asyncio.sleep(0.01)
+
+    async def _poll(self) -> ScanSnapshot:
+        try:
+            self._sight = await self._load_snapshot()
+            self._answered_at = monotonic()
+        except Exception as error:
+            if not is_unreachable(error):
+                raise
+            self._sight = self._build_stale_snapshot(error)
+        self.show(self._sight)
+        return self._sight
+
+    def _build_stale_snapshot(self, error: Exception) -> ScanSnapshot:
+        if self._sight is None or monotonic() - self._answered_at > DATABASE_TIMEOUT_SECONDS:
+            raise DatabaseRefused(
+                f"The database has not answered for {DATABASE_TIMEOUT_SECONDS:.0f} seconds; "
+                f"job {self.job.id} goes on when it is back and a worker runs."
+            ) from error
+        return replace(self._sight, database_is_away=True)
+
+    async def _load_snapshot(self) -> ScanSnapshot:
+        async with self.engine.database.reading() as session:
+            found = await session.execute(_select_snapshot(self.job.id))
+            facts = found.one_or_none()
+        if facts is None:
+            raise NotFound(f"Job {self.job.id} is gone.")
+        return ScanSnapshot(**facts._mapping)
+
+
+def _select_snapshot(job_id: UUID) -> Select[Any]:
+    """Files that have been read know their count; only those being read are counted."""
+    files = select(SitemapFile.id).where(SitemapFile.job_id == job_id)
+    being_read = files.where(SitemapFile.status == FileStatus.READING)
+    counted = select(func.coalesce(func.sum(SitemapFile.url_count), 0)).where(
+        SitemapFile.job_id == job_id,
+        SitemapFile.status != FileStatus.READING,
+        SitemapFile.sitemap_type.is_distinct_from(SitemapType.INDEX),
+    )
+    counting = select(func.count(SitemapUrl.id)).where(SitemapUrl.sitemap_id.in_(being_read))
+    return select(
+        Job.status,
+        Job.phase,
+        Job.attempts,
+        Job.error,
+        cast(extract("epoch", Job.due_at - func.now()), Float).label("due_in_seconds"),
+        files.with_only_columns(func.count()).scalar_subquery().label("sitemaps"),
+        (counted.scalar_subquery() + counting.scalar_subquery()).label("urls"),
+    ).where(Job.id == job_id)
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether the database cannot be reached just now."""
+    return isinstance(error, OSError) or is_unavailable(error)
+
+
+RATE_WINDOW_SECONDS = 5.0
+"""The rate shown is that of the last few seconds."""
+LINE_INTERVAL_SECONDS = 5.0
+"""Where lines are kept, counts alone are worth a new one this often."""
+
+
+@contextmanager
+def show_progress(subject: str, *, quiet: bool) -> Iterator[SnapshotCallback]:
+    """Something to hand every look at the job to."""
+    if quiet:
+        yield lambda sight: None
+    elif err.is_terminal:
+        with _show_live(subject) as show:
+            yield show
+    else:
+        yield LinePrinter(subject).show
+
+
+class RateMeter:
+    """How long it has been going on, and how fast."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._began = now()
+        self._samples: deque[tuple[float, int]] = deque()
+
+    @property
+    def elapsed(self) -> float:
+        return self._now() - self._began
+
+    def rate(self, urls: int) -> float:
+        """URLs per second of late."""
+        now = self._now()
+        self._samples.append((now, urls))
+        while now - self._samples[0][0] > RATE_WINDOW_SECONDS:
+            self._samples.popleft()
+        since, before = self._samples[0]
+        return max(urls - before, 0) / (now - since) if now > since else 0.0
+
+
+@contextmanager
+def _show_live(subject: str) -> Iterator[SnapshotCallback]:
+    meter, spinner = RateMeter(), Spinner("dots")
+    with Live(console=err, refresh_per_second=10, transient=True) as live, _print_logs_above():
+        yield lambda sight: live.update(_render_progress(subject, sight, meter, spinner))
+
+
+@contextmanager
+def _print_logs_above() -> Iterator[None]:
+    """Log lines go where Live puts what is printed meanwhile: above itself, not through itself."""
+    handlers = [each for each in logging.root.handlers if isinstance(each, logging.StreamHandler)]
+    before = [each.setStream(sys.stderr) for each in handlers]
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, before, strict=True):
+            if stream is not None:
+                handler.setStream(stream)
+
+
+def _render_progress(
+    subject: str, sight: ScanSnapshot, meter: RateMeter, spinner: Spinner
+) -> RenderableType:
+    rate = meter.rate(sight.urls)
+    facts = [
+        describe_phase(sight),
+        *_format_counts(sight),
+        *([f"{rate:,.0f} URLs/s"] if rate else []),
+        format_duration(meter.elapsed),
+    ]
+    spinner.update(text=Text.assemble((subject, "bold"), "  ", " · ".join(facts)))
+    trouble = describe_trouble(sight)
+    return Group(spinner, Text(f"  {trouble}", style="yellow")) if trouble else spinner
+
+
+def describe_phase(sight: ScanSnapshot) -> str:
+    if sight.database_is_away:
+        return "waiting for the database"
+    if sight.waits:
+        return f"next try in {max(sight.due_in_seconds, 1):,.0f} s"
+    if sight.status == JOB_STATUSES.queued:
+        return "starting"
+    return sight.phase or "looking for sitemaps"
+
+
+def describe_trouble(sight: ScanSnapshot) -> str:
+    """Why this is not the first attempt."""
+    if sight.status == JOB_STATUSES.queued and sight.error:
+        return f"attempt {sight.attempts} failed: {sight.error}"
+    return f"attempt {sight.attempts}" if sight.attempts > 1 else ""
+
+
+def _format_counts(sight: ScanSnapshot) -> list[str]:
+    if not sight.sitemaps:
+        return []
+    return [format_count(sight.sitemaps, "sitemap"), format_count(sight.urls, "URL")]
+
+
+class LinePrinter:
+    """One line per change, for logs and pipes."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._meter = RateMeter()
+        self._said: tuple[object, ...] = ()
+        self._line_at = 0.0
+
+    def show(self, sight: ScanSnapshot) -> None:
+        if sight.has_ended:
+            return
+        doing = "waiting to try again" if sight.waits else describe_phase(sight)
+        state = (doing, sight.attempts, sight.error)
+        counts = (sight.sitemaps, sight.urls)
+        grown = self._said[1:] != (counts,) and self._meter.elapsed - self._line_at > (
+            LINE_INTERVAL_SECONDS
+        )
+        if self._said[:1] == (state,) and not grown:
+            return
+        self._said, self._line_at = (state, counts), self._meter.elapsed
+        facts = [
+            describe_phase(sight),
+            *_format_counts(sight),
+            format_duration(self._meter.elapsed),
+        ]
+        trouble = f" ({text})" if (text := describe_trouble(sight)) else ""
+        note(f"{self._subject}: {', '.join(facts)}{trouble}")
 
 
 def scan(
@@ -33,26 +345,28 @@ def scan(
     ] = False,
 ) -> int:
     """Find a site's sitemaps, store the URLs in them and show what was found."""
-    settings = settings_for_people()
-    site_of(domain, settings)  # refused before a database is started for it
+    settings = load_interactive_settings()
+    parse_site(domain, settings)  # refused before a database is started for it
     return run(_scan(settings, domain, max_pages, as_json))
 
 
 async def _scan(settings: Settings, domain: str, max_pages: int | None, as_json: bool) -> int:
     began = monotonic()
-    async with opened(settings) as everything:
-        job = await _request(everything, domain, max_pages, quiet=as_json)
+    async with open_context(settings) as everything:
+        job = await _request_scan(everything, domain, max_pages, quiet=as_json)
         try:
             await _run_to_end(everything, job, quiet=as_json)
         except asyncio.CancelledError:
-            note(await _where_it_was_left(everything, job.id))
-            return Exit.INTERRUPTED
-        ended = await _read_ended(everything, job.id, seconds=monotonic() - began)
-    print_ended_as_json(ended) if as_json else print_ended(ended)
-    return exit_code(ended)
+            note(await _describe_interruption(everything, job.id))
+            return ExitCode.INTERRUPTED
+        ended = await _load_result(everything, job.id, seconds=monotonic() - began)
+    print_result_as_json(ended) if as_json else print_result(ended)
+    return get_exit_code(ended)
 
 
-async def _request(everything: Opened, domain: str, max_pages: int | None, *, quiet: bool) -> Job:
+async def _request_scan(
+    everything: CommandContext, domain: str, max_pages: int | None, *, quiet: bool
+) -> Job:
     async with everything.database.transaction() as session:
         job, created = await service.request_scan(
             session, everything.actor, everything.settings, domain, max_pages
@@ -62,26 +376,26 @@ async def _request(everything: Opened, domain: str, max_pages: int | None, *, qu
     return job
 
 
-async def _run_to_end(everything: Opened, job: Job, *, quiet: bool) -> None:
-    with display(job.subject, quiet=quiet) as show:
-        async with running_engine_for_a_person(everything) as engine:
-            await ScanRun(engine, job, show).to_the_end()
+async def _run_to_end(everything: CommandContext, job: Job, *, quiet: bool) -> None:
+    with show_progress(job.subject, quiet=quiet) as show:
+        async with run_interactive_engine(everything) as engine:
+            await ScanRun(engine, job, show).run_to_end()
 
 
-async def _read_ended(everything: Opened, job_id: UUID, *, seconds: float) -> Ended:
+async def _load_result(everything: CommandContext, job_id: UUID, *, seconds: float) -> ScanResult:
     async with everything.database.reading() as session:
         job = await job_service.get(session, everything.actor, job_id)
-        return Ended(job, tuple(await service.files_of_job(session, job)), seconds)
+        return ScanResult(job, tuple(await service.list_job_files(session, job)), seconds)
 
 
-async def _where_it_was_left(everything: Opened, job_id: UUID) -> str:
+async def _describe_interruption(everything: CommandContext, job_id: UUID) -> str:
     async with everything.database.reading() as session:
         job = await job_service.get(session, everything.actor, job_id)
-    if job.status == JOB_WORDS.queued:
+    if job.status == JOB_STATUSES.queued:
         return (
             f"Interrupted. Job {job_id} was handed back; it goes on when a worker or "
             "`scrapersky serve` runs."
         )
-    if job.status == JOB_WORDS.processing:
+    if job.status == JOB_STATUSES.processing:
         return f"Interrupted. Another process works job {job_id} and goes on with it."
     return f"Interrupted. Job {job_id} is {job.status}."

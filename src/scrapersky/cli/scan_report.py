@@ -1,4 +1,4 @@
-"""What a scan came to: a table and a few sentences, or one JSON document, and the exit code."""
+"""Print the result of a scan as a table or JSON, and derive its exit code."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.output import counted, out, print_json, print_table, status, table
-from scrapersky.models import JOB_WORDS, Job, SitemapFile
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_status,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.models import JOB_STATUSES, Job, SitemapFile
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import Outcome
+from scrapersky.scraper.sitemaps.events import ScanOutcome
 from scrapersky.sitemaps.schemas import scan_status
 
-FILES_SHOWN = 100
+MAX_FILES_SHOWN = 100
 """An index may name thousands; what went wrong comes first then."""
-INCOMPLETE = (FileStatus.PARTIAL, FileStatus.ERROR)
-USABLE = (FileStatus.OK, FileStatus.PARTIAL)
+INCOMPLETE_STATUSES = (FileStatus.PARTIAL, FileStatus.ERROR)
+USABLE_STATUSES = (FileStatus.OK, FileStatus.PARTIAL)
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScanResult:
     """A job that has ended, and its files."""
 
     job: Job
@@ -36,38 +43,40 @@ class Ended:
 
     @property
     def failed(self) -> bool:
-        return self.job.status != JOB_WORDS.done
+        return self.job.status != JOB_STATUSES.done
 
 
-def exit_code(ended: Ended) -> Exit:
+def get_exit_code(ended: ScanResult) -> ExitCode:
     if ended.failed:
-        return Exit.FAILED
-    incomplete = any(each.status in INCOMPLETE for each in ended.files)
-    return Exit.PARTIAL if incomplete or ended.result.get("truncated") else Exit.OK
+        return ExitCode.FAILED
+    incomplete = any(each.status in INCOMPLETE_STATUSES for each in ended.files)
+    return ExitCode.PARTIAL if incomplete or ended.result.get("truncated") else ExitCode.OK
 
 
-def print_ended_as_json(ended: Ended) -> None:
+def print_result_as_json(ended: ScanResult) -> None:
     print_json(scan_status(ended.job, list(ended.files)))
 
 
-def print_ended(ended: Ended) -> None:
+def print_result(ended: ScanResult) -> None:
     if ended.files:
-        print_table(_files(ended.files))
+        print_table(_build_file_table(ended.files))
         out.print()
-    for sentence in _sentences(ended):
+    for sentence in _build_summary(ended):
         out.print(sentence, soft_wrap=True, highlight=False)
 
 
-def _files(files: tuple[SitemapFile, ...]) -> Table:
+def _build_file_table(files: tuple[SitemapFile, ...]) -> Table:
     shown = files
-    if len(files) > FILES_SHOWN:
-        shown = tuple(sorted(files, key=lambda each: each.status == FileStatus.OK)[:FILES_SHOWN])
-    made = table("Type", "Found by", "Status", "URLs", "Reason", "URL", right=["URLs"])
+    if len(files) > MAX_FILES_SHOWN:
+        shown = tuple(
+            sorted(files, key=lambda each: each.status == FileStatus.OK)[:MAX_FILES_SHOWN]
+        )
+    made = build_table("Type", "Found by", "Status", "URLs", "Reason", "URL", right=["URLs"])
     for each in shown:
         made.add_row(
             each.sitemap_type or "",
             each.discovery_method,
-            status(each.status),
+            format_status(each.status),
             f"{each.url_count:,}",
             escape(each.reason or ""),
             escape(each.url),
@@ -77,32 +86,39 @@ def _files(files: tuple[SitemapFile, ...]) -> Table:
     return made
 
 
-def _sentences(ended: Ended) -> list[str]:
+def _build_summary(ended: ScanResult) -> list[str]:
     job, result = ended.job, ended.result
     if ended.failed:
-        verdict = "failed" if job.status == JOB_WORDS.failed else job.status
-        return [f"[red]The scan of {escape(job.subject)} {verdict}[/red]: {escape(_why(job))}"]
-    return [_headline(ended), *_shortcomings(result), *_refusals(result), *_what_next(ended)]
+        verdict = "failed" if job.status == JOB_STATUSES.failed else job.status
+        return [
+            f"[red]The scan of {escape(job.subject)} {verdict}[/red]: {escape(_describe_failure(job))}"
+        ]
+    return [
+        _build_headline(ended),
+        *_list_shortcomings(result),
+        *_list_refusals(result),
+        *_suggest_next_command(ended),
+    ]
 
 
-def _why(job: Job) -> str:
-    tries = f" (after {counted(job.attempts, 'attempt')})" if job.attempts > 1 else ""
+def _describe_failure(job: Job) -> str:
+    tries = f" (after {format_count(job.attempts, 'attempt')})" if job.attempts > 1 else ""
     return f"{job.error or 'no reason was given.'}{tries}"
 
 
-def _headline(ended: Ended) -> str:
+def _build_headline(ended: ScanResult) -> str:
     job, result = ended.job, ended.result
-    if result.get("outcome") == Outcome.NONE:
+    if result.get("outcome") == ScanOutcome.NONE:
         where = escape(result.get("base_url") or job.subject)
         return f"[yellow]No sitemap found[/yellow] on {where} in {ended.seconds:.1f} s."
-    usable = [each for each in ended.files if each.status in USABLE]
+    usable = [each for each in ended.files if each.status in USABLE_STATUSES]
     urls = int(result.get("urls", 0))
     where = escape(result.get("base_url") or job.subject)
-    found = f"{counted(len(usable), 'sitemap')}, {counted(urls, 'URL')}"
+    found = f"{format_count(len(usable), 'sitemap')}, {format_count(urls, 'URL')}"
     return f"[green]{found}[/green] from {where} in {ended.seconds:.1f} s."
 
 
-def _shortcomings(result: dict[str, Any]) -> list[str]:
+def _list_shortcomings(result: dict[str, Any]) -> list[str]:
     said = [f"[yellow]Truncated[/yellow]: {escape(str(result.get('truncated_why')))}"]
     said = said if result.get("truncated") else []
     said += [f"[red]Not read[/red]: {escape(each)}" for each in result.get("errors", ())]
@@ -110,7 +126,7 @@ def _shortcomings(result: dict[str, Any]) -> list[str]:
     return said
 
 
-def _refusals(result: dict[str, Any]) -> list[str]:
+def _list_refusals(result: dict[str, Any]) -> list[str]:
     """Grouped, for the usual places mostly answer alike."""
     reasons = Counter(each["reason"] for each in result.get("refused", ()))
     places = {each["reason"]: each["url"] for each in reversed(result.get("refused", ()))}
@@ -121,8 +137,8 @@ def _refusals(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _what_next(ended: Ended) -> list[str]:
-    if ended.result.get("outcome") == Outcome.NONE:
+def _suggest_next_command(ended: ScanResult) -> list[str]:
+    if ended.result.get("outcome") == ScanOutcome.NONE:
         return []
     domain = escape(str(ended.job.params.get("domain")))
     return [f"[dim]`scrapersky urls {domain}` lists the URLs.[/dim]"]

@@ -1,4 +1,4 @@
-"""`scrapersky search`: businesses of a kind in an area, at a place provider."""
+"""`scrapersky search`: find businesses of a type in an area with a place provider."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.options import AsJson, OfTenant
-from scrapersky.cli.output import counted, note, out, print_json
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.options import AsJson, TenantOption, validate_input
+from scrapersky.cli.output import format_count, note, out, print_json
 from scrapersky.cli.search_run import SearchRun
-from scrapersky.cli.session import Opened, opened, run, settings_for_people
-from scrapersky.cli.typed import as_asked
-from scrapersky.models import JOB_WORDS, Actor
-from scrapersky.places import search_service
-from scrapersky.places.coverage import coverage_of
-from scrapersky.places.estimating import Estimate
-from scrapersky.places.search_answers import (
+from scrapersky.cli.session import CommandContext, load_interactive_settings, open_context, run
+from scrapersky.models import JOB_STATUSES, Actor
+from scrapersky.places.budget.estimates import CostEstimate
+from scrapersky.places.search import service
+from scrapersky.places.search.coverage import load_coverage
+from scrapersky.places.search.schemas import (
     DryRunOut,
+    SearchIn,
     SearchOut,
+    SearchProvider,
     SearchStatus,
     estimate_out,
     search_out,
     search_status,
 )
-from scrapersky.places.search_schemas import SearchIn, SearchProvider
 from scrapersky.settings import Settings
 
 
@@ -56,16 +56,16 @@ def search(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it costs.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Work it now, and show what came.")] = False,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Find businesses of a kind in an area; what is found goes on to leads by itself."""
-    settings = settings_for_people()
+    settings = load_interactive_settings()
     given = {
         "business_type": business_type,
         "location": location,
         "radius_km": radius_km,
-        "center": _point(at),
+        "center": _parse_point(at),
         "provider": provider,
         "max_results": max_results,
         "filters": {"has_website": website, "min_rating": min_rating},
@@ -73,12 +73,12 @@ def search(
         "go_on": not only_list,
         "dry_run": dry_run,
     }
-    wanted = as_asked(SearchIn, **{k: v for k, v in given.items() if v is not None})
-    search_service.params_of(wanted, settings)  # refused before a database is started for it
+    wanted = validate_input(SearchIn, **{k: v for k, v in given.items() if v is not None})
+    service.build_params(wanted, settings)  # refused before a database is started for it
     return run(_search(settings, wanted, tenant, wait=wait, as_json=as_json))
 
 
-def _point(text: str | None) -> dict[str, str] | None:
+def _parse_point(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     latitude, _, longitude = text.partition(",")
@@ -88,76 +88,86 @@ def _point(text: str | None) -> dict[str, str] | None:
 async def _search(
     settings: Settings, wanted: SearchIn, tenant: str | None, *, wait: bool, as_json: bool
 ) -> int:
-    async with opened(settings) as everything:
+    async with open_context(settings) as everything:
         async with everything.database.reading() as session:
-            actor = await acting_in(session, everything.actor, tenant)
+            actor = await switch_tenant(session, everything.actor, tenant)
         if wanted.dry_run:
             return await _estimate(everything, actor, wanted, as_json)
-        asked, expected = await _ask(everything, actor, wanted)
+        asked, expected = await _request_search(everything, actor, wanted)
         if not wait:
-            print_json(asked) if as_json else _print_asked(asked, expected)
-            return Exit.OK
+            print_json(asked) if as_json else _print_request(asked, expected)
+            return ExitCode.OK
         if not as_json:
             note(expected.sentence)
-        return await _work(everything, actor, asked.search_id, as_json)
+        return await _run_and_report(everything, actor, asked.search_id, as_json)
 
 
-async def _estimate(everything: Opened, actor: Actor, wanted: SearchIn, as_json: bool) -> int:
+async def _estimate(
+    everything: CommandContext, actor: Actor, wanted: SearchIn, as_json: bool
+) -> int:
     async with everything.database.reading() as session:
-        expected = await search_service.estimate(session, actor, everything.settings, wanted)
+        expected = await service.estimate(session, actor, everything.settings, wanted)
     if as_json:
         print_json(DryRunOut(estimate=estimate_out(expected)))
     else:
-        _say(expected.sentence)
-    return Exit.OK
+        _print_line(expected.sentence)
+    return ExitCode.OK
 
 
-async def _ask(everything: Opened, actor: Actor, wanted: SearchIn) -> tuple[SearchOut, Estimate]:
+async def _request_search(
+    everything: CommandContext, actor: Actor, wanted: SearchIn
+) -> tuple[SearchOut, CostEstimate]:
     async with everything.database.transaction() as session:
-        job, created, expected = await search_service.request_search(
+        job, created, expected = await service.request_search(
             session, actor, everything.settings, wanted
         )
     return search_out(job, expected, already_active=not created), expected
 
 
-def _print_asked(asked: SearchOut, expected: Estimate) -> None:
+def _print_request(asked: SearchOut, expected: CostEstimate) -> None:
     already = " already" if asked.already_active else ""
-    _say(f"Search {asked.search_id} is {asked.status}{already}. {expected.sentence}")
-    _say("A worker or `scrapersky serve` works it; `scrapersky job show` tells how it is doing.")
+    _print_line(f"Search {asked.search_id} is {asked.status}{already}. {expected.sentence}")
+    _print_line(
+        "A worker or `scrapersky serve` works it; `scrapersky job show` tells how it is doing."
+    )
 
 
-async def _work(everything: Opened, actor: Actor, search_id: UUID, as_json: bool) -> int:
+async def _run_and_report(
+    everything: CommandContext, actor: Actor, search_id: UUID, as_json: bool
+) -> int:
     try:
-        await SearchRun(everything, search_id, quiet=as_json).to_the_end()
+        await SearchRun(everything, search_id, quiet=as_json).run_to_end()
     except asyncio.CancelledError:
         note(f"Interrupted. Search {search_id} goes on when a worker or `scrapersky serve` runs.")
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     async with everything.database.reading() as session:
-        job = await search_service.search_of(session, actor, search_id)
-        status = search_status(job, await coverage_of(session, job))
+        job = await service.get_search(session, actor, search_id)
+        status = search_status(job, await load_coverage(session, job))
     print_json(status) if as_json else _print_status(status)
-    return _exit_code(status)
+    return _get_exit_code(status)
 
 
 def _print_status(status: SearchStatus) -> None:
     covered = status.coverage
-    found = f"{counted(covered.found, 'place')}, {covered.new:,} of them new"
-    if status.status == JOB_WORDS.failed:
-        _say(f"[red]The search failed[/red]: {escape(status.error or '')}", markup=True)
-    elif status.status != JOB_WORDS.done:
-        _say(f"[yellow]The search waits[/yellow]: {escape(status.error or '')}", markup=True)
-    _say(f"{found}; {status.fits:,} pass the filters. {covered.sentence}")
-    spent = f"{counted(status.requests, 'request')}, {status.paid_requests:,} of them of a kind"
-    _say(f"{spent} that costs; {status.cost_usd:,.2f} USD.")
+    found = f"{format_count(covered.found, 'place')}, {covered.new:,} of them new"
+    if status.status == JOB_STATUSES.failed:
+        _print_line(f"[red]The search failed[/red]: {escape(status.error or '')}", markup=True)
+    elif status.status != JOB_STATUSES.done:
+        _print_line(f"[yellow]The search waits[/yellow]: {escape(status.error or '')}", markup=True)
+    _print_line(f"{found}; {status.fits:,} pass the filters. {covered.sentence}")
+    spent = (
+        f"{format_count(status.requests, 'request')}, {status.paid_requests:,} of them of a kind"
+    )
+    _print_line(f"{spent} that costs; {status.cost_usd:,.2f} USD.")
     if status.attribution:
-        _say(status.attribution)
+        _print_line(status.attribution)
 
 
-def _exit_code(status: SearchStatus) -> int:
-    if status.status == JOB_WORDS.done:
-        return Exit.OK if status.coverage.covered else Exit.PARTIAL
-    return Exit.FAILED if status.status != JOB_WORDS.queued else Exit.PARTIAL
+def _get_exit_code(status: SearchStatus) -> int:
+    if status.status == JOB_STATUSES.done:
+        return ExitCode.OK if status.coverage.covered else ExitCode.PARTIAL
+    return ExitCode.FAILED if status.status != JOB_STATUSES.queued else ExitCode.PARTIAL
 
 
-def _say(text: str, **how: Any) -> None:
+def _print_line(text: str, **how: Any) -> None:
     out.print(text, highlight=False, soft_wrap=True, **{"markup": False, **how})

@@ -1,4 +1,4 @@
-"""Have one search run: by this process, or by whoever else holds it."""
+"""Run one search to its end in this process, or follow the worker that holds it."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from uuid import UUID
 from sqlalchemy import Float, cast, extract, func, select
 
 from scrapersky.cli.output import note
-from scrapersky.cli.session import Opened, quieten
+from scrapersky.cli.session import CommandContext, silence_logger
 from scrapersky.errors import NotFound
-from scrapersky.models import JOB_WORDS, Job
+from scrapersky.models import JOB_STATUSES, Job
 from scrapersky.models.stage_names import SEARCH_STAGE
-from scrapersky.pipeline.engine import Engine, running_engine
+from scrapersky.pipeline.engine import Engine, run_engine
 from scrapersky.pipeline.tables import EventKind
-from scrapersky.places import search
+from scrapersky.places.search import execution
 
-LOOK_EVERY_SECONDS = 0.2
-LONGEST_WAIT = timedelta(minutes=2)
+POLL_SECONDS = 0.2
+MAX_WAIT = timedelta(minutes=2)
 """A search that waits longer, for money or for the provider's next day, is not waited for."""
 
 
 class SearchRun:
-    def __init__(self, everything: Opened, search_id: UUID, *, quiet: bool) -> None:
+    def __init__(self, everything: CommandContext, search_id: UUID, *, quiet: bool) -> None:
         self._everything = everything
         self._search_id = search_id
         self._quiet = quiet
         self._said: str | None = None
 
-    async def to_the_end(self) -> None:
+    async def run_to_end(self) -> None:
         """Until it has ended, or waits for something that takes long."""
-        quieten("scrapersky.pipeline", self._everything.settings)
+        silence_logger("scrapersky.pipeline", self._everything.settings)
         settings = self._everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
         database = self._everything.database
-        async with running_engine(database, settings, [search.STAGE]) as engine:
+        async with run_engine(database, settings, [execution.STAGE]) as engine:
             while True:
-                if not await self._goes_on(engine):
+                if not await self._advance(engine):
                     return
-                await asyncio.sleep(LOOK_EVERY_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
 
-    async def _goes_on(self, engine: Engine) -> bool:
-        job, wait = await self._look()
+    async def _advance(self, engine: Engine) -> bool:
+        job, wait = await self._poll()
         self._show(job)
-        if job.status == JOB_WORDS.processing:
+        if job.status == JOB_STATUSES.processing:
             await engine.rescuer.rescue()
             return True
-        if job.status != JOB_WORDS.queued or wait > LONGEST_WAIT:
+        if job.status != JOB_STATUSES.queued or wait > MAX_WAIT:
             return False
         if wait <= timedelta(0):
             await self._work(engine)
@@ -60,11 +60,11 @@ class SearchRun:
         runner.free_slots -= 1
         task = runner.begin(held)
         while not task.done():
-            await asyncio.wait([task], timeout=LOOK_EVERY_SECONDS)
-            self._show((await self._look())[0])
+            await asyncio.wait([task], timeout=POLL_SECONDS)
+            self._show((await self._poll())[0])
         return task.result()
 
-    async def _look(self) -> tuple[Job, timedelta]:
+    async def _poll(self) -> tuple[Job, timedelta]:
         async with self._everything.database.reading() as session:
             found = await session.execute(
                 select(Job, cast(extract("epoch", Job.due_at - func.now()), Float)).where(
@@ -78,7 +78,7 @@ class SearchRun:
         return job, timedelta(seconds=wait)
 
     def _show(self, job: Job) -> None:
-        doing = job.error if job.status == JOB_WORDS.queued and job.error else job.phase
+        doing = job.error if job.status == JOB_STATUSES.queued and job.error else job.phase
         if doing and doing != self._said and not self._quiet:
             note(f"{job.subject}: {doing}")
             self._said = doing

@@ -1,4 +1,4 @@
-"""`scrapersky serve`: the API, with its schedulers unless they run elsewhere."""
+"""`scrapersky serve`: run the API, with its schedulers unless they are disabled."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from scrapersky.cli.listening import bind
-from scrapersky.cli.session import run_service, settings_for_service
+from scrapersky.cli.session import load_service_settings, run_service
+from scrapersky.cli.sockets import bind_sockets
 
 
 def serve(
@@ -16,9 +16,9 @@ def serve(
 ) -> int:
     """Serve the API and work the queues until Ctrl-C or `kill`."""
     # The framework is half of what the program loads, and no other command needs it.
-    from scrapersky.cli.serving import refuse_open_to_others, serve_on
+    from scrapersky.cli.server import refuse_open_exposure, serve_sockets
 
-    settings = settings_for_service()
-    sockets = bind(host, port)
-    refuse_open_to_others(settings, sockets)
-    return run_service(serve_on(settings, sockets))
+    settings = load_service_settings()
+    sockets = bind_sockets(host, port)
+    refuse_open_exposure(settings, sockets)
+    return run_service(serve_sockets(settings, sockets))

@@ -1,4 +1,4 @@
-"""What nearly every command begins with: settings, logs, a loop, the database and who acts."""
+"""Run a command: load settings, configure logging, open the database and resolve the actor."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 import uvloop
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.service import system_actor
-from scrapersky.cli.exits import Exit
+from scrapersky.auth.service import get_system_actor
+from scrapersky.cli.errors import ExitCode
 from scrapersky.cli.output import note
-from scrapersky.cli.settings_in_force import load_checked_settings
-from scrapersky.cli.signals import stopping_on_signals
-from scrapersky.db.opening import open_database
+from scrapersky.cli.settings_check import load_checked_settings
+from scrapersky.cli.signals import handle_stop_signals
+from scrapersky.db.connection import open_database
 from scrapersky.db.session import Database
 from scrapersky.logging import configure_logging
-from scrapersky.models import Actor, Via, record
-from scrapersky.models.audit import has_changed_silently
+from scrapersky.models import Actor, RequestChannel, record
+from scrapersky.models.audit import has_unrecorded_changes
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Opened:
+class CommandContext:
     """What a command works with."""
 
     settings: Settings
@@ -38,30 +38,30 @@ class Opened:
     actor: Actor
 
 
-Command = Callable[[Opened], Awaitable[int | None]]
-Step = Callable[[AsyncSession, Opened], Awaitable[T]]
+Command = Callable[[CommandContext], Awaitable[int | None]]
+Step = Callable[[AsyncSession, CommandContext], Awaitable[T]]
 
 
-def settings_for_people() -> Settings:
+def load_interactive_settings() -> Settings:
     """Somebody looks at the screen: logs stay quiet unless they were asked for."""
     settings = load_checked_settings()
-    level = settings.log_level if _logs_were_asked_for(settings) else "warning"
+    level = settings.log_level if _has_log_level(settings) else "warning"
     configure_logging(level=level, style=settings.log_format)
-    quieten("asyncio", settings)
+    silence_logger("asyncio", settings)
     return settings
 
 
-def quieten(logger: str, settings: Settings) -> None:
+def silence_logger(logger: str, settings: Settings) -> None:
     """For what the screen shows anyhow: its log lines, with tracebacks, would run through it."""
-    if not _logs_were_asked_for(settings):
+    if not _has_log_level(settings):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
 
 
-def _logs_were_asked_for(settings: Settings) -> bool:
+def _has_log_level(settings: Settings) -> bool:
     return bool(settings.environ.get("LOG_LEVEL", "").strip())
 
 
-def settings_for_service() -> Settings:
+def load_service_settings() -> Settings:
     """Nobody looks, or looks at the logs."""
     settings = load_checked_settings()
     configure_logging(level=settings.log_level, style=settings.log_format)
@@ -71,44 +71,44 @@ def settings_for_service() -> Settings:
 def run(main: Coroutine[Any, Any, int | None]) -> int:
     """Run to the end; Ctrl-C and `kill` cancel it, which clears up on its way out."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_interruptible(main)) or Exit.OK
+        return runner.run(_run_interruptible(main)) or ExitCode.OK
 
 
 def run_service(main: Coroutine[Any, Any, None]) -> int:
     """Run until it is stopped; it minds the signals itself, for being stopped is its usual end."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(CancelledError):
         runner.run(main)
-    return Exit.OK
+    return ExitCode.OK
 
 
-async def _interruptible(main: Coroutine[Any, Any, int | None]) -> int | None:
+async def _run_interruptible(main: Coroutine[Any, Any, int | None]) -> int | None:
     task = asyncio.create_task(main)
-    with stopping_on_signals(task.cancel):
+    with handle_stop_signals(task.cancel):
         try:
             return await task
         except CancelledError:
-            return Exit.INTERRUPTED
+            return ExitCode.INTERRUPTED
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Opened]:
+async def open_context(settings: Settings) -> AsyncIterator[CommandContext]:
     """The database at the right revision; what is enqueued in it wakes the workers."""
     async with open_database(settings, say=note) as database:
         wakeups = Wakeups(database)
         try:
             async with database.reading() as session:
-                actor = await system_actor(session, settings)
-            yield Opened(settings, database, replace(actor, via=Via.CLI))
+                actor = await get_system_actor(session, settings)
+            yield CommandContext(settings, database, replace(actor, via=RequestChannel.CLI))
         finally:
             await wakeups.close()
 
 
-def run_opened(command: Command) -> int:
+def run_with_context(command: Command) -> int:
     """Open everything, run the command on it, close everything."""
-    settings = settings_for_people()
+    settings = load_interactive_settings()
 
     async def main() -> int | None:
-        async with opened(settings) as everything:
+        async with open_context(settings) as everything:
             return await command(everything)
 
     return run(main())
@@ -117,19 +117,19 @@ def run_opened(command: Command) -> int:
 def run_in_transaction(step: Step[T], show: Callable[[T], int | None]) -> int:
     """The same for a command that is one transaction; what came of it is shown once it is sure."""
 
-    async def command(everything: Opened) -> int | None:
+    async def command(everything: CommandContext) -> int | None:
         async with everything.database.transaction() as session:
             result = await step(session, everything)
-            await _record_silent(session, everything.actor, step)
+            await _record_unaudited(session, everything.actor, step)
         return show(result)
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _record_silent(session: AsyncSession, actor: Actor, step: Step[Any]) -> None:
+async def _record_unaudited(session: AsyncSession, actor: Actor, step: Step[Any]) -> None:
     """A command whose service noted nothing is in the audit log all the same, in plainer words."""
     await session.flush()
-    if has_changed_silently(session):
+    if has_unrecorded_changes(session):
         group = step.__module__.rpartition(".")[2]
         command = step.__qualname__.partition(".")[0]
         record(session, actor, f"{group}.{command}")

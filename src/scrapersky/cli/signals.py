@@ -1,4 +1,4 @@
-"""Ctrl-C, `kill`, a closed terminal: the first asks for an orderly end, the second ends at once."""
+"""Stop on SIGINT, SIGTERM and SIGHUP: the first asks for an orderly stop, the second exits now."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from scrapersky.cli.exits import Exit
+from scrapersky.cli.errors import ExitCode
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SAME_SIGNAL_SECONDS = 0.5
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNAL_DEBOUNCE_SECONDS = 0.5
 """`timeout` and some shells send a signal to the process and to its group: that is one wish."""
-SLACK_SECONDS = 10.0
+EXIT_SLACK_SECONDS = 10.0
 """Beyond the grace, for everything that is closed after the work. Whatever hangs then (a half-open
 connection, a thread) is left behind."""
 SHOW_CURSOR = "\x1b[?25h"
 
 
 @contextmanager
-def stopping_on_signals(
+def handle_stop_signals(
     stop: Callable[[], object], *, within: float | None = None
 ) -> Iterator[None]:
     """For as long as the block lasts; needs a running loop.
@@ -38,13 +38,13 @@ def stopping_on_signals(
         if first is None:
             first = monotonic()
             if within is not None:
-                end_after(within + SLACK_SECONDS)
+                exit_after(within + EXIT_SLACK_SECONDS)
             stop()
-        elif monotonic() - first > SAME_SIGNAL_SECONDS:
-            _end_at_once(number)
+        elif monotonic() - first > SIGNAL_DEBOUNCE_SECONDS:
+            _exit_now(number)
 
     loop = asyncio.get_running_loop()
-    minded = [each for each in SIGNALS if not _is_not_for_us(each)]
+    minded = [each for each in STOP_SIGNALS if not _is_ignored(each)]
     for each in minded:
         loop.add_signal_handler(each, catch, each)
     try:
@@ -64,25 +64,25 @@ async def wait_for_first(*events: asyncio.Event) -> None:
             task.cancel()
 
 
-def end_after(seconds: float) -> None:
+def exit_after(seconds: float) -> None:
     """End the process after so many seconds, whatever hangs by then."""
 
     def end() -> None:
         sys.stderr.write(f"Did not stop within {seconds:g} s; ended. Its rows will be rescued.\n")
         sys.stderr.flush()
-        os._exit(Exit.FAILED)
+        os._exit(ExitCode.FAILED)
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
 
 
-def _is_not_for_us(number: signal.Signals) -> bool:
+def _is_ignored(number: signal.Signals) -> bool:
     """`nohup` has us ignore the terminal's end, and that shall stay so."""
     return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
 
 
-def _end_at_once(number: signal.Signals) -> None:
+def _exit_now(number: signal.Signals) -> None:
     """As `kill -9` would, which nothing of ours minds; but the terminal gets its cursor back."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR)

@@ -1,34 +1,297 @@
-"""`scrapersky stage`: how the queues are doing; run, pause and resume them."""
+"""`scrapersky stage`: list, run, pause, resume and retune stages; requeue, cancel or reset rows."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+from uuid import UUID
 
 import typer
+from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.many import Why
+from scrapersky.cli.bulk import (
+    AllOption,
+    BulkCommandOptions,
+    DryRun,
+    NewerThan,
+    NoteOption,
+    OlderThan,
+    PerMinute,
+    Yes,
+    build_filters,
+    has_ids,
+    run_bulk,
+)
+from scrapersky.cli.errors import ExitCode
 from scrapersky.cli.options import AsJson, StageName
-from scrapersky.cli.output import counted, note, out, print_json
-from scrapersky.cli.session import Opened, quieten, run_in_transaction, run_opened
-from scrapersky.cli.stage_pace import pace
-from scrapersky.cli.stage_report import print_stage, print_stages
-from scrapersky.cli.stage_rows import cancel, requeue, reset
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_duration,
+    format_time,
+    note,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import (
+    CommandContext,
+    run_in_transaction,
+    run_with_context,
+    silence_logger,
+)
+from scrapersky.lists import BulkOut, BulkRequest
 from scrapersky.operations import service
+from scrapersky.operations.listing import build_stage_listing
 from scrapersky.operations.schemas import StageOut
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.bulk import CANCEL, REQUEUE, RESET, StatusTransition
+from scrapersky.pipeline.engine import run_engine
+from scrapersky.pipeline.flow import CHANGEABLE_FIELDS
+from scrapersky.pipeline.health import is_ticking
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.report import (
+    PipelineStatus,
     StageReport,
-    Standing,
-    full_standing,
-    live_workers,
+    list_live_workers,
+    load_full_status,
     report_stage,
 )
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.troubles import ticks
+from scrapersky.pipeline.tables import Worker
 from scrapersky.stages import STAGES
+
+USE_SETTING = "as set"
+"""Takes a change back: what the settings say."""
+
+PaceOption = Annotated[str | None, typer.Option(metavar="NUMBER", help=f"Or '{USE_SETTING}'.")]
+
+
+def pace(
+    name: StageName,
+    concurrency: PaceOption = None,
+    batch_size: PaceOption = None,
+    interval_minutes: PaceOption = None,
+    high_water: PaceOption = None,
+) -> int:
+    """Change how fast a stage goes, in every process, without a restart."""
+    stage = service.find_stage(STAGES, name)
+    given = (interval_minutes, batch_size, concurrency, high_water)
+    changes = {
+        name: _parse_number(name, text)
+        for name, text in zip(CHANGEABLE_FIELDS, given, strict=True)
+        if text is not None
+    }
+
+    async def step(session: AsyncSession, everything: CommandContext) -> dict[str, Any]:
+        return await service.change_pace(session, everything.actor, stage, changes)
+
+    def show(changed: dict[str, Any]) -> None:
+        said = ", ".join(f"{key} {value}" for key, value in changed.items())
+        out.print(f"{stage.name}: {said or 'as the settings say'}", highlight=False)
+
+    return run_in_transaction(step, show)
+
+
+def _parse_number(name: str, text: str) -> float | None:
+    if text.strip().lower() == USE_SETTING:
+        return None
+    try:
+        return int(text) if name in service.INTEGER_FIELDS else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number nor '{USE_SETTING}'.") from None
+
+
+def print_stages(standing: PipelineStatus) -> None:
+    reports = standing.reports
+    made = build_table(
+        "Stage", "State", "Due", "Oldest", "Workers", "Rows", right=["Due", "Oldest"]
+    )
+    for each in reports:
+        made.add_row(
+            each.name,
+            _format_state(each),
+            f"{each.due:,}",
+            format_duration(each.oldest_due_seconds) if each.oldest_due_seconds is not None else "",
+            str(each.consumers),
+            _format_counts(each.counts),
+        )
+    print_table(made)
+    out.print()
+    for subject, trouble in standing.troubles:
+        out.print(f"[red]{subject}[/red]: {escape(trouble.sentence)}", soft_wrap=True)
+    print_workers(standing.workers)
+
+
+def print_workers(workers: Sequence[Worker]) -> None:
+    if not workers:
+        out.print("No worker is running; `scrapersky serve` or `scrapersky worker` starts one.")
+        return
+    made = build_table("Worker", "Version", "Since", "Beat", "In flight", right=["In flight"])
+    for each in workers:
+        in_flight = sum(stage.get("in_flight", 0) for stage in each.stages.values())
+        name = f"{each.hostname}:{each.pid}"
+        made.add_row(
+            name,
+            each.version,
+            format_time(each.started_at),
+            format_time(each.beat_at),
+            str(in_flight),
+        )
+    print_table(made)
+
+
+def print_stage(report: StageReport) -> None:
+    facts = {
+        "Stage": report.name,
+        "Does": report.does,
+        "Workflow": report.workflow or "",
+        "State": _format_state(report),
+        "Note": report.note or "",
+        "Held back": report.held_back or "",
+        "Rows": _format_counts(report.counts),
+        "Due": f"{report.due:,}",
+        "Next due": format_time(report.next_due_at),
+        "In flight": _format_in_flight(report),
+        "Dead letters": f"{report.dead_letters:,}" if report.dead_letters else "",
+        "Last hour": _format_counts(report.last_hour),
+        "Took": _format_durations(report),
+        "Workers": str(report.consumers),
+        "Last tick": format_time(report.last_tick),
+        "Pace": ", ".join(f"{name} {value:g}" for name, value in asdict(report.pace).items()),
+        "Problems": " ".join(report.problems),
+    }
+    made = build_table("", "")
+    made.show_header = False
+    for name, fact in facts.items():
+        if fact:
+            made.add_row(f"[bold]{name}[/bold]", fact if name == "State" else escape(fact))
+    print_table(made)
+
+
+def _format_in_flight(report: StageReport) -> str:
+    late = f", {report.overdue:,} past their timeout" if report.overdue else ""
+    stuck = f", {report.stuck:,} stuck" if report.stuck else ""
+    return f"{report.in_flight:,}{late}{stuck}" if report.in_flight else ""
+
+
+def _format_durations(report: StageReport) -> str:
+    if report.p50_ms is None or report.p95_ms is None:
+        return ""
+    return f"half of them up to {report.p50_ms:,.0f} ms, 95 % up to {report.p95_ms:,.0f} ms"
+
+
+def _format_state(report: StageReport) -> str:
+    if report.paused:
+        return "[yellow]paused[/yellow]"
+    return "[red]unhealthy[/red]" if report.problems else "[green]healthy[/green]"
+
+
+def _format_counts(counts: object) -> str:
+    assert hasattr(counts, "items"), "counts are by name"
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+
+
+RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="This row; several may be given.")]
+OfStatus = Annotated[
+    list[str] | None, typer.Option("--status", help="A word of the stage; several may be given.")
+]
+OfError = Annotated[str | None, typer.Option(help="Only with this in the error.")]
+AlsoProcessing = Annotated[
+    bool, typer.Option("--also-processing", help="Rows that are being worked lose their claim.")
+]
+
+
+def requeue(
+    name: StageName,
+    ids: RowIds = None,
+    every: AllOption = False,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    per_minute: PerMinute = None,
+    why: NoteOption = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
+    """Queue failed rows again, with all their attempts."""
+    given = {"error": error, "created_until": older_than, "created_since": newer_than}
+    asked = _build_request(name, ids, every, given, note=why, per_minute=per_minute)
+    return _run_transition(
+        name, REQUEUE, asked, BulkCommandOptions("queued again", "row", yes=yes, dry_run=dry_run)
+    )
+
+
+def cancel(
+    name: StageName,
+    ids: RowIds = None,
+    every: AllOption = False,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    why: NoteOption = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
+    """Take rows that wait out of the queue."""
+    given = {"error": error, "created_until": older_than, "created_since": newer_than}
+    asked = _build_request(name, ids, every, given, note=why)
+    return _run_transition(
+        name, CANCEL, asked, BulkCommandOptions("cancelled", "row", yes=yes, dry_run=dry_run)
+    )
+
+
+def reset(
+    name: StageName,
+    ids: RowIds = None,
+    every: AllOption = False,
+    of_status: OfStatus = None,
+    error: OfError = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    also_processing: AlsoProcessing = False,
+    per_minute: PerMinute = None,
+    why: NoteOption = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> int:
+    """Have ended rows worked again, from the start."""
+    given = {
+        "status": of_status,
+        "error": error,
+        "created_until": older_than,
+        "created_since": newer_than,
+    }
+    how = {"note": why, "per_minute": per_minute, "also_processing": also_processing}
+    asked = _build_request(name, ids, every, given, **how)
+    return _run_transition(
+        name, RESET, asked, BulkCommandOptions("started over", "row", yes=yes, dry_run=dry_run)
+    )
+
+
+def _build_request(
+    name: str, ids: list[UUID] | None, every: bool, given: dict[str, Any], **how: Any
+) -> BulkRequest:
+    if has_ids(ids, given, every=every):
+        return BulkRequest(ids=tuple(ids or ()), **how)
+    listing = build_stage_listing(service.find_stage(STAGES, name))
+    return BulkRequest(build_filters(listing, every=every, **given), **how)
+
+
+def _run_transition(
+    name: str, act: StatusTransition, asked: BulkRequest, way: BulkCommandOptions
+) -> int:
+    stage = service.find_stage(STAGES, name)
+
+    async def many(
+        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+    ) -> BulkOut:
+        actor, settings = everything.actor, everything.settings
+        return await service.act_on_rows(session, actor, stage, act, asked, settings)
+
+    return run_bulk(many, asked, way)
+
 
 app = typer.Typer(help="See, run, pause or resume the queues.", no_args_is_help=True)
 for each in (pace, requeue, cancel, reset):
@@ -41,10 +304,10 @@ Here = Annotated[bool, typer.Option("--here", help="Work the queue in this proce
 def list_stages(as_json: AsJson = False) -> int:
     """Show every stage, in the order rows travel, and who works them."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Standing:
-        return await full_standing(session, STAGES, everything.settings)
+    async def step(session: AsyncSession, everything: CommandContext) -> PipelineStatus:
+        return await load_full_status(session, STAGES, everything.settings)
 
-    def show(standing: Standing) -> None:
+    def show(standing: PipelineStatus) -> None:
         if as_json:
             print_json([StageOut.model_validate(each) for each in standing.reports])
         else:
@@ -58,13 +321,13 @@ def show(name: StageName, as_json: AsJson = False) -> int:
     """Show one stage: its counts, ages, pace and problems."""
     stage = service.find_stage(STAGES, name)
 
-    async def step(session: AsyncSession, everything: Opened) -> StageReport:
+    async def step(session: AsyncSession, everything: CommandContext) -> StageReport:
         return await report_stage(session, stage, everything.settings)
 
-    def shown(report: StageReport) -> None:
+    def print_result(report: StageReport) -> None:
         print_json(StageOut.model_validate(report)) if as_json else print_stage(report)
 
-    return run_in_transaction(step, shown)
+    return run_in_transaction(step, print_result)
 
 
 @app.command()
@@ -72,36 +335,36 @@ def run(name: StageName, here: Here = False) -> int:
     """Have the queue looked at now: by the workers there are, or else by this process."""
     stage = service.find_stage(STAGES, name)
 
-    async def command(everything: Opened) -> int:
-        consumers = 0 if here else await _wake(everything, stage)
+    async def command(everything: CommandContext) -> int:
+        consumers = 0 if here else await _wake_workers(everything, stage)
         if consumers:
-            out.print(f"{counted(consumers, 'worker')} woken.", highlight=False)
-            return Exit.OK
+            out.print(f"{format_count(consumers, 'worker')} woken.", highlight=False)
+            return ExitCode.OK
         return await _run_here(everything, stage)
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _wake(everything: Opened, stage: AnyStage) -> int:
+async def _wake_workers(everything: CommandContext, stage: AnyStage) -> int:
     """How many will look. A `scan` beside us is a worker too, but looks at no queue."""
     async with everything.database.transaction() as session:
-        alive = await live_workers(session, everything.settings)
-        service.run_now(session, everything.actor, stage)
-    return sum(ticks(each.stages.get(stage.name, {})) for each in alive)
+        alive = await list_live_workers(session, everything.settings)
+        service.wake_stage(session, everything.actor, stage)
+    return sum(is_ticking(each.stages.get(stage.name, {})) for each in alive)
 
 
-async def _run_here(everything: Opened, stage: AnyStage) -> int:
-    quieten("scrapersky.pipeline", everything.settings)
-    async with running_engine(everything.database, everything.settings, [stage]) as engine:
+async def _run_here(everything: CommandContext, stage: AnyStage) -> int:
+    silence_logger("scrapersky.pipeline", everything.settings)
+    async with run_engine(everything.database, everything.settings, [stage]) as engine:
         report = await run_job_loop(engine.runner(stage.name))
     fields = report.as_fields() if report else {}
     said = ", ".join(f"{key} {value}" for key, value in fields.items() if key != "stage")
     out.print(f"{stage.name}: {said}", highlight=False)
-    return Exit.FAILED if report and report.failed else Exit.OK
+    return ExitCode.FAILED if report and report.failed else ExitCode.OK
 
 
 @app.command()
-def pause(name: StageName, note: Why = None) -> int:
+def pause(name: StageName, note: NoteOption = None) -> int:
     """Stop claiming rows, in every process; rows being worked go on."""
     return _set_paused(name, paused=True, reason=note)
 
@@ -115,7 +378,7 @@ def resume(name: StageName) -> int:
 def _set_paused(name: str, *, paused: bool, reason: str | None = None) -> int:
     stage = service.find_stage(STAGES, name)
 
-    async def step(session: AsyncSession, everything: Opened) -> None:
+    async def step(session: AsyncSession, everything: CommandContext) -> None:
         await service.set_paused(session, everything.actor, stage, paused=paused, note=reason)
 
     def show(_: None) -> None:

@@ -1,4 +1,4 @@
-"""`scrapersky suppression`: whom not to write to."""
+"""`scrapersky suppression`: add, import, list and remove suppressions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,38 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.line_lists import lines_of
-from scrapersky.cli.list_options import AGES, narrowed_by
-from scrapersky.cli.many import do_to_each
-from scrapersky.cli.options import AsJson, Limit, OfTenant
-from scrapersky.cli.output import counted, note, out, print_json, print_table, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
-from scrapersky.cli.typed import as_asked
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.bulk import run_for_each
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.files import read_lines
+from scrapersky.cli.options import (
+    AGE_OPTIONS,
+    AsJson,
+    Limit,
+    TenantOption,
+    add_filter_options,
+    validate_input,
+)
+from scrapersky.cli.output import (
+    build_table,
+    format_count,
+    format_time,
+    note,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.contacts.listing import SUPPRESSIONS
-from scrapersky.contacts.suppression_schemas import (
+from scrapersky.contacts.schemas import (
     SuppressedOut,
     SuppressionIn,
     SuppressionOut,
-    suppressed_out,
+    build_suppressed_out,
 )
-from scrapersky.contacts.suppressions import Outcome, lift, suppress
-from scrapersky.http.lists import Asked
-from scrapersky.http.lists.filters import Given
+from scrapersky.contacts.suppression import SuppressionOutcome, delete_suppression, suppress
+from scrapersky.lists import ListQuery
+from scrapersky.lists.filters import FilterValues
 from scrapersky.models import Suppression, SuppressionKind
 
 app = typer.Typer(help="Say whom not to write to.", no_args_is_help=True)
@@ -51,7 +64,7 @@ def add(
     values: Values,
     kind: OfKind = None,
     reason: Reason = None,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Keep addresses, domains or numbers out of every lead and export."""
@@ -63,11 +76,11 @@ def import_list(
     file: ListFile,
     kind: OfKind = None,
     reason: Reason = None,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
     """The same for a list in a text file; empty lines and those that begin with # are none."""
-    return _suppress(lines_of(file), kind, reason, tenant, as_json=as_json)
+    return _suppress(read_lines(file), kind, reason, tenant, as_json=as_json)
 
 
 def _suppress(
@@ -78,41 +91,43 @@ def _suppress(
     *,
     as_json: bool,
 ) -> int:
-    asked = [as_asked(SuppressionIn, value=each, kind=kind, reason=reason) for each in values]
+    asked = [validate_input(SuppressionIn, value=each, kind=kind, reason=reason) for each in values]
 
-    async def step(session: AsyncSession, everything: Opened) -> SuppressedOut:
-        actor = await acting_in(session, everything.actor, tenant)
-        return suppressed_out(await suppress(session, actor, [each.wanted() for each in asked]))
+    async def step(session: AsyncSession, everything: CommandContext) -> SuppressedOut:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return build_suppressed_out(
+            await suppress(session, actor, [each.to_request() for each in asked])
+        )
 
     def show(done: SuppressedOut) -> int:
         print_json(done) if as_json else _print_done(done)
         if not done.refused:
-            return Exit.OK
-        return Exit.PARTIAL if done.refused < len(done.lines) else Exit.FAILED
+            return ExitCode.OK
+        return ExitCode.PARTIAL if done.refused < len(done.lines) else ExitCode.FAILED
 
     return run_in_transaction(step, show)
 
 
 def _print_done(done: SuppressedOut) -> None:
     for line in done.lines:
-        if line.outcome is Outcome.REFUSED:
+        if line.outcome is SuppressionOutcome.REFUSED:
             note(f"{line.given}: {line.error}")
-    facts = [f"{counted(done.added, 'suppression')} added"]
+    facts = [f"{format_count(done.added, 'suppression')} added"]
     facts += [f"{done.already_there:,} there already"] if done.already_there else []
     facts += [f"{done.refused:,} refused"] if done.refused else []
     out.print(f"{', '.join(facts)}.", highlight=False)
 
 
 @app.command("list")
-@narrowed_by(SUPPRESSIONS, **AGES)
+@add_filter_options(SUPPRESSIONS, **AGE_OPTIONS)
 def list_suppressions(
-    given: Given, tenant: OfTenant = None, limit: Limit = 50, as_json: AsJson = False
+    given: FilterValues, tenant: TenantOption = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List them, newest first."""
-    asked = Asked(given, limit=limit)
+    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> list[SuppressionOut]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[SuppressionOut]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         rows = (await SUPPRESSIONS.show(session, actor, asked)).rows
         return [SuppressionOut.model_validate(each) for each in rows]
 
@@ -125,25 +140,25 @@ def _print_suppressions(found: Sequence[SuppressionOut]) -> None:
     if not found:
         out.print("Nobody is suppressed.")
         return
-    made = table("Suppression", "Kind", "Value", "Reason", "Made")
+    made = build_table("Suppression", "Kind", "Value", "Reason", "Made")
     for each in found:
         words = (escape(each.value or "(erased)"), escape(each.reason or ""))
-        made.add_row(str(each.id), each.kind, *words, when(each.created_at))
+        made.add_row(str(each.id), each.kind, *words, format_time(each.created_at))
     print_table(made)
 
 
 @app.command()
 def remove(
     suppression_ids: Annotated[list[UUID], typer.Argument(help="See `suppression list`.")],
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """What they name is in leads and exports again."""
 
-    async def one(session: AsyncSession, everything: Opened, named: UUID) -> Suppression:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await lift(session, actor, named)
+    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Suppression:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await delete_suppression(session, actor, named)
 
     def tell(lifted: Suppression) -> None:
         note(f"{lifted.value or 'An erased person'} is suppressed no more.")
 
-    return do_to_each(one, suppression_ids, tell=tell)
+    return run_for_each(one, suppression_ids, tell=tell)

@@ -1,25 +1,105 @@
-"""`scrapersky urls`: the stored URLs of a site, streamed."""
+"""`scrapersky urls` and `scrapersky changes`: the stored URLs of a site, and what changed."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
-from scrapersky.cli.file_formats import choose_format, note_written
-from scrapersky.cli.files import replacing
-from scrapersky.cli.session import Opened, run_opened
-from scrapersky.http.exports import Counts
+from scrapersky.cli.files import choose_format, note_written, replace_atomically
+from scrapersky.cli.options import AsJson
+from scrapersky.cli.output import note
+from scrapersky.cli.session import CommandContext, run_with_context
+from scrapersky.errors import InvalidInput
+from scrapersky.lists.export import ExportCounts
+from scrapersky.models import Domain
 from scrapersky.sitemaps import service
-from scrapersky.sitemaps.schemas import url_out
-from scrapersky.sitemaps.url_lists import ListFormat, StoredUrl, all_urls, as_csv, as_text
+from scrapersky.sitemaps.changes import ChangeCursor, UrlChange, list_changes
+from scrapersky.sitemaps.schemas import change_out, url_out
+from scrapersky.sitemaps.url_lists import (
+    ListFormat,
+    StoredUrl,
+    format_csv,
+    format_text,
+    stream_urls,
+)
 
-TO_A_FILE = Annotated[
+PAGE_SIZE = 1_000
+CHANGE_MARKS = {"new": "+", "changed": "~", "gone": "-"}
+_AGE_PATTERN = re.compile(r"(\d{1,5})\s*([hdw])\Z")
+_AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def changes(
+    domain: Annotated[str, typer.Argument(help="A domain that was scanned.")],
+    since: Annotated[
+        str, typer.Option(help="A date (2026-11-01), a time, or how long ago: 12h, 7d, 4w.")
+    ] = "7d",
+    as_json: AsJson = False,
+) -> int:
+    """List the URLs that are new (+), changed (~) or gone (-) on a site."""
+
+    async def command(everything: CommandContext) -> None:
+        moment = parse_moment(since)
+        found = await _find_domain(everything, domain)
+        count = 0
+        async for change in _stream_changes(everything, found, moment):
+            count += 1
+            sys.stdout.write(_format_json_line(change) if as_json else _format_line(change))
+        note(f"{count:,} changes since {moment:%Y-%m-%d %H:%M} UTC. {found.next_scan_why or ''}")
+
+    return run_with_context(command)
+
+
+def parse_moment(text: str) -> datetime:
+    """A moment as people write it; times without a zone are UTC."""
+    if ago := _AGE_PATTERN.match(text.strip().lower()):
+        return datetime.now(UTC) - int(ago[1]) * _AGE_UNITS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidInput(
+            f"{text!r} is no moment; write for example 2026-11-01, 12h, 7d or 4w."
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+async def _find_domain(everything: CommandContext, name: str) -> Domain:
+    site = service.parse_site(name, everything.settings)
+    async with everything.database.reading() as session:
+        return await service.get_domain_by_name(session, everything.actor, site.key)
+
+
+async def _stream_changes(
+    everything: CommandContext, domain: Domain, since: datetime
+) -> AsyncIterator[UrlChange]:
+    after: ChangeCursor | None = None
+    while True:
+        async with everything.database.reading() as session:
+            page = await list_changes(session, domain.id, since=since, after=after, limit=PAGE_SIZE)
+        for change in page:
+            yield change
+        if len(page) < PAGE_SIZE:
+            return
+        after = ChangeCursor(page[-1].at, page[-1].id)
+
+
+def _format_line(change: UrlChange) -> str:
+    return f"{CHANGE_MARKS[change.kind]} {change.at:%Y-%m-%d %H:%M} {change.url}\n"
+
+
+def _format_json_line(change: UrlChange) -> str:
+    return json.dumps(change_out(change).model_dump(mode="json"), ensure_ascii=False) + "\n"
+
+
+OutputFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to this file, whole or not at all.")
 ]
 
@@ -29,48 +109,53 @@ def urls(
     format: Annotated[
         ListFormat | None, typer.Option(help="File format; as the output file is named, else txt.")
     ] = None,
-    output: TO_A_FILE = None,
+    output: OutputFile = None,
 ) -> int:
     """List the URLs that a site's sitemaps name."""
     chosen = choose_format(format, output, default=ListFormat.TXT)
 
-    async def command(everything: Opened) -> None:
-        counts = Counts()
-        lines = written(everything, chosen, await _domain_id(everything, domain), counts)
+    async def command(everything: CommandContext) -> None:
+        counts = ExportCounts()
+        lines = format_urls(everything, chosen, await _find_domain_id(everything, domain), counts)
         if output is None:
             async for part in lines:
                 sys.stdout.write(part)
             return
-        with replacing(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+        with (
+            replace_atomically(output) as path,
+            path.open("w", encoding="utf-8", newline="") as file,
+        ):
             async for part in lines:
                 file.write(part)
         note_written(counts.rows, "URL", output)
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _domain_id(everything: Opened, domain: str) -> UUID:
-    site = service.site_of(domain, everything.settings)
+async def _find_domain_id(everything: CommandContext, domain: str) -> UUID:
+    site = service.parse_site(domain, everything.settings)
     async with everything.database.reading() as session:
-        return (await service.domain_named(session, everything.actor, site.key)).id
+        return (await service.get_domain_by_name(session, everything.actor, site.key)).id
 
 
-def written(
-    everything: Opened, format: ListFormat, domain_id: UUID, counts: Counts
+def format_urls(
+    everything: CommandContext, format: ListFormat, domain_id: UUID, counts: ExportCounts
 ) -> AsyncIterator[str]:
-    write = {ListFormat.TXT: as_text, ListFormat.CSV: as_csv, ListFormat.JSON: as_json}[format]
-    return write(_count(all_urls(everything.database, domain_id=domain_id), counts))
+    write = {ListFormat.TXT: format_text, ListFormat.CSV: format_csv, ListFormat.JSON: format_json}[
+        format
+    ]
+    return write(_count_rows(stream_urls(everything.database, domain_id=domain_id), counts))
 
 
-async def _count(
-    handfuls: AsyncIterator[Sequence[StoredUrl]], counts: Counts
+async def _count_rows(
+    handfuls: AsyncIterator[Sequence[StoredUrl]], counts: ExportCounts
 ) -> AsyncIterator[Sequence[StoredUrl]]:
     async for rows in handfuls:
         counts.rows += len(rows)
         yield rows
 
 
-async def as_json(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+async def format_json(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
     """One array, an object per line, however many there are."""
     before = "[\n"
     async for rows in handfuls:

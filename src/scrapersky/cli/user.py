@@ -1,4 +1,4 @@
-"""`scrapersky user`: who may sign in, and what they may do."""
+"""`scrapersky user`: create, list, change and deactivate users."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts import passwords, users
-from scrapersky.accounts.schemas import UserOut
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.options import AsJson, OfTenant
-from scrapersky.cli.output import note, out, print_json, print_table, table, when
-from scrapersky.cli.session import Opened, run_in_transaction
+from scrapersky.auth import passwords, service
+from scrapersky.auth.schemas import UserOut
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.options import AsJson, TenantOption
+from scrapersky.cli.output import build_table, format_time, note, out, print_json, print_table
+from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import Actor, Role, User
 from scrapersky.settings import Settings
 
@@ -24,21 +24,21 @@ app = typer.Typer(
     help="Make, list, change or deactivate users; give them passwords.", no_args_is_help=True
 )
 
-Known = Annotated[str, typer.Argument(metavar="USER", help="A name or id; see `user list`.")]
-Deed = Callable[[AsyncSession, Actor, UUID, Settings], Awaitable[User]]
+UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A name or id; see `user list`.")]
+UserOperation = Callable[[AsyncSession, Actor, UUID, Settings], Awaitable[User]]
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Option(help="To know them by.")],
     role: Annotated[Role, typer.Option(help="What they may do.")] = Role.VIEWER,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Make a user and print their id."""
 
-    async def step(session: AsyncSession, everything: Opened) -> User:
-        actor = await acting_in(session, everything.actor, tenant)
-        return await users.create_user(session, actor, name=name, role=role)
+    async def step(session: AsyncSession, everything: CommandContext) -> User:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        return await service.create_user(session, actor, name=name, role=role)
 
     def show(made: User) -> None:
         out.print(str(made.id), highlight=False)
@@ -51,12 +51,12 @@ def create(
 
 
 @app.command("list")
-def list_users(tenant: OfTenant = None, as_json: AsJson = False) -> int:
+def list_users(tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """List users, oldest first."""
 
-    async def step(session: AsyncSession, everything: Opened) -> Sequence[User]:
-        actor = await acting_in(session, everything.actor, tenant)
-        oldest_first = users.users_of(actor).order_by(User.created_at, User.id)
+    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[User]:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        oldest_first = service.select_users(actor).order_by(User.created_at, User.id)
         return (await session.scalars(oldest_first)).all()
 
     def show(found: Sequence[User]) -> None:
@@ -69,60 +69,64 @@ def list_users(tenant: OfTenant = None, as_json: AsJson = False) -> int:
 
 
 def _print_users(found: Sequence[User]) -> None:
-    made = table("User", "Name", "Issuer", "Role", "Made", "Deactivated")
+    made = build_table("User", "Name", "Issuer", "Role", "Made", "Deactivated")
     for each in found:
         words = (escape(each.name), escape(each.issuer or ""), each.role)
-        made.add_row(str(each.id), *words, when(each.created_at), when(each.deactivated_at))
+        made.add_row(
+            str(each.id), *words, format_time(each.created_at), format_time(each.deactivated_at)
+        )
     print_table(made)
 
 
 @app.command("set-role")
 def set_role(
-    user: Known,
+    user: UserArgument,
     role: Annotated[Role, typer.Argument(help="viewer, curator or admin.")],
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Change what a user may do; their keys follow."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
-        return await users.set_role(session, actor, user_id, role)
+        return await service.set_role(session, actor, user_id, role)
 
-    return _do(deed, user, tenant, lambda changed: f"{changed.name} is {changed.role}.")
+    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is {changed.role}.")
 
 
 @app.command()
-def deactivate(user: Known, tenant: OfTenant = None) -> int:
+def deactivate(user: UserArgument, tenant: TenantOption = None) -> int:
     """Let a user in no more; what they made stays."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, settings: Settings) -> User:
-        return await users.deactivate(session, actor, settings, user_id)
+        return await service.deactivate(session, actor, settings, user_id)
 
-    return _do(deed, user, tenant, lambda changed: f"{changed.name} is let in no more.")
+    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is let in no more.")
 
 
 @app.command()
-def reactivate(user: Known, tenant: OfTenant = None) -> int:
+def reactivate(user: UserArgument, tenant: TenantOption = None) -> int:
     """Let a user in again."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
-        return await users.reactivate(session, actor, user_id)
+        return await service.reactivate(session, actor, user_id)
 
-    return _do(deed, user, tenant, lambda changed: f"{changed.name} is let in again.")
+    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is let in again.")
 
 
 @app.command()
-def password(user: Known, tenant: OfTenant = None) -> int:
+def password(user: UserArgument, tenant: TenantOption = None) -> int:
     """Give a user a password for the dashboard; it is asked for, or read from standard input."""
-    given = _asked_password()
+    given = _read_password()
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
-        fresh = await passwords.hashed(given)
-        return await users.set_password(session, actor, user_id, fresh)
+        fresh = await passwords.hash_password(given)
+        return await service.set_password(session, actor, user_id, fresh)
 
-    return _do(deed, user, tenant, lambda changed: f"{changed.name} can sign in with it.")
+    return _run_operation(
+        deed, user, tenant, lambda changed: f"{changed.name} can sign in with it."
+    )
 
 
-def _asked_password() -> str:
+def _read_password() -> str:
     """Typed twice and not shown; or the first line of what comes through a pipe."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
@@ -130,10 +134,12 @@ def _asked_password() -> str:
     return typed
 
 
-def _do(deed: Deed, user: str, tenant: str | None, sentence: Callable[[User], str]) -> int:
-    async def step(session: AsyncSession, everything: Opened) -> User:
-        actor = await acting_in(session, everything.actor, tenant)
-        user_id = await users.user_known_as(session, actor, user)
+def _run_operation(
+    deed: UserOperation, user: str, tenant: str | None, sentence: Callable[[User], str]
+) -> int:
+    async def step(session: AsyncSession, everything: CommandContext) -> User:
+        actor = await switch_tenant(session, everything.actor, tenant)
+        user_id = await service.find_user_id(session, actor, user)
         return await deed(session, actor, user_id, everything.settings)
 
     return run_in_transaction(step, lambda changed: note(sentence(changed)))

@@ -1,4 +1,4 @@
-"""`scrapersky webhook`: who is told of what happens."""
+"""`scrapersky webhook`: create, list, test and delete webhooks."""
 
 from __future__ import annotations
 
@@ -11,31 +11,48 @@ import typer
 from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.accounts.tenants import acting_in
-from scrapersky.cli.exits import Exit
-from scrapersky.cli.list_options import AGES, narrowed_by
-from scrapersky.cli.many import Yes, do_to_each
-from scrapersky.cli.options import AsJson, Limit, OfTenant
-from scrapersky.cli.output import note, out, print_json, print_table, status, table, when
-from scrapersky.cli.session import Opened, run_in_transaction, run_opened
-from scrapersky.cli.typed import as_asked, ask
-from scrapersky.http.lists import Asked
-from scrapersky.http.lists.filters import Given
-from scrapersky.integrations import service
-from scrapersky.integrations.listing import DELIVERIES, ENDPOINTS, deliveries_of
-from scrapersky.integrations.schemas import (
+from scrapersky.auth.tenants import switch_tenant
+from scrapersky.cli.bulk import Yes, run_for_each
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.options import (
+    AGE_OPTIONS,
+    AsJson,
+    Limit,
+    TenantOption,
+    add_filter_options,
+    confirm_irreversible,
+    validate_input,
+)
+from scrapersky.cli.output import (
+    build_table,
+    format_status,
+    format_time,
+    note,
+    out,
+    print_json,
+    print_table,
+)
+from scrapersky.cli.session import CommandContext, run_in_transaction, run_with_context
+from scrapersky.lists import ListQuery
+from scrapersky.lists.filters import FilterValues
+from scrapersky.models import DELIVERY_STATUSES, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from scrapersky.webhooks import service
+from scrapersky.webhooks.listing import DELIVERIES, ENDPOINTS, build_delivery_listing
+from scrapersky.webhooks.schemas import (
     DeliveryOut,
     WebhookIn,
     WebhookOut,
     delivery_out,
     webhook_out,
 )
-from scrapersky.models import DELIVERY_WORDS, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 app = typer.Typer(help="Have events posted to a URL.", no_args_is_help=True)
 
-LOOK_EVERY_SECONDS = 0.2
-ENDED = frozenset(DELIVERY_WORDS.all) - {DELIVERY_WORDS.queued, DELIVERY_WORDS.processing}
+POLL_SECONDS = 0.2
+FINAL_STATUSES = frozenset(DELIVERY_STATUSES.all) - {
+    DELIVERY_STATUSES.queued,
+    DELIVERY_STATUSES.processing,
+}
 
 Webhook = Annotated[UUID, typer.Argument(help="See `scrapersky webhook list`.")]
 Webhooks = Annotated[list[UUID], typer.Argument(help="See `scrapersky webhook list`.")]
@@ -48,15 +65,15 @@ Wait = Annotated[
 
 
 @app.command("list")
-@narrowed_by(ENDPOINTS, **AGES)
+@add_filter_options(ENDPOINTS, **AGE_OPTIONS)
 def list_webhooks(
-    given: Given, tenant: OfTenant = None, limit: Limit = 50, as_json: AsJson = False
+    given: FilterValues, tenant: TenantOption = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List webhooks, newest first."""
-    asked = Asked(given, limit=limit)
+    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> list[WebhookOut]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[WebhookOut]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         rows = (await ENDPOINTS.show(session, actor, asked)).rows
         return [webhook_out(each, actor) for each in rows]
 
@@ -69,10 +86,12 @@ def _print_webhooks(found: Sequence[WebhookOut]) -> None:
     if not found:
         out.print("No webhooks.")
         return
-    made = table("Webhook", "URL", "Events", "On", "Failures", "Last taken", right=["Failures"])
+    made = build_table(
+        "Webhook", "URL", "Events", "On", "Failures", "Last taken", right=["Failures"]
+    )
     for each in found:
         words = (escape(each.url), ", ".join(each.events), "yes" if each.is_active else "no")
-        made.add_row(str(each.id), *words, str(each.failures), when(each.last_delivery_at))
+        made.add_row(str(each.id), *words, str(each.failures), format_time(each.last_delivery_at))
     print_table(made)
     for each in found:
         if each.last_error:
@@ -84,15 +103,17 @@ def create(
     url: Annotated[str, typer.Argument(help="Where events are posted.")],
     events: Events,
     description: Annotated[str | None, typer.Option(help="To know it by later.")] = None,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
 ) -> int:
     """Have events posted to a URL, and print the secret that signs them, this once."""
-    wanted = as_asked(
+    wanted = validate_input(
         WebhookIn, url=url, events=[each.value for each in events], description=description
     )
 
-    async def step(session: AsyncSession, everything: Opened) -> tuple[WebhookEndpoint, str]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(
+        session: AsyncSession, everything: CommandContext
+    ) -> tuple[WebhookEndpoint, str]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         given = wanted.model_dump()
         return await service.create(session, actor, everything.settings, **given)
 
@@ -105,68 +126,74 @@ def create(
 
 
 @app.command("test")
-def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: OfTenant = None) -> int:
+def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: TenantOption = None) -> int:
     """Send a test event and say what came of it. A worker or the server must be running."""
 
-    async def command(everything: Opened) -> int:
+    async def command(everything: CommandContext) -> int:
         async with everything.database.transaction() as session:
-            actor = await acting_in(session, everything.actor, tenant)
+            actor = await switch_tenant(session, everything.actor, tenant)
             delivery = await service.send_test(session, actor, webhook_id)
         note(f"Delivery {delivery.id} is queued.")
-        return _tell(await _ended(everything, delivery, wait)) if wait else Exit.OK
+        return (
+            _print_delivery_result(await _wait_for_delivery(everything, delivery, wait))
+            if wait
+            else ExitCode.OK
+        )
 
-    return run_opened(command)
+    return run_with_context(command)
 
 
-async def _ended(everything: Opened, delivery: WebhookDelivery, seconds: float) -> DeliveryOut:
+async def _wait_for_delivery(
+    everything: CommandContext, delivery: WebhookDelivery, seconds: float
+) -> DeliveryOut:
     """As it is when its time is up, or when it has been tried."""
-    for _ in range(max(1, round(seconds / LOOK_EVERY_SECONDS))):
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
+    for _ in range(max(1, round(seconds / POLL_SECONDS))):
+        await asyncio.sleep(POLL_SECONDS)
         async with everything.database.reading() as session:
             now = await session.get_one(WebhookDelivery, delivery.id)
-        if now.status in ENDED or now.error:
+        if now.status in FINAL_STATUSES or now.error:
             break
     return delivery_out(now)
 
 
-def _tell(delivery: DeliveryOut) -> int:
-    if delivery.status == DELIVERY_WORDS.done:
+def _print_delivery_result(delivery: DeliveryOut) -> int:
+    if delivery.status == DELIVERY_STATUSES.done:
         out.print(f"It was taken: {delivery.response_status}.", highlight=False)
-        return Exit.OK
+        return ExitCode.OK
     why = delivery.error or "Nobody has tried it yet; is a worker running?"
     out.print(f"It was not taken. {why}", highlight=False, markup=False, soft_wrap=True)
-    return Exit.FAILED
+    return ExitCode.FAILED
 
 
 @app.command()
-def delete(webhook_ids: Webhooks, tenant: OfTenant = None, yes: Yes = False) -> int:
+def delete(webhook_ids: Webhooks, tenant: TenantOption = None, yes: Yes = False) -> int:
     """Delete webhooks, with what they were told and what waits for them."""
-    ask(f"{len(webhook_ids)} to be deleted, with their deliveries.", yes=yes)
+    confirm_irreversible(f"{len(webhook_ids)} to be deleted, with their deliveries.", yes=yes)
 
-    async def one(session: AsyncSession, everything: Opened, named: UUID) -> UUID:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> UUID:
+        actor = await switch_tenant(session, everything.actor, tenant)
         await service.delete(session, actor, named)
         return named
 
-    return do_to_each(one, webhook_ids, tell=lambda gone: note(f"Webhook {gone} is deleted."))
+    return run_for_each(one, webhook_ids, tell=lambda gone: note(f"Webhook {gone} is deleted."))
 
 
 @app.command()
-@narrowed_by(DELIVERIES, **AGES)
+@add_filter_options(DELIVERIES, **AGE_OPTIONS)
 def deliveries(
-    given: Given,
+    given: FilterValues,
     webhook_id: Webhook,
-    tenant: OfTenant = None,
+    tenant: TenantOption = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
     """List what a webhook was told, newest first."""
-    asked = Asked(given, limit=limit)
+    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: Opened) -> list[DeliveryOut]:
-        actor = await acting_in(session, everything.actor, tenant)
+    async def step(session: AsyncSession, everything: CommandContext) -> list[DeliveryOut]:
+        actor = await switch_tenant(session, everything.actor, tenant)
         endpoint = await service.get(session, actor, webhook_id)
-        rows = (await deliveries_of(endpoint.id).show(session, actor, asked)).rows
+        rows = (await build_delivery_listing(endpoint.id).show(session, actor, asked)).rows
         return [delivery_out(each) for each in rows]
 
     return run_in_transaction(
@@ -178,9 +205,11 @@ def _print_deliveries(found: Sequence[DeliveryOut]) -> None:
     if not found:
         out.print("No deliveries.")
         return
-    made = table("Delivery", "Event", "Status", "Tries", "Answer", "Made", "Why", right=["Tries"])
+    made = build_table(
+        "Delivery", "Event", "Status", "Tries", "Answer", "Made", "Why", right=["Tries"]
+    )
     for each in found:
         answer = str(each.response_status or "")
-        facts = (str(each.attempts), answer, when(each.created_at), escape(each.error or ""))
-        made.add_row(str(each.id), each.event, status(each.status), *facts)
+        facts = (str(each.attempts), answer, format_time(each.created_at), escape(each.error or ""))
+        made.add_row(str(each.id), each.event, format_status(each.status), *facts)
     print_table(made)

@@ -1,4 +1,4 @@
-"""`scrapersky worker`: the schedulers alone, as many processes as there is work for."""
+"""`scrapersky worker`: run the schedulers without the API."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Annotated
 
 import typer
 
-from scrapersky.accounts.service import system_actor
-from scrapersky.cli.session import run_service, settings_for_service
+from scrapersky.auth.service import get_system_actor
+from scrapersky.cli.session import load_service_settings, run_service
 from scrapersky.cli.signals import (
-    SLACK_SECONDS,
-    end_after,
-    stopping_on_signals,
+    EXIT_SLACK_SECONDS,
+    exit_after,
+    handle_stop_signals,
     wait_for_first,
 )
-from scrapersky.db.opening import open_database
+from scrapersky.db.connection import open_database
 from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.operations.service import find_stage
-from scrapersky.pipeline.engine import running_engine
+from scrapersky.pipeline.engine import run_engine
 from scrapersky.pipeline.isolation import work_isolated_rows
-from scrapersky.pipeline.scheduler import running_scheduler
+from scrapersky.pipeline.scheduler import run_scheduler
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 from scrapersky.stages import CHORES, STAGES
@@ -42,37 +42,35 @@ def worker(
     ] = False,
 ) -> int:
     """Work the queues, without the API, until Ctrl-C or `kill`."""
-    settings = settings_for_service()
+    settings = load_service_settings()
     names = stage or [each.name for each in STAGES]
     stages = {each.name: each for each in (find_stage(STAGES, name) for name in names)}
-    work = _work_isolated if isolated else _work
+    work = _run_isolated_worker if isolated else _run_worker
     return run_service(work(settings, list(stages.values())))
 
 
-async def _work(settings: Settings, stages: Sequence[AnyStage]) -> None:
+async def _run_worker(settings: Settings, stages: Sequence[AnyStage]) -> None:
     stopped = asyncio.Event()
-    with stopping_on_signals(stopped.set, within=settings.shutdown_grace_seconds):
+    with handle_stop_signals(stopped.set, within=settings.shutdown_grace_seconds):
         async with open_database(settings, say=log.info) as database:
             async with database.reading() as session:
-                await system_actor(session, settings)
-            async with running_scheduler(
-                database, settings, stages, CHORES, known=STAGES
-            ) as scheduler:
+                await get_system_actor(session, settings)
+            async with run_scheduler(database, settings, stages, CHORES, known=STAGES) as scheduler:
                 await wait_for_first(stopped, scheduler.engine.gave_up)
                 if scheduler.engine.gave_up.is_set():
-                    end_after(settings.shutdown_grace_seconds + SLACK_SECONDS)
+                    exit_after(settings.shutdown_grace_seconds + EXIT_SLACK_SECONDS)
                     raise DatabaseUnavailable(
                         "The database was out of reach for "
                         f"{settings.worker_exit_after_seconds:g} s (WORKER_EXIT_AFTER_SECONDS)."
                     )
 
 
-async def _work_isolated(settings: Settings, stages: Sequence[AnyStage]) -> None:
+async def _run_isolated_worker(settings: Settings, stages: Sequence[AnyStage]) -> None:
     stopped = asyncio.Event()
-    with stopping_on_signals(stopped.set, within=settings.shutdown_grace_seconds):
+    with handle_stop_signals(stopped.set, within=settings.shutdown_grace_seconds):
         async with (
             open_database(settings, say=log.info) as database,
-            running_engine(database, settings, stages, known=STAGES) as engine,
+            run_engine(database, settings, stages, known=STAGES) as engine,
         ):
             working = asyncio.create_task(work_isolated_rows(list(engine.runners.values())))
             stopping = asyncio.create_task(stopped.wait())

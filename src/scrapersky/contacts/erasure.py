@@ -1,49 +1,175 @@
-"""Erase a person: whatever a tenant has of an address or a number, for good."""
+"""Erase a person: delete contacts, redact every stored text and keep only a keyed digest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ARRAY, ColumnElement, Text, cast, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.contacts.scrubbing import count_in_urls, forget_answers, scrub
-from scrapersky.contacts.values import suppressed_value
-from scrapersky.db.away import sqlstate_of
-from scrapersky.db.base import uuid7
+from scrapersky.contacts.erasure_filter import get_erasure_lock
+from scrapersky.contacts.value_patterns import (
+    ValuePattern,
+    build_email_pattern,
+    build_phone_pattern,
+)
+from scrapersky.contacts.values import parse_suppressed_value
+from scrapersky.db.base import Base, uuid7
 from scrapersky.db.erasure_key import ErasureKey, claim_key
+from scrapersky.db.outages import get_sqlstate
 from scrapersky.errors import Conflict, InvalidInput
-from scrapersky.harvest.erasure_filter import get_erasure_lock
-from scrapersky.harvest.leads import hold_lead, refresh_leads, refresh_leads_of_businesses
-from scrapersky.harvest.spellings import Wording, email_wording, phone_wording
-from scrapersky.harvest.suppressing import digest_of
+from scrapersky.leads.build import lock_lead, refresh_business_leads, refresh_leads
 from scrapersky.models import (
     Actor,
+    ApiKey,
     Contact,
     ContactEvidence,
     ContactKind,
     Domain,
     IdempotencyKey,
     LocalBusiness,
+    Page,
+    SitemapFile,
+    SitemapUrl,
     Suppression,
     SuppressionKind,
+    Tenant,
+    User,
     record,
 )
+from scrapersky.models.suppression import compute_digest
+
+UNSCRUBBED_MODELS: tuple[type[Base], ...] = (Tenant, User, ApiKey)
+"""Accounts are no contacts, although somebody may be called like one."""
+KEPT_COLUMNS = frozenset({"url", "value", "kind", "id"})
+"""What a row is known by: URLs are a site's own words, and other contacts are other people's."""
+
+
+async def scrub(
+    session: AsyncSession, tenant_id: UUID, wording: ValuePattern
+) -> dict[str, set[Any]]:
+    """Of every table with rows of the tenant: the first key of those that said it."""
+    changed = {
+        model.__tablename__: await _scrub_table(session, model, tenant_id, wording)
+        for model in _list_models()
+    }
+    changed[SitemapUrl.__tablename__] = await _scrub_table(
+        session, SitemapUrl, tenant_id, wording, _belongs_to_tenant(tenant_id)
+    )
+    return {name: keys for name, keys in changed.items() if keys}
+
+
+def _list_models() -> Iterator[Any]:
+    """Those that are not there yet are found by themselves."""
+    for mapper in sorted(Base.registry.mappers, key=lambda each: each.class_.__name__):
+        model = mapper.class_
+        if (
+            hasattr(model, "tenant_id")
+            and model not in UNSCRUBBED_MODELS
+            and any(_list_text_columns(model))
+        ):
+            yield model
+
+
+def _list_text_columns(model: Any) -> Iterator[Any]:
+    for column in model.__table__.columns:
+        listed = isinstance(column.type, ARRAY) and isinstance(column.type.item_type, Text)
+        said = isinstance(column.type, Text | JSONB) or listed
+        if said and column.name not in KEPT_COLUMNS and not column.primary_key:
+            yield getattr(model, column.key)
+
+
+def _cast_to_text(column: Any) -> Any:
+    if isinstance(column.type, ARRAY):
+        return func.array_to_string(column, " ")
+    return cast(column, Text) if isinstance(column.type, JSONB) else column
+
+
+def _belongs_to_tenant(tenant_id: UUID) -> ColumnElement[bool]:
+    """URLs of sitemaps come by the million and have no tenant of their own."""
+    files = select(SitemapFile.id).where(SitemapFile.tenant_id == tenant_id)
+    return SitemapUrl.sitemap_id.in_(files)
+
+
+async def count_in_urls(session: AsyncSession, tenant_id: UUID, wording: ValuePattern) -> int:
+    """URLs of pages, of sitemaps and in sitemaps that hold it; each is counted once."""
+    found: set[str] = set()
+    for model, mine in (
+        (Page, Page.tenant_id == tenant_id),
+        (SitemapFile, SitemapFile.tenant_id == tenant_id),
+        (SitemapUrl, _belongs_to_tenant(tenant_id)),
+    ):
+        urls = await session.scalars(
+            select(model.url).where(mine, wording.build_condition(model.url))
+        )
+        found |= {each for each in urls if wording.matches(each)}
+    return len(found)
+
+
+async def _scrub_table(
+    session: AsyncSession,
+    model: Any,
+    tenant_id: UUID,
+    wording: ValuePattern,
+    mine: ColumnElement[bool] | None = None,
+) -> set[Any]:
+    columns = list(_list_text_columns(model))
+    keys = [getattr(model, each.name) for each in model.__table__.primary_key]
+    found = await session.execute(
+        select(*keys, *columns).where(
+            model.tenant_id == tenant_id if mine is None else mine,
+            or_(*(wording.build_condition(_cast_to_text(each)) for each in columns)),
+        )
+    )
+    changed: set[Any] = set()
+    for row in found.all():
+        own, said = row[: len(keys)], row[len(keys) :]
+        if better := _compute_changes(columns, said, wording):
+            same = [key == value for key, value in zip(keys, own, strict=True)]
+            statement = update(model).where(*same).values(**better)
+            await session.execute(statement.execution_options(synchronize_session=False))
+            changed.add(own[0])
+    return changed
+
+
+def _compute_changes(
+    columns: Sequence[Any], said: Sequence[Any], wording: ValuePattern
+) -> dict[str, Any]:
+    both = (
+        (each.key, value, wording.redact(value)) for each, value in zip(columns, said, strict=True)
+    )
+    return {name: after for name, before, after in both if after != before}
+
+
+async def clear_stored_responses(
+    session: AsyncSession, tenant_id: UUID, wording: ValuePattern
+) -> int:
+    """Answers kept to be repeated are not repeated if they say it."""
+    body: Any = func.encode(IdempotencyKey.body, "escape")
+    forgotten = await session.execute(
+        update(IdempotencyKey)
+        .where(IdempotencyKey.tenant_id == tenant_id, wording.build_condition(body))
+        .values(body=None)
+        .execution_options(synchronize_session=False)
+    )
+    return int(getattr(forgotten, "rowcount", 0))
+
 
 LOCK_TIMEOUT_MS = 500
 """Less than PostgreSQL's deadlock_timeout. Whoever stores a page holds its row and waits for us,
 while we may wait for that row: we give way, and those who store are never the victims."""
-ATTEMPTS = 40
-GIVE_WAY = ("55P03", "40P01")
+MAX_ATTEMPTS = 40
+LOCK_CONFLICT_SQLSTATES = ("55P03", "40P01")
 """lock_not_available and deadlock_detected."""
 
 
 @dataclass(frozen=True)
-class Erased:
+class ErasureResult:
     """What was removed; the value itself stands in it nowhere."""
 
     kind: SuppressionKind
@@ -55,41 +181,45 @@ class Erased:
     same_name: list[UUID] = field(default_factory=list)
 
 
-async def erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, text: str) -> Erased:
+async def erase(
+    session: AsyncSession, actor: Actor, kind: SuppressionKind, text: str
+) -> ErasureResult:
     if kind is SuppressionKind.DOMAIN:
         raise InvalidInput("A person is erased by an e-mail address or a phone number.")
-    value = suppressed_value(kind, text)
-    for _ in range(ATTEMPTS):
+    value = parse_suppressed_value(kind, text)
+    for _ in range(MAX_ATTEMPTS):
         try:
             async with session.begin_nested():
                 return await _erase(session, actor, kind, value)
         except DBAPIError as error:
-            if sqlstate_of(error) not in GIVE_WAY:
+            if get_sqlstate(error) not in LOCK_CONFLICT_SQLSTATES:
                 raise
     raise Conflict("What holds it is being changed all the time. Try again in a minute.")
 
 
-async def _erase(session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str) -> Erased:
+async def _erase(
+    session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str
+) -> ErasureResult:
     await _set_lock_timeout(session, LOCK_TIMEOUT_MS)
     # Nobody stores what was read for the tenant until this is done, and then without the value.
     await session.execute(select(func.pg_advisory_xact_lock(get_erasure_lock(actor.tenant_id))))
     key = await claim_key(session)
-    suppression_id = await _keep_digest(session, actor, kind, value, key)
-    wording, contacts = await _found(session, actor, kind, value)
-    domain_ids = await _hold(session, [each.domain_id for each in contacts])
+    suppression_id = await _store_digest(session, actor, kind, value, key)
+    wording, contacts = await _find_contacts(session, actor, kind, value)
+    domain_ids = await _lock_leads(session, [each.domain_id for each in contacts])
     for each in contacts:
-        await _keep_digest(session, actor, kind, each.value, key)
+        await _store_digest(session, actor, kind, each.value, key)
     evidence = await _count_evidence(session, contacts)
-    same_name = await _of_same_name(session, contacts)
+    same_name = await _find_same_name(session, contacts)
     await session.execute(delete(Contact).where(Contact.id.in_([each.id for each in contacts])))
     scrubbed = await scrub(session, actor.tenant_id, wording)
     places = {name: len(keys) for name, keys in scrubbed.items()}
-    if answers := await forget_answers(session, actor.tenant_id, wording):
+    if answers := await clear_stored_responses(session, actor.tenant_id, wording):
         places[IdempotencyKey.__tablename__] = answers
     await refresh_leads(session, domain_ids | scrubbed.get(Domain.__tablename__, set()))
     told_of = scrubbed.get(LocalBusiness.__tablename__, set())
-    await refresh_leads_of_businesses(session, told_of)
-    erased = Erased(
+    await refresh_business_leads(session, told_of)
+    erased = ErasureResult(
         kind=kind,
         contacts=len(contacts),
         evidence=evidence,
@@ -109,14 +239,14 @@ async def _set_lock_timeout(session: AsyncSession, milliseconds: int) -> None:
     await session.execute(select(func.set_config("lock_timeout", str(milliseconds), True)))
 
 
-async def _keep_digest(
+async def _store_digest(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str, key: ErasureKey
 ) -> UUID:
     """One that was suppressed before loses its value too, and its plain digest."""
     keyed = {"digest": key.get_digest(value), "key_id": key.fingerprint}
     there = (Suppression.tenant_id == actor.tenant_id, Suppression.kind == kind.value)
     plain = await session.scalar(
-        select(Suppression.id).where(*there, Suppression.digest == digest_of(value))
+        select(Suppression.id).where(*there, Suppression.digest == compute_digest(value))
     )
     erased = select(Suppression.id).where(*there, Suppression.digest == keyed["digest"])
     if plain is not None and await session.scalar(erased) is None:
@@ -145,33 +275,35 @@ async def _keep_digest(
     return kept
 
 
-async def _found(
+async def _find_contacts(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str
-) -> tuple[Wording, Sequence[Contact]]:
+) -> tuple[ValuePattern, Sequence[Contact]]:
     """Its contacts, and profiles that are nothing but the number; and how pages wrote it."""
     mine = select(Contact).where(Contact.tenant_id == actor.tenant_id)
     named = mine.where(Contact.kind == kind.value, Contact.value == value)
     contacts = list(await session.scalars(named))
-    worded = email_wording if kind is SuppressionKind.EMAIL else phone_wording
-    wording = worded(value, await _raws(session, contacts))
-    profiles = mine.where(Contact.kind == ContactKind.SOCIAL, wording.stands_in(Contact.value))
-    also = [each for each in await session.scalars(profiles) if wording.is_in(each.value)]
+    worded = build_email_pattern if kind is SuppressionKind.EMAIL else build_phone_pattern
+    wording = worded(value, await _load_raw_spellings(session, contacts))
+    profiles = mine.where(
+        Contact.kind == ContactKind.SOCIAL, wording.build_condition(Contact.value)
+    )
+    also = [each for each in await session.scalars(profiles) if wording.matches(each.value)]
     return wording, [*contacts, *also]
 
 
-async def _raws(session: AsyncSession, contacts: Sequence[Contact]) -> set[str]:
+async def _load_raw_spellings(session: AsyncSession, contacts: Sequence[Contact]) -> set[str]:
     ids = [each.id for each in contacts]
     seen = select(ContactEvidence.raw).where(ContactEvidence.contact_id.in_(ids))
     raws = {each.raw for each in contacts} | set(await session.scalars(seen))
     return {each for each in raws if each}
 
 
-async def _hold(session: AsyncSession, domain_ids: Sequence[UUID]) -> set[UUID]:
+async def _lock_leads(session: AsyncSession, domain_ids: Sequence[UUID]) -> set[UUID]:
     """Everything of a domain is stored one after the other: nobody finds it again meanwhile."""
     ids = sorted(set(domain_ids))
     domains = await session.scalars(select(Domain).where(Domain.id.in_(ids)).order_by(Domain.id))
     for each in domains.all():
-        await hold_lead(session, each)
+        await lock_lead(session, each)
     return set(ids)
 
 
@@ -181,7 +313,7 @@ async def _count_evidence(session: AsyncSession, contacts: Sequence[Contact]) ->
     return await session.scalar(counting) or 0
 
 
-async def _of_same_name(session: AsyncSession, contacts: Sequence[Contact]) -> list[UUID]:
+async def _find_same_name(session: AsyncSession, contacts: Sequence[Contact]) -> list[UUID]:
     names = {(each.domain_id, each.name) for each in contacts if each.name}
     erased = [each.id for each in contacts]
     if not names:

@@ -1,4 +1,4 @@
-"""What was done to a contact, by itself or among many, newest first."""
+"""Load the audit history of a contact, single edits and bulk actions, newest first."""
 
 from __future__ import annotations
 
@@ -9,40 +9,47 @@ from uuid import UUID
 from sqlalchemy import Select, any_, literal, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.contacts.schemas import Happened
+from scrapersky.contacts.schemas import ContactEvent
 from scrapersky.errors import NotFound
 from scrapersky.models import Actor, AuditEntry, BulkAction, BulkActionRows, Contact
 
-SUBJECT = "contact"
+SUBJECT_KIND = "contact"
 MAX_ENTRIES = 500
 
 
-async def history(session: AsyncSession, actor: Actor, contact_id: UUID) -> list[Happened]:
+async def load_history(session: AsyncSession, actor: Actor, contact_id: UUID) -> list[ContactEvent]:
     """Also of one that was deleted: what was done to it stays known."""
-    acts = [_acted(each) for each in await session.scalars(_acts(actor, contact_id))]
-    decisions = await session.execute(_decisions(actor, contact_id))
-    decided = sorted((each for row in decisions for each in _decided(*row)), key=_at, reverse=True)
+    acts = [
+        _build_audit_event(each)
+        for each in await session.scalars(_select_audit_entries(actor, contact_id))
+    ]
+    decisions = await session.execute(_select_bulk_actions(actor, contact_id))
+    decided = sorted(
+        (each for row in decisions for each in _build_bulk_events(*row)),
+        key=_get_time,
+        reverse=True,
+    )
     # Acts stay in the order in which they got at the row: their times are those of their beginning.
-    done = list(merge(acts, decided, key=_at, reverse=True))
-    if not done and await session.scalar(_there(actor, contact_id)) is None:
+    done = list(merge(acts, decided, key=_get_time, reverse=True))
+    if not done and await session.scalar(_select_contact_id(actor, contact_id)) is None:
         raise NotFound(f"There is no contact {contact_id}, and never was.")
     return done[:MAX_ENTRIES]
 
 
-def _at(happened: Happened) -> datetime:
+def _get_time(happened: ContactEvent) -> datetime:
     return happened.at
 
 
-def _there(actor: Actor, contact_id: UUID) -> Select[UUID]:
+def _select_contact_id(actor: Actor, contact_id: UUID) -> Select[UUID]:
     return select(Contact.id).where(Contact.id == contact_id, Contact.tenant_id == actor.tenant_id)
 
 
-def _acts(actor: Actor, contact_id: UUID) -> Select[AuditEntry]:
+def _select_audit_entries(actor: Actor, contact_id: UUID) -> Select[AuditEntry]:
     return (
         select(AuditEntry)
         .where(
             AuditEntry.tenant_id == actor.tenant_id,
-            AuditEntry.subject_kind == SUBJECT,
+            AuditEntry.subject_kind == SUBJECT_KIND,
             AuditEntry.subject_id == str(contact_id),
         )
         .order_by(AuditEntry.id.desc())
@@ -50,13 +57,13 @@ def _acts(actor: Actor, contact_id: UUID) -> Select[AuditEntry]:
     )
 
 
-def _decisions(actor: Actor, contact_id: UUID) -> Select[BulkAction, str]:
+def _select_bulk_actions(actor: Actor, contact_id: UUID) -> Select[BulkAction, str]:
     return (
         select(BulkAction, BulkActionRows.before_status)
         .join(BulkActionRows, BulkActionRows.action_id == BulkAction.id)
         .where(
             BulkAction.tenant_id == actor.tenant_id,
-            BulkAction.kind == SUBJECT,
+            BulkAction.kind == SUBJECT_KIND,
             literal(contact_id) == any_(BulkActionRows.row_ids),
         )
         .order_by(BulkAction.created_at.desc())
@@ -64,8 +71,8 @@ def _decisions(actor: Actor, contact_id: UUID) -> Select[BulkAction, str]:
     )
 
 
-def _acted(entry: AuditEntry) -> Happened:
-    return Happened(
+def _build_audit_event(entry: AuditEntry) -> ContactEvent:
+    return ContactEvent(
         at=entry.at,
         actor_id=entry.actor_id,
         via=entry.via,
@@ -74,7 +81,7 @@ def _acted(entry: AuditEntry) -> Happened:
     )
 
 
-def _decided(action: BulkAction, before: str) -> list[Happened]:
+def _build_bulk_events(action: BulkAction, before: str) -> list[ContactEvent]:
     """One decision, and that it was taken back where it was."""
     changes = {"contact_curation_status": [before, action.to_status]}
     details = {
@@ -83,7 +90,7 @@ def _decided(action: BulkAction, before: str) -> list[Happened]:
         "rows": action.updated_count,
         "note": action.details.get("note"),
     }
-    made = Happened(
+    made = ContactEvent(
         at=action.created_at,
         actor_id=action.created_by,
         via=None,

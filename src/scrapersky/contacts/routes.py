@@ -1,4 +1,4 @@
-"""Contacts: list, look, add, correct, delete; and erase a person."""
+"""Routes for contacts and suppressions: list, get, add, edit, delete, export and erase."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 
-from scrapersky.contacts import looking, service
+from scrapersky.contacts import service, suppression
 from scrapersky.contacts.erasure import erase
-from scrapersky.contacts.exporting import EXPORT
-from scrapersky.contacts.history import history
-from scrapersky.contacts.listing import CONTACTS, CURATION
+from scrapersky.contacts.history import load_history
+from scrapersky.contacts.listing import CONTACTS, CURATION, EXPORT, SUPPRESSIONS
 from scrapersky.contacts.schemas import (
     ContactChange,
+    ContactDeletedOut,
     ContactDetail,
+    ContactEvent,
     ContactIn,
     ContactLineage,
     ContactOut,
-    DeletedOut,
     ErasedOut,
     EraseIn,
-    Happened,
+    SuppressedOut,
+    SuppressionOut,
+    SuppressionsIn,
+    build_suppressed_out,
 )
 from scrapersky.http.auth import Admin, Curator, Viewer
+from scrapersky.http.body_limits import LargeBodyRoute
 from scrapersky.http.context import Reading, Transaction
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists import ListPage, ListQuery, curation_routes, export_routes
 from scrapersky.models import SuppressionKind
 
 router = APIRouter(
@@ -35,11 +39,11 @@ router = APIRouter(
 router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
-COMES_BACK = (
+DELETED_EXPLANATION = (
     "It is deleted with its evidence. A page that still has it brings it back when it is read "
     "again; set such a contact to Skipped, or suppress it, and it is in no lead and no export."
 )
-STAYS_OUT = (
+SUPPRESSED_EXPLANATION = (
     "It is deleted with its evidence, and suppressed: should a page bring it back when it is read "
     "again, it is in no lead and no export."
 )
@@ -47,11 +51,11 @@ STAYS_OUT = (
 
 @router.get("", summary="Contacts, newest first")
 async def list_contacts(
-    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(CONTACTS.asked)]
-) -> Listed[ContactOut]:
+    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(CONTACTS.parse_query)]
+) -> ListPage[ContactOut]:
     found = await CONTACTS.show(session, actor, asked)
-    seen = {each.id: each for each in await looking.shown(session, found.rows)}
-    return found.listed(lambda row: seen[row.id])
+    seen = {each.id: each for each in await service.build_contacts_out(session, found.rows)}
+    return found.to_page(lambda row: seen[row.id])
 
 
 @router.post("", status_code=201, summary="Add a contact", responses=problem_responses(404, 409))
@@ -66,7 +70,7 @@ async def add_contact(actor: Curator, session: Transaction, wanted: ContactIn) -
         role=wanted.role,
         note=wanted.note,
     )
-    return await looking.detail(session, await service.add(session, actor, new))
+    return await service.get_detail(session, await service.add(session, actor, new))
 
 
 @router.post("/erase", summary="Erase a person")
@@ -82,15 +86,15 @@ async def erase_person(actor: Admin, session: Transaction, wanted: EraseIn) -> E
 @router.get("/{contact_id}", summary="One contact", responses=problem_responses(404))
 async def get_contact(actor: Viewer, session: Reading, contact_id: UUID) -> ContactDetail:
     """With the evidence for it, and where it comes from."""
-    return await looking.detail(session, await looking.contact_of(session, actor, contact_id))
+    return await service.get_detail(session, await service.get_contact(session, actor, contact_id))
 
 
 @router.get(
     "/{contact_id}/history", summary="What was done to it", responses=problem_responses(404)
 )
-async def get_history(actor: Viewer, session: Reading, contact_id: UUID) -> list[Happened]:
+async def get_history(actor: Viewer, session: Reading, contact_id: UUID) -> list[ContactEvent]:
     """Newest first; decisions about many rows are in it, and one that was deleted has its own."""
-    return await history(session, actor, contact_id)
+    return await load_history(session, actor, contact_id)
 
 
 @router.get(
@@ -99,7 +103,7 @@ async def get_history(actor: Viewer, session: Reading, contact_id: UUID) -> list
 async def get_lineage(actor: Viewer, session: Reading, contact_id: UUID) -> ContactLineage:
     """The pages that have it, the sitemaps that list them, its site, the businesses that share the
     site, the places they are at their providers, and the searches that found those."""
-    return await looking.lineage(session, await looking.contact_of(session, actor, contact_id))
+    return await service.get_lineage(session, await service.get_contact(session, actor, contact_id))
 
 
 @router.patch("/{contact_id}", summary="Correct a contact", responses=problem_responses(404, 409))
@@ -111,7 +115,7 @@ async def edit_contact(
     edited = await service.edit(
         session, actor, contact_id, wanted.changes(), seen_at=wanted.updated_at
     )
-    return await looking.detail(session, edited)
+    return await service.get_detail(session, edited)
 
 
 @router.delete("/{contact_id}", summary="Delete a contact", responses=problem_responses(404))
@@ -120,9 +124,49 @@ async def delete_contact(
     session: Transaction,
     contact_id: UUID,
     suppress: Annotated[bool, Query(description="Whether nobody is to write there.")] = False,
-) -> DeletedOut:
+) -> ContactDeletedOut:
     """A page that still has it brings it back when it is read again: suppress it as well, or set it
     to Skipped instead. To erase a person for good there is `POST /contacts/erase`."""
     await service.delete(session, actor, contact_id, hush=suppress)
-    said = STAYS_OUT if suppress else COMES_BACK
-    return DeletedOut(id=contact_id, suppressed=suppress, explanation=said)
+    said = SUPPRESSED_EXPLANATION if suppress else DELETED_EXPLANATION
+    return ContactDeletedOut(id=contact_id, suppressed=suppress, explanation=said)
+
+
+suppressions_router = APIRouter(
+    route_class=LargeBodyRoute,
+    prefix="/suppressions",
+    tags=["suppressions"],
+    responses=problem_responses(401, 403, 422),
+)
+
+
+@suppressions_router.get("", summary="Suppressions, newest first")
+async def list_suppressions(
+    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SUPPRESSIONS.parse_query)]
+) -> ListPage[SuppressionOut]:
+    found = await SUPPRESSIONS.show(session, actor, asked)
+    return found.to_page(SuppressionOut.model_validate)
+
+
+@suppressions_router.post("", summary="Suppress addresses, domains or numbers")
+async def add_suppressions(
+    actor: Curator, session: Transaction, wanted: SuppressionsIn
+) -> SuppressedOut:
+    """What they name is in no lead and no export from now on. A domain stands for every address at
+    it or below it, and for every contact found on its site. One that cannot be is told so, and the
+    others are kept."""
+    given = [each.to_request() for each in wanted.items]
+    return build_suppressed_out(await suppression.suppress(session, actor, given))
+
+
+@suppressions_router.delete(
+    "/{suppression_id}", summary="Remove a suppression", responses=problem_responses(404)
+)
+async def remove_suppression(
+    actor: Curator, session: Transaction, suppression_id: UUID
+) -> SuppressionOut:
+    """What it named is in leads and exports again. One that keeps an erased person from coming back
+    only an admin may remove."""
+    return SuppressionOut.model_validate(
+        await suppression.delete_suppression(session, actor, suppression_id)
+    )

@@ -1,7 +1,9 @@
-"""Contacts as the API shows and takes them."""
+"""API schemas of contacts and suppressions."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -9,12 +11,17 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from scrapersky.contacts.suppression import (
+    SuppressionOutcome,
+    SuppressionRequest,
+    SuppressionResult,
+)
 from scrapersky.contacts.values import MAX_VALUE_CHARACTERS
-from scrapersky.harvest.lineage import Origin, Step
-from scrapersky.models import ContactDecision, ContactKind, EmailType
+from scrapersky.leads.lineage import LineageStep, SiteLineage
+from scrapersky.models import ContactDecision, ContactKind, EmailType, SuppressionKind
 
 
-def _storable(text: str) -> str:
+def _validate_text(text: str) -> str:
     if "\x00" in text:
         raise PydanticCustomError("text", "it holds a character that no stored text can hold")
     if not (bare := text.strip()):
@@ -22,32 +29,32 @@ def _storable(text: str) -> str:
     return bare
 
 
-Value = Annotated[
-    str, Field(min_length=1, max_length=MAX_VALUE_CHARACTERS), AfterValidator(_storable)
+ContactValue = Annotated[
+    str, Field(min_length=1, max_length=MAX_VALUE_CHARACTERS), AfterValidator(_validate_text)
 ]
-Words = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
-MAY_BE_NULL = frozenset({"name", "role", "note"})
-Note = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_storable)]
+ShortText = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_validate_text)]
+NULLABLE_FIELDS = frozenset({"name", "role", "note"})
+NoteText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_validate_text)]
 
 
 class ContactIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    domain: Words | None = Field(
+    domain: ShortText | None = Field(
         default=None, description="The site, in any spelling.", examples=["bakery.de"]
     )
     domain_id: UUID | None = Field(default=None, description="Or its id.")
     kind: ContactKind
-    value: Value = Field(
+    value: ContactValue = Field(
         description="An address, a number with its country, or a profile's URL.",
         examples=["anna.berger@bakery.de"],
     )
-    name: Words | None = Field(default=None, examples=["Anna Berger"])
-    role: Words | None = Field(default=None, examples=["Owner"])
-    note: Note | None = None
+    name: ShortText | None = Field(default=None, examples=["Anna Berger"])
+    role: ShortText | None = Field(default=None, examples=["Owner"])
+    note: NoteText | None = None
 
     @model_validator(mode="after")
-    def _says_of_whom(self) -> ContactIn:
+    def _require_one_site(self) -> ContactIn:
         if (self.domain is None) == (self.domain_id is None):
             raise PydanticCustomError("domain", "give either domain or domain_id")
         return self
@@ -58,12 +65,12 @@ class ContactChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Words | None = Field(default=None, description="Null takes it away.")
-    role: Words | None = Field(default=None, description="Null takes it away.")
-    note: Note | None = Field(default=None, description="Null takes it away.")
+    name: ShortText | None = Field(default=None, description="Null takes it away.")
+    role: ShortText | None = Field(default=None, description="Null takes it away.")
+    note: NoteText | None = Field(default=None, description="Null takes it away.")
     email_type: EmailType | None = Field(default=None, description="Only of an e-mail address.")
     contact_curation_status: ContactDecision | None = None
-    value: Value | None = Field(default=None, description="Corrected; its kind stays.")
+    value: ContactValue | None = Field(default=None, description="Corrected; its kind stays.")
     updated_at: datetime | None = Field(
         default=None,
         description="As you saw it: when it was changed since, nothing is, and 409 is answered. "
@@ -137,24 +144,24 @@ class LineageOut(BaseModel):
     search: str | None = Field(description="What was looked for.")
 
 
-class ContactStep(Step):
+class ContactStep(LineageStep):
     kind: str = Field(examples=["email"])
     value: str = Field(examples=["info@bakery.de"])
 
 
-class PageStep(Step):
+class PageStep(LineageStep):
     url: str
     page_type: str | None
     sitemap_file_id: UUID | None
     methods: list[str] = Field(description="How the contact was found there.")
 
 
-class FileStep(Step):
+class FileStep(LineageStep):
     url: str
     discovery_method: str = Field(examples=["robots_txt"])
 
 
-class ContactLineage(Origin):
+class ContactLineage(SiteLineage):
     """From the contact back to who looked for its business, as far as it is known."""
 
     contact: ContactStep
@@ -167,7 +174,7 @@ class ContactDetail(ContactOut):
     lineage: LineageOut
 
 
-class Happened(BaseModel):
+class ContactEvent(BaseModel):
     """One thing that was done to a contact."""
 
     at: datetime
@@ -177,7 +184,7 @@ class Happened(BaseModel):
     details: dict[str, Any]
 
 
-class DeletedOut(BaseModel):
+class ContactDeletedOut(BaseModel):
     id: UUID
     suppressed: bool
     explanation: str
@@ -188,11 +195,11 @@ class EraseIn(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"email": "anna.berger@bakery.de"}]}
     )
 
-    email: Value | None = None
-    phone: Value | None = Field(default=None, description="With its country.")
+    email: ContactValue | None = None
+    phone: ContactValue | None = Field(default=None, description="With its country.")
 
     @model_validator(mode="after")
-    def _says_whom(self) -> EraseIn:
+    def _require_one_value(self) -> EraseIn:
         if (self.email is None) == (self.phone is None):
             raise PydanticCustomError("whom", "give either email or phone")
         return self
@@ -218,3 +225,69 @@ class ErasedOut(BaseModel):
         "are the same person's."
     )
     suppression_id: UUID = Field(description="Of the digest that keeps it from coming back.")
+
+
+MAX_SUPPRESSIONS = 10_000
+
+
+class SuppressionOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    kind: str = Field(examples=["email"])
+    value: str | None = Field(description="Null of a person who was erased.")
+    reason: str | None
+    created_by: UUID
+    created_at: datetime
+
+
+class SuppressionIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    value: ContactValue = Field(
+        description="An address, a domain (`acme.com`, `@acme.com`), or a number with its country.",
+        examples=["anna.berger@bakery.de"],
+    )
+    kind: SuppressionKind | None = Field(
+        default=None, description="Left out: what the value looks like."
+    )
+    reason: ShortText | None = None
+
+    def to_request(self) -> SuppressionRequest:
+        return SuppressionRequest(self.value, self.kind, self.reason)
+
+
+class SuppressionsIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    items: list[SuppressionIn] = Field(min_length=1, max_length=MAX_SUPPRESSIONS)
+
+
+class SuppressionLineOut(BaseModel):
+    """What came of one of them, in the order they were given."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    given: str
+    outcome: SuppressionOutcome
+    kind: SuppressionKind | None
+    value: str | None = Field(description="Its one spelling.")
+    error: str | None
+    id: UUID | None
+
+
+class SuppressedOut(BaseModel):
+    added: int
+    already_there: int
+    refused: int
+    lines: list[SuppressionLineOut]
+
+
+def build_suppressed_out(lines: Sequence[SuppressionResult]) -> SuppressedOut:
+    counts = Counter(each.outcome for each in lines)
+    return SuppressedOut(
+        added=counts[SuppressionOutcome.ADDED],
+        already_there=counts[SuppressionOutcome.ALREADY_THERE],
+        refused=counts[SuppressionOutcome.REFUSED],
+        lines=[SuppressionLineOut.model_validate(each) for each in lines],
+    )

@@ -1,12 +1,8 @@
-"""What people do to contacts: add, correct, delete.
-
-Everything of one domain is stored one after the other, with what pages yield: its lead is locked
-before its contacts are.
-"""
+"""Get, add, edit and delete contacts, with their evidence and lineage."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,22 +10,208 @@ from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
 
-from scrapersky.contacts.looking import contact_of
-from scrapersky.contacts.suppressions import Wanted, suppress
-from scrapersky.contacts.values import contact_value, is_at_site
+from scrapersky.contacts.erasure_filter import load_erased, remove_erased
+from scrapersky.contacts.schemas import (
+    ContactDetail,
+    ContactLineage,
+    ContactOut,
+    ContactStep,
+    EvidenceOut,
+    FileStep,
+    LineageOut,
+    PageStep,
+)
+from scrapersky.contacts.store import emit_contacts_created
+from scrapersky.contacts.suppression import SuppressionRequest, suppress
+from scrapersky.contacts.values import is_at_site, parse_contact_value
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Conflict, InvalidInput, NotFound
-from scrapersky.harvest.erasure_filter import load_erased, remove_erased
-from scrapersky.harvest.leads import hold_lead, refresh_leads
-from scrapersky.harvest.telling import tell_of_contacts
-from scrapersky.http.lists.filters import read_domain
-from scrapersky.models import Actor, Contact, ContactKind, Domain, SuppressionKind, record
-from scrapersky.scraper.contact_finder.emails import is_role_address
-from scrapersky.scraper.email_types import email_type
+from scrapersky.leads.build import lock_lead, refresh_leads
+from scrapersky.leads.lineage import API_PREFIX, load_lineage
+from scrapersky.lists.filters import parse_domain
+from scrapersky.models import (
+    Actor,
+    Contact,
+    ContactEvidence,
+    ContactKind,
+    Domain,
+    Page,
+    SitemapFile,
+    SuppressionKind,
+    record,
+)
+from scrapersky.models.suppression import is_suppressed
+from scrapersky.scraper.contacts.email_types import classify_email
+from scrapersky.scraper.contacts.emails import is_role_address
 
-MANUAL = "manual"
-SAID_BY_PEOPLE = frozenset({"name", "role", "email_type", "value"})
+MAX_EVIDENCE = 200
+
+
+async def get_contact(session: AsyncSession, actor: Actor, contact_id: UUID) -> Contact:
+    found = await session.scalar(
+        select(Contact).where(Contact.id == contact_id, Contact.tenant_id == actor.tenant_id)
+    )
+    if found is None:
+        raise NotFound(f"There is no contact {contact_id}.")
+    return found
+
+
+async def build_contacts_out(
+    session: AsyncSession, contacts: Sequence[Contact]
+) -> list[ContactOut]:
+    """With three statements, however many there are."""
+    sites = await _load_texts(
+        session, Domain.id, Domain.domain, {each.domain_id for each in contacts}
+    )
+    pages = await _load_texts(session, Page.id, Page.url, {each.page_id for each in contacts})
+    ids = [each.id for each in contacts]
+    hushed = set(
+        await session.scalars(select(Contact.id).where(Contact.id.in_(ids), is_suppressed(Contact)))
+    )
+    return [
+        ContactOut.model_validate(
+            {
+                **_get_columns(each),
+                "domain": sites[each.domain_id],
+                "page_url": pages.get(each.page_id),
+                "suppressed": each.id in hushed,
+            }
+        )
+        for each in contacts
+    ]
+
+
+def _get_columns(contact: Contact) -> dict[str, Any]:
+    return {column.key: getattr(contact, column.key) for column in Contact.__table__.columns}
+
+
+async def _load_texts(
+    session: AsyncSession,
+    key: InstrumentedAttribute[UUID],
+    text: InstrumentedAttribute[str],
+    wanted: Collection[UUID | None],
+) -> dict[UUID | None, str]:
+    ids = [each for each in wanted if each is not None]
+    found = await session.execute(select(key, text).where(key.in_(ids)))
+    return dict(found.all())
+
+
+async def get_detail(session: AsyncSession, contact: Contact) -> ContactDetail:
+    [seen] = await build_contacts_out(session, [contact])
+    return ContactDetail(
+        **seen.model_dump(),
+        evidence=await _load_evidence(session, contact),
+        lineage=await _load_lineage_out(session, seen),
+    )
+
+
+async def _load_evidence(session: AsyncSession, contact: Contact) -> list[EvidenceOut]:
+    found = await session.execute(
+        select(ContactEvidence, Page.url)
+        .join(Page, Page.id == ContactEvidence.page_id)
+        .where(ContactEvidence.contact_id == contact.id)
+        .order_by(ContactEvidence.confidence.desc(), ContactEvidence.id)
+        .limit(MAX_EVIDENCE)
+    )
+    return [
+        EvidenceOut(
+            page_id=each.page_id,
+            page_url=url,
+            method=each.method,
+            raw=each.raw,
+            snippet=each.snippet,
+            confidence=each.confidence,
+            first_seen_at=each.first_seen_at,
+            last_seen_at=each.last_seen_at,
+        )
+        for each, url in found
+    ]
+
+
+async def _load_lineage_out(session: AsyncSession, seen: ContactOut) -> LineageOut:
+    found = await session.execute(
+        select(SitemapFile.id, SitemapFile.url)
+        .join(Page, Page.sitemap_file_id == SitemapFile.id)
+        .where(Page.id == seen.page_id)
+    )
+    file_id, file_url = found.one_or_none() or (None, None)
+    origin = await load_lineage(session, domain_id=seen.domain_id)
+    business = next(iter(origin.businesses), None)
+    search = next(iter(origin.searches), None)
+    place_id = search.places[0] if search else next((each.id for each in origin.places), None)
+    return LineageOut(
+        page_id=seen.page_id,
+        page_url=seen.page_url,
+        sitemap_file_id=file_id,
+        sitemap_url=file_url,
+        domain_id=seen.domain_id,
+        domain=seen.domain,
+        business_id=business.id if business else None,
+        business_name=business.name if business else None,
+        place_id=place_id,
+        search_id=search.id if search else None,
+        search=search.subject if search else None,
+    )
+
+
+async def get_lineage(session: AsyncSession, contact: Contact) -> ContactLineage:
+    """Every step, with five statements."""
+    pages, files = await _load_page_steps(session, contact)
+    origin = await load_lineage(session, domain_id=contact.domain_id)
+    link = f"{API_PREFIX}/contacts/{contact.id}"
+    return ContactLineage(
+        contact=ContactStep(id=contact.id, link=link, kind=contact.kind, value=contact.value),
+        pages=pages,
+        sitemap_files=files,
+        **dict(origin),
+    )
+
+
+async def _load_page_steps(
+    session: AsyncSession, contact: Contact
+) -> tuple[list[PageStep], list[FileStep]]:
+    found = await session.execute(
+        select(ContactEvidence.method, Page, SitemapFile)
+        .join(Page, Page.id == ContactEvidence.page_id)
+        .outerjoin(SitemapFile, SitemapFile.id == Page.sitemap_file_id)
+        .where(ContactEvidence.contact_id == contact.id)
+        .order_by(ContactEvidence.confidence.desc(), ContactEvidence.id)
+        .limit(MAX_EVIDENCE)
+    )
+    pages: dict[UUID, PageStep] = {}
+    files: dict[UUID, FileStep] = {}
+    for method, page, file in found:
+        pages.setdefault(page.id, _build_page_step(page)).methods.append(method)
+        if file is not None:
+            files.setdefault(file.id, _build_file_step(file))
+    return list(pages.values()), list(files.values())
+
+
+def _build_page_step(page: Page) -> PageStep:
+    return PageStep(
+        id=page.id,
+        link=f"{API_PREFIX}/pages/{page.id}",
+        url=page.url,
+        page_type=page.page_type,
+        sitemap_file_id=page.sitemap_file_id,
+        methods=[],
+    )
+
+
+def _build_file_step(file: SitemapFile) -> FileStep:
+    link = f"{API_PREFIX}/sitemap-files/{file.id}"
+    return FileStep(id=file.id, link=link, url=file.url, discovery_method=file.discovery_method)
+
+
+# What people do to contacts: add, correct, delete.
+#
+# Everything of one domain is stored one after the other, with what pages yield: its lead is locked
+# before its contacts are.
+
+MANUAL_METHOD = "manual"
+EDITED_FIELDS = frozenset({"name", "role", "email_type", "value"})
 """Once a person changed one of these, pages do not fill in name and role any more."""
 
 
@@ -47,12 +229,12 @@ class NewContact:
 
 async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
     """One that a person found; it counts as sure."""
-    domain = await _domain(session, actor, new.site)
-    facts = _facts(new.kind, new.value, domain)
+    domain = await _find_domain(session, actor, new.site)
+    facts = _build_facts(new.kind, new.value, domain)
     await _refuse_if_erased(session, actor, facts["value"])
     new = await remove_erased(session, actor.tenant_id, new)
-    await hold_lead(session, domain)
-    await _refuse_twin(session, domain, new.kind, facts["value"])
+    await lock_lead(session, domain)
+    await _refuse_duplicate(session, domain, new.kind, facts["value"])
     contact = Contact(
         id=uuid7(),
         tenant_id=actor.tenant_id,
@@ -63,7 +245,7 @@ async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
         name=new.name,
         role=new.role,
         note=new.note,
-        method=MANUAL,
+        method=MANUAL_METHOD,
         confidence=1.0,
         sightings=0,
         edited_at=func.now() if new.name or new.role else None,
@@ -72,8 +254,8 @@ async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
     session.add(contact)
     said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
     record(session, actor, "contact.add", contact.id, **said)
-    stored = await _stored(session, contact)
-    await tell_of_contacts(session, actor.tenant_id, [contact.id])
+    stored = await _save(session, contact)
+    await emit_contacts_created(session, actor.tenant_id, [contact.id])
     return stored
 
 
@@ -88,12 +270,11 @@ async def edit(
     """Of two who change it at once the last wins, unless it says by `seen_at` what it saw."""
     erased = await load_erased(session, actor.tenant_id)
     changes = {  # a value of somebody who was erased is refused below
-        name: said if name == "value" else erased.remove_from(said)
-        for name, said in changes.items()
+        name: said if name == "value" else erased.redact(said) for name, said in changes.items()
     }
-    contact, domain = await _held(session, actor, contact_id)
+    contact, domain = await _lock_contact(session, actor, contact_id)
     _refuse_if_changed(contact, seen_at)
-    wanted = await _wanted(session, actor, contact, domain, dict(changes))
+    wanted = await _resolve_changes(session, actor, contact, domain, dict(changes))
     different = {
         name: [getattr(contact, name), value]
         for name, value in wanted.items()
@@ -103,17 +284,17 @@ async def edit(
         return contact
     for name, (_, value) in different.items():
         setattr(contact, name, value)
-    if SAID_BY_PEOPLE & set(different):
+    if EDITED_FIELDS & set(different):
         contact.edited_at = func.now()
     record(session, actor, "contact.edit", contact.id, changes=different)
-    return await _stored(session, contact)
+    return await _save(session, contact)
 
 
 async def delete(
     session: AsyncSession, actor: Actor, contact_id: UUID, *, hush: bool = False
 ) -> None:
     """With its evidence. A page that still has it brings it back when it is read again."""
-    contact, domain = await _held(session, actor, contact_id)
+    contact, domain = await _lock_contact(session, actor, contact_id)
     if hush and contact.kind == ContactKind.SOCIAL:
         raise InvalidInput("A profile cannot be suppressed; suppress the domain of its site.")
     said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
@@ -121,15 +302,19 @@ async def delete(
     await session.flush()
     if hush:
         kind = SuppressionKind(contact.kind)
-        await suppress(session, actor, [Wanted(contact.value, kind, "Its contact was deleted.")])
+        await suppress(
+            session, actor, [SuppressionRequest(contact.value, kind, "Its contact was deleted.")]
+        )
     record(session, actor, "contact.delete", contact_id, **said, suppressed=hush)
     await refresh_leads(session, [domain.id])
 
 
-async def _held(session: AsyncSession, actor: Actor, contact_id: UUID) -> tuple[Contact, Domain]:
-    found = await contact_of(session, actor, contact_id)
+async def _lock_contact(
+    session: AsyncSession, actor: Actor, contact_id: UUID
+) -> tuple[Contact, Domain]:
+    found = await get_contact(session, actor, contact_id)
     domain = await session.get_one(Domain, found.domain_id)
-    await hold_lead(session, domain)
+    await lock_lead(session, domain)
     locked = select(Contact).where(Contact.id == contact_id).with_for_update()
     contact = await session.scalar(locked.execution_options(populate_existing=True))
     if contact is None:
@@ -137,8 +322,8 @@ async def _held(session: AsyncSession, actor: Actor, contact_id: UUID) -> tuple[
     return contact, domain
 
 
-async def _domain(session: AsyncSession, actor: Actor, site: str) -> Domain:
-    wanted = read_domain(site)
+async def _find_domain(session: AsyncSession, actor: Actor, site: str) -> Domain:
+    wanted = parse_domain(site)
     named = Domain.id == wanted if isinstance(wanted, UUID) else Domain.domain == wanted
     found = await session.scalar(select(Domain).where(named, Domain.tenant_id == actor.tenant_id))
     if found is None:
@@ -146,13 +331,13 @@ async def _domain(session: AsyncSession, actor: Actor, site: str) -> Domain:
     return found
 
 
-def _facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]:
+def _build_facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]:
     """Its one spelling, and what that tells."""
-    value = contact_value(kind, text, site=domain.domain)
+    value = parse_contact_value(kind, text, site=domain.domain)
     if kind is not ContactKind.EMAIL:
         return {"value": value}
     desk, own = is_role_address(value), is_at_site(value, domain.domain)
-    whose = email_type(value, is_role_address=desk, same_site=own)
+    whose = classify_email(value, is_role_address=desk, same_site=own)
     return {
         "value": value,
         "is_role_address": desk,
@@ -161,7 +346,7 @@ def _facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]:
     }
 
 
-async def _wanted(
+async def _resolve_changes(
     session: AsyncSession, actor: Actor, contact: Contact, domain: Domain, changes: dict[str, Any]
 ) -> dict[str, Any]:
     """A corrected value brings its own facts, but what was said beside it counts."""
@@ -169,15 +354,15 @@ async def _wanted(
         raise InvalidInput(f"Only an e-mail address has an email_type; this is a {contact.kind}.")
     if "value" not in changes:
         return changes
-    facts = _facts(ContactKind(contact.kind), changes.pop("value"), domain)
+    facts = _build_facts(ContactKind(contact.kind), changes.pop("value"), domain)
     if facts["value"] == contact.value:
         return changes
     await _refuse_if_erased(session, actor, facts["value"])
-    await _refuse_twin(session, domain, ContactKind(contact.kind), facts["value"])
+    await _refuse_duplicate(session, domain, ContactKind(contact.kind), facts["value"])
     return {**facts, **changes}
 
 
-async def _refuse_twin(
+async def _refuse_duplicate(
     session: AsyncSession, domain: Domain, kind: ContactKind, value: str
 ) -> None:
     twin = await session.scalar(
@@ -207,7 +392,7 @@ def _refuse_if_changed(contact: Contact, seen_at: datetime | None) -> None:
         )
 
 
-async def _stored(session: AsyncSession, contact: Contact) -> Contact:
+async def _save(session: AsyncSession, contact: Contact) -> Contact:
     await session.flush()
     await refresh_leads(session, [contact.domain_id])
     await session.refresh(contact)

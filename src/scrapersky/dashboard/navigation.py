@@ -1,4 +1,4 @@
-"""Where one can go from any page."""
+"""The navigation menu, and the paths at which rows of each table are shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scrapersky.models import Actor, Role
 
 
 @dataclass(frozen=True)
-class Place:
+class NavLink:
     """An entry of the navigation."""
 
     title: str
@@ -18,68 +18,83 @@ class Place:
     operator: bool = False
     """Whether it concerns all tenants together, and so the default tenant's people only."""
 
-    def is_for(self, actor: Actor) -> bool:
+    def is_allowed(self, actor: Actor) -> bool:
         return actor.role.includes(self.role) and (actor.is_operator or not self.operator)
 
 
 @dataclass(frozen=True)
-class Entry:
-    place: Place
+class NavEntry:
+    place: NavLink
     current: bool
 
 
 @dataclass(frozen=True)
-class Group:
+class NavGroup:
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[NavEntry, ...]
 
 
-WORK = (
-    Place("Overview", "/"),
-    Place("Leads", "/leads"),
-    Place("Contacts", "/contacts"),
-    Place("Pages", "/pages"),
-    Place("Sitemaps", "/sitemap-files"),
-    Place("Domains", "/domains"),
-    Place("Searches", "/searches"),
-    Place("Places", "/places"),
-    Place("Businesses", "/local-businesses"),
-    Place("Merge review", "/merge-review"),
-    Place("Jobs", "/jobs"),
+WORK_LINKS = (
+    NavLink("Overview", "/"),
+    NavLink("Leads", "/leads"),
+    NavLink("Contacts", "/contacts"),
+    NavLink("Pages", "/pages"),
+    NavLink("Sitemaps", "/sitemap-files"),
+    NavLink("Domains", "/domains"),
+    NavLink("Searches", "/searches"),
+    NavLink("Places", "/places"),
+    NavLink("Businesses", "/local-businesses"),
+    NavLink("Merge review", "/merge-review"),
+    NavLink("Jobs", "/jobs"),
 )
-OPERATIONS = (
-    Place("Stages", "/stages", operator=True),
-    Place("Workers", "/workers", operator=True),
-    Place("Hosts", "/hosts", operator=True),
-    Place("Dead letters", "/dead-letters"),
-    Place("Alerts", "/alerts", operator=True),
-    Place("Settings", "/settings", Role.ADMIN, operator=True),
+OPERATIONS_LINKS = (
+    NavLink("Stages", "/stages", operator=True),
+    NavLink("Workers", "/workers", operator=True),
+    NavLink("Hosts", "/hosts", operator=True),
+    NavLink("Dead letters", "/dead-letters"),
+    NavLink("Alerts", "/alerts", operator=True),
+    NavLink("Settings", "/settings", Role.ADMIN, operator=True),
 )
-ACCOUNTS = (
-    Place("Do-not-contact", "/suppressions"),
-    Place("Bulk actions", "/bulk-actions"),
-    Place("Budget", "/budget"),
-    Place("Users", "/users", Role.ADMIN),
-    Place("API keys", "/api-keys", Role.ADMIN),
-    Place("Webhooks", "/webhooks", Role.ADMIN),
-    Place("Audit log", "/audit-log", Role.ADMIN),
+TEAM_LINKS = (
+    NavLink("Do-not-contact", "/suppressions"),
+    NavLink("Bulk actions", "/bulk-actions"),
+    NavLink("Budget", "/budget"),
+    NavLink("Users", "/users", Role.ADMIN),
+    NavLink("API keys", "/api-keys", Role.ADMIN),
+    NavLink("Webhooks", "/webhooks", Role.ADMIN),
+    NavLink("Audit log", "/audit-log", Role.ADMIN),
 )
-GROUPS = {"Work": WORK, "Operations": OPERATIONS, "Team": ACCOUNTS}
+LINK_GROUPS = {"Work": WORK_LINKS, "Operations": OPERATIONS_LINKS, "Team": TEAM_LINKS}
 
 
-def navigation_for(actor: Actor | None, path: str) -> tuple[Group, ...]:
+def build_navigation(actor: Actor | None, path: str) -> tuple[NavGroup, ...]:
     """What this one may see; nothing for those who have not signed in."""
-    return () if actor is None else tuple(_groups(actor, path))
+    return () if actor is None else tuple(_iter_groups(actor, path))
 
 
-def _groups(actor: Actor, path: str) -> Iterator[Group]:
-    for title, places in GROUPS.items():
-        entries = tuple(Entry(each, _is_at(each, path)) for each in places if each.is_for(actor))
+def _iter_groups(actor: Actor, path: str) -> Iterator[NavGroup]:
+    for title, places in LINK_GROUPS.items():
+        entries = tuple(
+            NavEntry(each, _is_current(each, path)) for each in places if each.is_allowed(actor)
+        )
         if entries:
-            yield Group(title, entries)
+            yield NavGroup(title, entries)
 
 
-def _is_at(place: Place, path: str) -> bool:
+def _is_current(place: NavLink, path: str) -> bool:
     if place.path == "/":
         return path == "/"
     return path == place.path or path.startswith(f"{place.path}/")
+
+
+ROW_PATHS = {
+    "domains": "/domains",
+    "jobs": "/jobs",
+    "local_businesses": "/local-businesses",
+    "pages": "/pages",
+    "places": "/places",
+    "sitemap_files": "/sitemap-files",
+    "webhook_deliveries": "/webhook-deliveries",
+}
+"""Each has its page below."""
+LIST_PATHS = {**ROW_PATHS, "webhook_deliveries": "/webhooks"}

@@ -1,4 +1,4 @@
-"""What goes wrong on a page is told on a page; who is not signed in is led there."""
+"""Route class of pages: render errors as pages and redirect anonymous visitors to sign-in."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fastapi.routing import APIRoute
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
-from scrapersky.dashboard.rendering import Show, ignored_values
-from scrapersky.db.away import is_read_only
+from scrapersky.dashboard.rendering import PageRenderer, get_ignored_values
+from scrapersky.db.outages import is_read_only
 from scrapersky.errors import DatabaseReadOnly, InvalidInput, NotSignedIn, ScraperSkyError
-from scrapersky.http.errors import READ_ONLY_RETRY_SECONDS, STATUS, framework_problem
-from scrapersky.http.sessions import is_a_sign_of_life
+from scrapersky.http.problems import READ_ONLY_RETRY_SECONDS, STATUS_CODES, handle_http_exception
+from scrapersky.http.sessions import is_user_activity
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-Values = list[tuple[str, str]]
+QueryValues = list[tuple[str, str]]
 """Names and values of a query."""
-MAX_INVALID = 20
+MAX_INVALID_VALUES = 20
 
 
 class PageRoute(APIRoute):
@@ -34,48 +34,48 @@ class PageRoute(APIRoute):
 
         async def answer_people(request: Request) -> Response:
             try:
-                return await _answer_without_invalid(request, answer)
+                return await _answer_ignoring_invalid(request, answer)
             except NotSignedIn:
-                if not is_a_sign_of_life(request):
+                if not is_user_activity(request):
                     raise
-                return _to_sign_in(request)
+                return _redirect_to_sign_in_page(request)
             except (ScraperSkyError, RequestValidationError, HTTPException) as error:
-                status, sentence = _described(error)
+                status, sentence = _describe_error(error)
                 if status >= 500:
                     raise
-                return error_page(request, status, sentence)
+                return render_error_page(request, status, sentence)
             except DBAPIError as error:
                 if not is_read_only(error):
                     raise
-                page = error_page(request, 503, str(DatabaseReadOnly()))
+                page = render_error_page(request, 503, str(DatabaseReadOnly()))
                 page.headers["Retry-After"] = str(READ_ONLY_RETRY_SECONDS)
                 return page
 
         return answer_people
 
 
-async def _answer_without_invalid(request: Request, answer: Handler) -> Response:
+async def _answer_ignoring_invalid(request: Request, answer: Handler) -> Response:
     """Answer with the page even if its query has values that are not valid.
 
     These are left out, one round after the other, and the page tells which: an old bookmark or a
     typing error costs nobody the other filters and the rows. The status stays 422.
     """
-    for _ in range(MAX_INVALID):
+    for _ in range(MAX_INVALID_VALUES):
         try:
             response = await answer(request)
         except (RequestValidationError, InvalidInput) as error:
             invalid = _find_invalid(request, error)
             if not invalid:
                 raise
-            request = _without(request, invalid, _described(error)[1])
+            request = _remove_values(request, invalid, _describe_error(error)[1])
             continue
-        if ignored_values(request) and response.status_code == HTTPStatus.OK:
+        if get_ignored_values(request) and response.status_code == HTTPStatus.OK:
             response.status_code = HTTPStatus.UNPROCESSABLE_ENTITY
         return response
     return await answer(request)
 
 
-def _find_invalid(request: Request, error: RequestValidationError | InvalidInput) -> Values:
+def _find_invalid(request: Request, error: RequestValidationError | InvalidInput) -> QueryValues:
     """The values of the query that the error is about; none if it is about something else."""
     given = request.query_params.multi_items()
     if request.method != "GET":
@@ -93,41 +93,41 @@ def _find_invalid(request: Request, error: RequestValidationError | InvalidInput
     return [each for each in named if each[1] == first["input"]] or named
 
 
-def _without(request: Request, invalid: Values, sentence: str) -> Request:
+def _remove_values(request: Request, invalid: QueryValues, sentence: str) -> Request:
     kept = [each for each in request.query_params.multi_items() if each not in invalid]
     reduced = Request({**request.scope, "query_string": urlencode(kept).encode()}, request.receive)
-    reduced.state.ignored = [*ignored_values(request), sentence]
+    reduced.state.ignored = [*get_ignored_values(request), sentence]
     return reduced
 
 
-def _to_sign_in(request: Request) -> Response:
+def _redirect_to_sign_in_page(request: Request) -> Response:
     path = request.url.path
     wanted = f"{path}?{request.url.query}" if request.url.query else path
     return RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
 
 
-def _described(error: Exception) -> tuple[int, str]:
+def _describe_error(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         found = error.errors()[0]
         where = ".".join(str(part) for part in found["loc"][1:])
         return 422, f"{where}: {found['msg']}." if where else f"{found['msg']}."
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
-    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
+    status = next((code for kind, code in STATUS_CODES.items() if isinstance(error, kind)), 500)
     return status, str(error)
 
 
-async def not_there(request: Request, error: Exception) -> Response:
+async def handle_not_found(request: Request, error: Exception) -> Response:
     """For what no route answers: a page for people, a problem document for programs."""
     assert isinstance(error, HTTPException)
     for_people = "text/html" in request.headers.get("accept", "")
     if error.status_code != 404 or not for_people or request.url.path.startswith("/api/"):
-        return await framework_problem(request, error)
-    return error_page(request, 404, f"There is nothing at {request.url.path}.")
+        return await handle_http_exception(request, error)
+    return render_error_page(request, 404, f"There is nothing at {request.url.path}.")
 
 
-def error_page(request: Request, status: int, sentence: str) -> Response:
+def render_error_page(request: Request, status: int, sentence: str) -> Response:
     actor = getattr(request.state, "identity", None)
-    show = Show(request, request.app.state.context, actor)
+    show = PageRenderer(request, request.app.state.context, actor)
     title = HTTPStatus(status).phrase
     return show.page("error.html", title=title, status=status, sentence=sentence, code=status)

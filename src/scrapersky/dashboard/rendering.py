@@ -1,4 +1,4 @@
-"""Pages from templates. Whatever came from outside is escaped; no script but our own runs."""
+"""Render pages from Jinja templates with strict security headers, and serve the static files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from scrapersky import __version__
-from scrapersky.dashboard.navigation import navigation_for
-from scrapersky.dashboard.wording import FILTERS
-from scrapersky.http.auth import OPEN, Identity
-from scrapersky.http.context import AppContext, Context
+from scrapersky.dashboard.formats import FILTERS
+from scrapersky.dashboard.navigation import build_navigation
+from scrapersky.http.application import AppContext, Context
+from scrapersky.http.auth import OPEN_MODE, Identity
 from scrapersky.models import Actor
 
-STATIC = Path(__file__).parent / "static"
-POLICY = (
+STATIC_DIR = Path(__file__).parent / "static"
+CONTENT_SECURITY_POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "Content-Security-Policy": POLICY,
+PAGE_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     # What a page shows is for the one who asked, and old a moment later.
@@ -38,17 +42,17 @@ HEADERS = {
 def static_version() -> str:
     """Another one with every change of a file, so that browsers may keep them for ever."""
     digest = hashlib.sha256()
-    for path in sorted(STATIC.rglob("*.*")):
+    for path in sorted(STATIC_DIR.rglob("*.*")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def static(path: str) -> str:
+def static_url(path: str) -> str:
     return f"/static/{static_version()}/{path}"
 
 
 @cache
-def environment() -> Environment:
+def get_environment() -> Environment:
     made = Environment(
         loader=PackageLoader("scrapersky.dashboard"),
         autoescape=True,
@@ -57,16 +61,16 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
-    made.globals.update(static=static, version=__version__)
+    made.globals.update(static=static_url, version=__version__)
     return made
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    return environment().get_template(template).render(values)
+    return get_environment().get_template(template).render(values)
 
 
 @dataclass(frozen=True)
-class Show:
+class PageRenderer:
     """Makes pages for one who asks."""
 
     request: Request
@@ -77,7 +81,7 @@ class Show:
     def page(self, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A whole page, in its frame."""
         shown = {**self._frame(), "title": title, **values}
-        return HTMLResponse(render(template, shown), status, headers=HEADERS)
+        return HTMLResponse(render(template, shown), status, headers=PAGE_HEADERS)
 
     def part(self, template: str, **values: Any) -> str:
         """A part of a page, to be put in the place of an older one."""
@@ -87,23 +91,38 @@ class Show:
         path = self.request.url.path
         return {
             "actor": self.actor,
-            "is_open": self.context.settings.auth_mode == OPEN,
-            "navigation": navigation_for(self.actor, path),
+            "is_open": self.context.settings.auth_mode == OPEN_MODE,
+            "navigation": build_navigation(self.actor, path),
             "path": path,
             "csrf": getattr(self.request.state, "csrf", ""),
             "user_name": getattr(self.request.state, "user_name", ""),
-            "ignored": ignored_values(self.request),
+            "ignored": get_ignored_values(self.request),
         }
 
 
-def ignored_values(request: Request) -> list[str]:
+def get_ignored_values(request: Request) -> list[str]:
     """A sentence for each value of the query that is not valid and was left out."""
     found: list[str] = getattr(request.state, "ignored", [])
     return found
 
 
-def get_show(request: Request, context: Context, actor: Identity) -> Show:
-    return Show(request, context, actor)
+def get_renderer(request: Request, context: Context, actor: Identity) -> PageRenderer:
+    return PageRenderer(request, context, actor)
 
 
-Showing = Annotated[Show, Depends(get_show)]
+Renderer = Annotated[PageRenderer, Depends(get_renderer)]
+
+
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+
+
+class CachedStaticFiles(StaticFiles):
+    """The version in their address changes with them."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = CACHE_FOREVER
+        return answer
+
+
+STATIC_FILES = Mount("/static/{version}", CachedStaticFiles(directory=STATIC_DIR), name="static")

@@ -1,4 +1,4 @@
-"""What every table shares: the declarative base, time-ordered keys, timestamps."""
+"""Declarative base, time-ordered keys and timestamp columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, DateTime, MetaData, Text, Uuid, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-NAMING = {
+NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     "ck": "ck_%(table_name)s_%(constraint_name)s",
@@ -24,7 +24,7 @@ NAMING = {
 class Base(DeclarativeBase):
     """The one metadata: the engine's own tables and everybody else's."""
 
-    metadata = MetaData(naming_convention=NAMING)
+    metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: DateTime(timezone=True),
         str: Text(),
@@ -34,7 +34,7 @@ class Base(DeclarativeBase):
     }
 
 
-class Timestamps:
+class TimestampMixin:
     """When a row came and when it last changed, by the database's clock."""
 
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

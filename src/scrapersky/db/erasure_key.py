@@ -27,7 +27,7 @@ FILE_NAME = "erasure.key"
 MIN_KEY_CHARACTERS = 32
 KEY_LOCK = 0x5C4A9E46
 """Advisory lock: whoever stores a keyed digest first checks that nobody uses another key."""
-REKEYED_AT_ONCE = 1_000
+REKEY_BATCH_SIZE = 1_000
 
 ADVICE = (
     "Copy the key of the installation to this machine as {place}, or set ERASURE_KEY to it. "
@@ -128,7 +128,7 @@ def get_key_source(session: AsyncSession) -> ErasureKeySource:
     return source if isinstance(source, ErasureKeySource) else ErasureKeySource()
 
 
-def refuse_other_key(source: ErasureKeySource, fingerprint: str) -> ErasureKey:
+def require_key(source: ErasureKeySource, fingerprint: str) -> ErasureKey:
     """The key with this fingerprint; `ErasureKeyRefused` where this process has another or none."""
     key = source.load()
     if key is not None and key.fingerprint == fingerprint:
@@ -146,7 +146,7 @@ async def claim_key(session: AsyncSession) -> ErasureKey:
     source = get_key_source(session)
     await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": KEY_LOCK})
     used = await list_fingerprints(session)
-    return refuse_other_key(source, used[0]) if used else source.load_or_create()
+    return require_key(source, used[0]) if used else source.load_or_create()
 
 
 async def check_erasure_key(database: Database) -> None:
@@ -154,19 +154,21 @@ async def check_erasure_key(database: Database) -> None:
     who were erased: it would collect them again."""
     async with database.reading() as session:
         for fingerprint in await list_fingerprints(session):
-            refuse_other_key(get_key_source(session), fingerprint)
-    while await _rekey_some(database):
+            require_key(get_key_source(session), fingerprint)
+    while await _rekey_batch(database):
         pass
 
 
 async def count_unreadable(session: AsyncSession) -> int:
     """Digests of erased values that were made with another key than the one of this process."""
-    return int(await session.scalar(text(f"SELECT count(*) {_UNREADABLE}"), _own(session)) or 0)
+    return int(
+        await session.scalar(text(f"SELECT count(*) {_UNREADABLE}"), _get_own_key(session)) or 0
+    )
 
 
 async def delete_unreadable(session: AsyncSession) -> int:
     """Forget digests that nobody can compare with anything any more."""
-    gone: Any = await session.execute(text(f"DELETE {_UNREADABLE}"), _own(session))
+    gone: Any = await session.execute(text(f"DELETE {_UNREADABLE}"), _get_own_key(session))
     return int(gone.rowcount)
 
 
@@ -175,7 +177,7 @@ _UNREADABLE = (
 )
 
 
-def _own(session: AsyncSession) -> dict[str, str | None]:
+def _get_own_key(session: AsyncSession) -> dict[str, str | None]:
     key = get_key_source(session).load()
     return {"own": key.fingerprint if key else None}
 
@@ -191,7 +193,7 @@ async def list_fingerprints(session: AsyncSession) -> list[str]:
     return list(found)
 
 
-async def _rekey_some(database: Database) -> bool:
+async def _rekey_batch(database: Database) -> bool:
     """One batch in one transaction: whoever is killed in between goes on at the next start. Where
     the same value was erased again meanwhile, its keyed digest stays and the plain one goes."""
     some = (
@@ -202,18 +204,18 @@ async def _rekey_some(database: Database) -> bool:
         if not (await session.execute(text(some), {"limit": 1})).first():
             return False
         key = await claim_key(session)  # before any row is locked, as whoever erases does
-        found = await session.execute(text(f"{some} FOR UPDATE"), {"limit": REKEYED_AT_ONCE})
+        found = await session.execute(text(f"{some} FOR UPDATE"), {"limit": REKEY_BATCH_SIZE})
         rows = [
             {"id": row_id, "digest": key.rekey(bytes(digest)), "key_id": key.fingerprint}
             for row_id, digest in found
         ]
         if rows:
-            await session.execute(text(_DELETE_TWIN), rows)
+            await session.execute(text(_DELETE_DUPLICATE), rows)
             await session.execute(text(_REKEY), rows)
     return True
 
 
-_DELETE_TWIN = """
+_DELETE_DUPLICATE = """
     DELETE FROM suppressions AS old USING suppressions AS keyed
     WHERE old.id = :id AND keyed.tenant_id = old.tenant_id AND keyed.kind = old.kind
         AND keyed.digest = :digest AND keyed.key_id = :key_id

@@ -1,4 +1,4 @@
-"""A connection that listens, notices when it has gone deaf, and heals itself."""
+"""A LISTEN connection that probes itself and reconnects."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from uuid import uuid4
 import asyncpg
 from sqlalchemy.engine import URL
 
-from scrapersky.db.session import enable_keepalive, plain_url
+from scrapersky.db.session import enable_keepalive, get_libpq_url
 from scrapersky.logging import get_logger
 
-PROBE_EVERY_SECONDS = 20.0
+PROBE_INTERVAL_SECONDS = 20.0
 """A cut connection can stay silent for minutes, so the listener calls itself this often."""
-PROBE_PATIENCE_SECONDS = 5.0
+PROBE_TIMEOUT_SECONDS = 5.0
 CONNECT_TIMEOUT_SECONDS = 10.0
 COMMAND_TIMEOUT_SECONDS = 10.0
 RECONNECT_FIRST_SECONDS, RECONNECT_LAST_SECONDS = 0.1, 5.0
@@ -23,7 +23,7 @@ RECONNECT_FIRST_SECONDS, RECONNECT_LAST_SECONDS = 0.1, 5.0
 log = get_logger(__name__)
 
 
-class Listener:
+class NotificationListener:
     """Hears one channel for as long as `run` runs. `up` says whether it can hear right now."""
 
     def __init__(
@@ -33,9 +33,9 @@ class Listener:
         *,
         heard: Callable[[str], None],
         connected: Callable[[], None],
-        probe_every_seconds: float = PROBE_EVERY_SECONDS,
+        probe_every_seconds: float = PROBE_INTERVAL_SECONDS,
     ) -> None:
-        self._dsn = plain_url(url)
+        self._dsn = get_libpq_url(url)
         self._channel = channel
         self._heard = heard
         self._connected = connected
@@ -70,32 +70,34 @@ class Listener:
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
         try:
-            await connection.add_listener(self._channel, self._hear)
-            await self._call_myself(connection)
+            await connection.add_listener(self._channel, self._handle_notification)
+            await self._probe_channel(connection)
             self.up = True
             self._connected()
             while not lost.is_set():
-                await _wait(lost, self._probe_every_seconds)
+                await _wait_for_event(lost, self._probe_every_seconds)
                 if not lost.is_set():
-                    await self._call_myself(connection)
+                    await self._probe_channel(connection)
         finally:
             connection.terminate()
 
-    async def _call_myself(self, connection: asyncpg.Connection[Any]) -> None:
+    async def _probe_channel(self, connection: asyncpg.Connection[Any]) -> None:
         self._probe_heard.clear()
         await connection.execute(
-            "SELECT pg_notify($1, $2)", self._channel, self._probe, timeout=PROBE_PATIENCE_SECONDS
+            "SELECT pg_notify($1, $2)", self._channel, self._probe, timeout=PROBE_TIMEOUT_SECONDS
         )
-        await asyncio.wait_for(self._probe_heard.wait(), PROBE_PATIENCE_SECONDS)
+        await asyncio.wait_for(self._probe_heard.wait(), PROBE_TIMEOUT_SECONDS)
 
-    def _hear(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
+    def _handle_notification(
+        self, _connection: object, _pid: int, _channel: str, payload: object
+    ) -> None:
         if payload == self._probe:
             self._probe_heard.set()
         elif not str(payload).startswith("probe "):
             self._heard(str(payload))
 
 
-async def _wait(event: asyncio.Event, seconds: float) -> None:
+async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
     try:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Bring a database to the schema this program was written for, or say that it is not there."""
+"""Upgrade the schema, or refuse a database whose revision does not match."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, select, text
 
-from scrapersky.db.away import is_writable
+from scrapersky.db.outages import is_writable
 from scrapersky.db.session import Database
-from scrapersky.errors import DatabaseBehind, DatabaseReadOnly, DatabaseRefused
+from scrapersky.errors import DatabaseReadOnly, DatabaseRefused, SchemaMismatch
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 UPGRADE_LOCK = 0x5C4A9E45
 """Advisory lock: of several processes that start at once, one migrates and the others wait."""
-OLDEST_SERVER = 150000
+MIN_SERVER_VERSION = 150000
 
 
 @cache
-def head_revision() -> str:
+def get_head_revision() -> str:
     return str(ScriptDirectory(str(MIGRATIONS)).get_current_head())
 
 
 @cache
-def _known_revisions() -> frozenset[str]:
+def _list_known_revisions() -> frozenset[str]:
     """Each is a file to read, and probes ask every few seconds."""
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     return frozenset(str(each.revision) for each in scripts)
 
 
-async def current_revision(database: Database) -> str | None:
+async def get_current_revision(database: Database) -> str | None:
     async with database.engine.connect() as connection:
-        return await connection.run_sync(_revision_of)
+        return await connection.run_sync(_read_revision)
 
 
 async def upgrade(database: Database) -> bool:
@@ -57,9 +57,9 @@ async def _upgrade(database: Database) -> bool:
     async with database.engine.begin() as connection:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
         await connection.run_sync(_refuse_old_server)
-        before = await connection.run_sync(_revision_of)
+        before = await connection.run_sync(_read_revision)
         _refuse_unknown(before)
-        if before == head_revision():
+        if before == get_head_revision():
             return False
         await connection.run_sync(_upgrade_to_head)
         return True
@@ -67,11 +67,11 @@ async def _upgrade(database: Database) -> bool:
 
 async def require_current(database: Database) -> None:
     """Refuse to work on a schema that is not ours."""
-    found = await current_revision(database)
+    found = await get_current_revision(database)
     _refuse_unknown(found)
-    if found != head_revision():
-        raise DatabaseBehind(
-            f"The database is at revision {found or 'none'}, this program needs {head_revision()}: "
+    if found != get_head_revision():
+        raise SchemaMismatch(
+            f"The database is at revision {found or 'none'}, this program needs {get_head_revision()}: "
             "run `scrapersky db upgrade`, then start again."
         )
 
@@ -83,7 +83,7 @@ async def require_writable(database: Database) -> None:
             raise DatabaseReadOnly
 
 
-def _revision_of(connection: Connection) -> str | None:
+def _read_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -96,15 +96,15 @@ def _upgrade_to_head(connection: Connection) -> None:
 
 def _refuse_old_server(connection: Connection) -> None:
     version = int(connection.execute(text("SHOW server_version_num")).scalar_one())
-    if version < OLDEST_SERVER:
+    if version < MIN_SERVER_VERSION:
         raise DatabaseRefused(
             f"The server is PostgreSQL {version // 10000}; version 15 or newer is needed."
         )
 
 
 def _refuse_unknown(revision: str | None) -> None:
-    if revision is not None and revision not in _known_revisions():
-        raise DatabaseBehind(
+    if revision is not None and revision not in _list_known_revisions():
+        raise SchemaMismatch(
             f"The database is at revision {revision}, which this program does not know: "
             "it was upgraded by a newer version. Start that version instead."
         )

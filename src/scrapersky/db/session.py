@@ -1,4 +1,4 @@
-"""One engine per process, and the one function that commits."""
+"""The engine, its pools, and the one function that commits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sqlalchemy.ext.asyncio import (
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 from sqlalchemy.util.concurrency import await_
 
-from scrapersky.db.away import outages_as_unavailable
-from scrapersky.db.direct import Direct
+from scrapersky.db.outages import translate_outages
+from scrapersky.db.statements import DirectConnections
 from scrapersky.errors import SettingsError
 from scrapersky.settings import DEFAULT_SYSTEM_USER_ID
 
@@ -44,9 +44,9 @@ SESSION_SETTINGS = {
 """No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
 our statements are short, so compiling them just in time costs more than it gains; and a batch of
 a hundred rows is found by their keys, which with the default cost a small table's plan is not."""
-SYSTEM_USER = "scrapersky.system_user"
+SYSTEM_USER_KEY = "scrapersky.system_user"
 """Key in `session.info`."""
-APART: tuple[dict[str, str], ...] = ({}, {"synchronous_commit": "off"})
+DIRECT_SESSION_SETTINGS: tuple[dict[str, str], ...] = ({}, {"synchronous_commit": "off"})
 DIRECT_CONNECTIONS = 2
 """For claims, settling and wake-ups of a process; they are opened when first needed."""
 PING_AFTER_SECONDS = 20.0
@@ -75,7 +75,7 @@ KEEPALIVE_OPTIONS = {
 """A peer that is gone is noticed within half a minute, whether or not data is on its way to it."""
 
 
-def async_url(given: str) -> URL:
+def parse_database_url(given: str) -> URL:
     """The URL as people write it, with our driver put in."""
     try:
         url = make_url(given)
@@ -88,17 +88,17 @@ def async_url(given: str) -> URL:
         raise SettingsError(
             f"DATABASE_URL names {url.get_backend_name()}, but only PostgreSQL is supported."
         )
-    return _with_our_words(url.set(drivername="postgresql+asyncpg"))
+    return _translate_tls_options(url.set(drivername="postgresql+asyncpg"))
 
 
-def _with_our_words(url: URL) -> URL:
+def _translate_tls_options(url: URL) -> URL:
     """Hosted databases give libpq's words for TLS; the driver has its own."""
     mode = url.query.get("sslmode")
     url = url.difference_update_query(["sslmode", "channel_binding"])
     return url.update_query_dict({"ssl": str(mode)}) if mode else url
 
 
-def plain_url(url: URL) -> str:
+def get_libpq_url(url: URL) -> str:
     """As the driver itself and PostgreSQL's own programs take it."""
     mode = url.query.get("ssl")
     url = url.difference_update_query(["ssl"]).set(drivername="postgresql")
@@ -119,30 +119,32 @@ class Database:
         erasure_key: object | None = None,
         command_timeout: float | None = COMMAND_TIMEOUT_SECONDS,
     ) -> None:
-        self.url = async_url(url)
+        self.url = parse_database_url(url)
         self.pooled = pooled
         """The URL leads through a pooler that gives a server connection for one transaction."""
-        self.engine: AsyncEngine = _engine(
+        self.engine: AsyncEngine = _create_engine(
             self.url, pool_size=pool_size, pooled=pooled, command_timeout=command_timeout
         )
         _watch_pool(self.engine)
         # Every session knows both: what stages store takes no settings.
-        info = {SYSTEM_USER: system_user_id, ERASURE_KEY: erasure_key}
+        info = {SYSTEM_USER_KEY: system_user_id, ERASURE_KEY: erasure_key}
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False, info=info)
         # Kept apart: these connections stay open between statements, as the listener's does.
         self._apart = [
-            _engine(
+            _create_engine(
                 self.url,
                 pool_size=DIRECT_CONNECTIONS,
                 pooled=pooled,
                 command_timeout=DIRECT_TIMEOUT_SECONDS,
                 **more,
             )
-            for more in APART
+            for more in DIRECT_SESSION_SETTINGS
         ]
         self.direct, self.hasty = (
-            Direct(engine, connections=DIRECT_CONNECTIONS, alone=more if pooled else None)
-            for engine, more in zip(self._apart, APART, strict=True)
+            DirectConnections(
+                engine, connections=DIRECT_CONNECTIONS, alone=more if pooled else None
+            )
+            for engine, more in zip(self._apart, DIRECT_SESSION_SETTINGS, strict=True)
         )
         """`hasty` does not wait for the disk: for claims, which a crash may undo without harm,
         because the row is then queued as before and its token proves nothing."""
@@ -164,7 +166,7 @@ class Database:
     async def bounded_transaction(self, seconds: float) -> AsyncIterator[AsyncSession]:
         """A transaction that ends by a deadline, so that a half-open connection holds nobody up;
         an outage is raised as `DatabaseUnavailable`."""
-        with outages_as_unavailable():
+        with translate_outages():
             async with asyncio.timeout(seconds), self.transaction() as session:
                 yield session
 
@@ -178,7 +180,7 @@ class Database:
     async def bounded_reading(self, seconds: float) -> AsyncIterator[AsyncSession]:
         """A session whose changes go nowhere and that ends by a deadline; an outage is raised as
         `DatabaseUnavailable`."""
-        with outages_as_unavailable():
+        with translate_outages():
             async with asyncio.timeout(seconds), self.reading() as session:
                 yield session
 
@@ -192,7 +194,7 @@ class Database:
         pool: Any = self.engine.pool
         return int(pool.waits)
 
-    def on_checkout(self, listener: Callable[..., None]) -> None:
+    def add_checkout_listener(self, listener: Callable[..., None]) -> None:
         """Have somebody told of every connection that is taken from the pool."""
         event.listen(self.engine.sync_engine, "checkout", listener)
 
@@ -219,7 +221,7 @@ class CountingPool(AsyncAdaptedQueuePool):
         return super()._do_get()
 
 
-def _engine(
+def _create_engine(
     url: URL, *, pool_size: int, pooled: bool, command_timeout: float | None, **more: str
 ) -> AsyncEngine:
     settings = {"server_settings": SESSION_SETTINGS | more}
@@ -230,7 +232,7 @@ def _engine(
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=POOL_TIMEOUT_SECONDS,
-        connect_args={**limits, **(_through_a_pooler() if pooled else settings)},
+        connect_args={**limits, **(_get_pooler_arguments() if pooled else settings)},
     )
     event.listen(engine.sync_engine, "connect", _keep_pooled_alive)
     event.listen(engine.sync_engine, "handle_error", _drop_after_timeout)
@@ -260,7 +262,7 @@ def _drop_after_timeout(context: ExceptionContext) -> None:
         context.is_disconnect = True
 
 
-def _through_a_pooler() -> dict[str, Any]:
+def _get_pooler_arguments() -> dict[str, Any]:
     """Nothing that outlives a transaction: no settings of a session, no statement kept prepared,
     and no name that another client may have used on the same server connection."""
     return {
@@ -282,14 +284,14 @@ def _watch_pool(engine: AsyncEngine) -> None:
         if connection.driver_connection.is_closed():
             raise DisconnectionError("The server has closed this connection.")
         rested = monotonic() - record.info.get("rests_since", monotonic())
-        if rested > PING_AFTER_SECONDS and not _answers(connection):
+        if rested > PING_AFTER_SECONDS and not _ping(connection):
             raise DisconnectionError("This connection does not answer any more.")
 
     event.listen(sync, "checkin", rest)
     event.listen(sync, "checkout", check)
 
 
-def _answers(connection: Any) -> bool:
+def _ping(connection: Any) -> bool:
     ping = connection.driver_connection.fetchrow(";", timeout=PING_TIMEOUT_SECONDS)
     try:
         await_(ping)

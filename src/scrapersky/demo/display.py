@@ -1,4 +1,4 @@
-"""Show the sites on their way: a live table on a terminal, a line per event elsewhere."""
+"""Show progress: a live table on a terminal, one line per event elsewhere."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from scrapersky.demo.watching import Sight, Step
+from scrapersky.demo.progress import SiteProgress, SiteStep
 
-Show = Callable[[Sequence[Sight]], None]
+ShowProgress = Callable[[Sequence[SiteProgress]], None]
 
-STEPS = list(Step)
-LINES_AROUND = 5
+STEPS = list(SiteStep)
+RESERVED_LINES = 5
 """What a live table needs besides its rows, with room to spare."""
 
 
 @contextmanager
-def display(console: Console) -> Iterator[Show]:
+def open_display(console: Console) -> Iterator[ShowProgress]:
     """Something to hand every look at the sites to."""
     if not console.is_terminal:
-        yield line_by_line(console)
+        yield build_line_printer(console)
         return
     with Live(console=console, refresh_per_second=10, transient=True) as live:
-        yield lambda sights: live.update(live_table(sights, room=console.height - LINES_AROUND))
+        yield lambda sights: live.update(
+            build_live_table(sights, room=console.height - RESERVED_LINES)
+        )
 
 
-def line_by_line(console: Console) -> Show:
+def build_line_printer(console: Console) -> ShowProgress:
     told: set[tuple[str, str]] = set()
 
-    def show(sights: Sequence[Sight]) -> None:
+    def show(sights: Sequence[SiteProgress]) -> None:
         for each in sights:
-            sentence = _sentence(each)
+            sentence = _describe_site(each)
             if sentence and (each.name, sentence) not in told:
                 told.add((each.name, sentence))
                 console.print(f"{each.name}: {sentence}", soft_wrap=True, highlight=False)
@@ -44,59 +46,59 @@ def line_by_line(console: Console) -> Show:
     return show
 
 
-def _sentence(sight: Sight) -> str | None:
+def _describe_site(sight: SiteProgress) -> str | None:
     """Nothing while it is just on its way."""
     if sight.waits_for_retry:
         return "waits for its retry"
     if not sight.has_ended:
         return None
-    return f"{_ending(sight)}, {_found([sight])}"
+    return f"{_describe_ending(sight)}, {_describe_findings([sight])}"
 
 
-def _ending(sight: Sight) -> str:
+def _describe_ending(sight: SiteProgress) -> str:
     word = "given up" if sight.given_up else "done"
     return word if sight.attempts < 2 else f"{word} after {sight.attempts} attempts"
 
 
-def _found(sights: Sequence[Sight]) -> str:
+def _describe_findings(sights: Sequence[SiteProgress]) -> str:
     counts = (
         (sum(each.sitemaps for each in sights), "sitemap"),
         (sum(each.urls for each in sights), "URL"),
         (sum(each.pages for each in sights), "page"),
         (sum(each.contacts for each in sights), "contact"),
     )
-    return ", ".join(counted(count, noun) for count, noun in counts)
+    return ", ".join(pluralize(count, noun) for count, noun in counts)
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     if count == 1:
         return f"{count:,} {noun}"
     return f"{count:,} {noun}es" if noun.endswith("s") else f"{count:,} {noun}s"
 
 
-def live_table(sights: Sequence[Sight], *, room: int = 100) -> Table:
+def build_live_table(sights: Sequence[SiteProgress], *, room: int = 100) -> Table:
     """Retries first, then others under way; on a small screen ended ones make room for them."""
     ended = sum(each.has_ended for each in sights)
-    title = f"{ended} of {len(sights)} sites done: {_found(sights)}"
+    title = f"{ended} of {len(sights)} sites done: {_describe_findings(sights)}"
     table = Table(title=title, title_justify="left", box=None)
     for heading in ("Site", "At", ""):
         table.add_column(heading, no_wrap=True)
     for heading in ("Sitemaps", "URLs", "Pages", "Contacts"):
         table.add_column(heading, justify="right")
-    ordered = sorted(sights, key=_urgency)
+    ordered = sorted(sights, key=_get_urgency)
     for each in ordered[: max(room, 1)]:
-        table.add_row(*_cells(each))
+        table.add_row(*_build_cells(each))
     return table
 
 
-def _urgency(sight: Sight) -> tuple[bool, bool, int]:
+def _get_urgency(sight: SiteProgress) -> tuple[bool, bool, int]:
     return sight.has_ended, not sight.waits_for_retry, -STEPS.index(sight.step)
 
 
-def _cells(sight: Sight) -> tuple[str | Text | ProgressBar, ...]:
+def _build_cells(sight: SiteProgress) -> tuple[str | Text | ProgressBar, ...]:
     return (
         sight.name,
-        _at(sight),
+        _describe_step(sight),
         ProgressBar(total=len(STEPS) - 1, completed=STEPS.index(sight.step), width=12),
         f"{sight.sitemaps:,}",
         f"{sight.urls:,}",
@@ -105,16 +107,16 @@ def _cells(sight: Sight) -> tuple[str | Text | ProgressBar, ...]:
     )
 
 
-def _at(sight: Sight) -> Text:
+def _describe_step(sight: SiteProgress) -> Text:
     if sight.waits_for_retry:
         return Text("waits for its retry", style="yellow")
     if sight.has_ended:
-        return Text(_ending(sight), style="red" if sight.given_up else "green")
+        return Text(_describe_ending(sight), style="red" if sight.given_up else "green")
     return Text(sight.step, style="cyan")
 
 
 @contextmanager
-def quiet_logs(*, wanted: bool) -> Iterator[None]:
+def silence_logs(*, wanted: bool) -> Iterator[None]:
     """What happens is on the screen already; log lines would run through it."""
     ours = logging.getLogger("scrapersky")
     before = ours.level

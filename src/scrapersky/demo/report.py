@@ -1,34 +1,119 @@
-"""Tell what it all came to: sitemaps, contacts, and whatever was refused, failed or is empty."""
+"""Print the demo's report: sitemaps, contacts, leads, refusals and differences."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from scrapersky.demo.beginning import Begun
-from scrapersky.demo.display import counted
-from scrapersky.demo.found import Outcome, differences_of
-from scrapersky.demo.judgement import differences
-from scrapersky.demo.results import Result
-from scrapersky.demo.site import Ending, TownSite
-from scrapersky.demo.tables import contacts_table, empty_table, leads_table, titled
-from scrapersky.models import SitemapFile
+from scrapersky.demo.display import pluralize
+from scrapersky.demo.results import (
+    MAX_LEADS,
+    DemoOutcome,
+    SearchFindings,
+    SiteResult,
+    list_search_differences,
+    list_site_differences,
+)
+from scrapersky.demo.search import SearchOutcome
+from scrapersky.demo.sites.builder import SitemapOutcome, TownSite
+from scrapersky.models import Contact, SitemapFile
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import Method
+from scrapersky.scraper.contacts.model import ContactChannel
+from scrapersky.scraper.sitemaps.events import DiscoveryMethod
 
-WAYS = {
-    Method.ROBOTS_TXT: "robots.txt",
-    Method.HTML_LINK: "home page",
-    Method.COMMON_PATH: "usual place",
-    Method.SITEMAP_INDEX: "index",
-    Method.MANUAL: "named by hand",
+
+def build_table(title: str, *, show_footer: bool = False) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        show_footer=show_footer,
+        pad_edge=False,
+    )
+
+
+def build_contacts_table(results: Sequence[SiteResult]) -> Table:
+    """Of each site the contact of each kind that its lead puts first."""
+    with_contacts = [each for each in results if each.contacts]
+    total = sum(len(each.contacts) for each in with_contacts)
+    table = build_table("Contacts, and how each was found", show_footer=True)
+    table.add_column("Site", pluralize(len(with_contacts), "site"), overflow="fold")
+    table.add_column("Best e-mail", pluralize(total, "contact"), overflow="fold")
+    table.add_column("Phone", no_wrap=True)
+    table.add_column("Profile", overflow="fold")
+    table.add_column("How found")
+    table.add_column("Page", overflow="fold")
+    for each in with_contacts:
+        table.add_row(each.site.name, *_build_contact_cells(each))
+    return table
+
+
+def _build_contact_cells(result: SiteResult) -> tuple[str, ...]:
+    best = [contact for kind in ContactChannel if (contact := result.best(kind))]
+    by_kind = {contact.kind: contact for contact in best}
+    return (
+        *(_format_value(by_kind.get(kind)) for kind in ContactChannel),
+        _join_unique(contact.method for contact in best),
+        _join_unique(_get_page_path(result, contact) for contact in best),
+    )
+
+
+def _format_value(contact: Contact | None) -> str:
+    return contact.value.removeprefix("https://").removeprefix("www.") if contact else ""
+
+
+def _get_page_path(result: SiteResult, contact: Contact) -> str:
+    return urlsplit(result.pages.get(contact.page_id, "") if contact.page_id else "").path
+
+
+def _join_unique(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
+
+
+def build_empty_table(results: Sequence[SiteResult]) -> Table:
+    table = build_table("Sites without contacts, and why")
+    table.add_column("Site", no_wrap=True)
+    table.add_column("Why", no_wrap=True)
+    table.add_column("In words", overflow="fold")
+    for each in results:
+        if each.lead is not None and each.lead.why_empty:
+            cells = (each.lead.why_empty, each.lead.why_empty_detail or "")
+            table.add_row(each.site.name, *cells)
+    return table
+
+
+def build_leads_table(found: SearchFindings) -> Table:
+    """Where it all ends: one row per business. The rest is in the dashboard and in exports."""
+    shown = [*found.leads[:MAX_LEADS], *(each for each in found.leads if each.domain_id is None)]
+    table = build_table("Leads", show_footer=True)
+    table.add_column("Name", pluralize(len(found.leads), "lead"), overflow="fold")
+    table.add_column("Rating", justify="right")
+    table.add_column("Best e-mail", overflow="fold")
+    table.add_column("Phone", no_wrap=True)
+    table.add_column("Website, or why not", overflow="fold")
+    for each in shown:
+        rating = f"{each.rating:.1f}" if each.rating is not None else ""
+        reached = each.why_empty_detail if each.domain_id is None else each.website
+        cells = (each.name, rating, each.best_email, each.phone, reached)
+        table.add_row(*(cell or "" for cell in cells))
+    return table
+
+
+DISCOVERY_LABELS = {
+    DiscoveryMethod.ROBOTS_TXT: "robots.txt",
+    DiscoveryMethod.HTML_LINK: "home page",
+    DiscoveryMethod.COMMON_PATH: "usual place",
+    DiscoveryMethod.SITEMAP_INDEX: "index",
+    DiscoveryMethod.MANUAL: "named by hand",
 }
-USABLE = (FileStatus.OK, FileStatus.PARTIAL)
-NEXT = """\
+USABLE_STATUSES = (FileStatus.OK, FileStatus.PARTIAL)
+NEXT_STEPS = """\
 [b]What next?[/b]
   [cyan]scrapersky search bakeries --in Leipzig --provider osm[/cyan]  needs no key
   [cyan]scrapersky scan DOMAIN[/cyan]  scans a real site and keeps what it finds
@@ -36,8 +121,8 @@ NEXT = """\
   [cyan]scrapersky demo --serve[/cyan] shows this town in the dashboard"""
 
 
-def introduce(console: Console, sites: Sequence[TownSite]) -> None:
-    table = titled(f"A town of {counted(len(sites), 'site')}")
+def print_introduction(console: Console, sites: Sequence[TownSite]) -> None:
+    table = build_table(f"A town of {pluralize(len(sites), 'site')}")
     table.add_column("Site", no_wrap=True)
     table.add_column("What it shows", style="dim")
     for site in sites:
@@ -48,109 +133,121 @@ def introduce(console: Console, sites: Sequence[TownSite]) -> None:
     console.print(table)
 
 
-def sentence_of(begun: Begun) -> str:
+def describe_search(begun: SearchOutcome) -> str:
     """What the search brought, and for how much."""
     said, cost = begun.result, float(begun.result.get("cost_usd") or 0)
-    requests = counted(int(said.get("requests") or 0), "request")
+    requests = pluralize(int(said.get("requests") or 0), "request")
     return (
         f"{begun.places} places found with {requests}, for {cost:.2f} US dollars. They are "
-        f"{counted(begun.businesses, 'business')} with {counted(begun.domains, 'site')}."
+        f"{pluralize(begun.businesses, 'business')} with {pluralize(begun.domains, 'site')}."
     )
 
 
-def tell(console: Console, outcome: Outcome) -> None:
-    for table in (found_table, refused_table, contacts_table, empty_table):
+def print_report(console: Console, outcome: DemoOutcome) -> None:
+    for table in (
+        build_sitemaps_table,
+        build_refusals_table,
+        build_contacts_table,
+        build_empty_table,
+    ):
         console.print(table(outcome.sites))
-    console.print(leads_table(outcome.found))
+    console.print(build_leads_table(outcome.found))
 
 
-def found_table(results: Sequence[Result]) -> Table:
-    found = [each for each in results if each.ending is Ending.FOUND]
+def build_sitemaps_table(results: Sequence[SiteResult]) -> Table:
+    found = [each for each in results if each.ending is SitemapOutcome.FOUND]
     ordinary = [each for each in found if each.site.is_ordinary]
-    table = titled("Sitemaps that were found", show_footer=True)
+    table = build_table("Sitemaps that were found", show_footer=True)
     table.add_column("Site", f"{len(found)} of {len(results)} sites", no_wrap=True)
     table.add_column("How found")
-    table.add_column("Sitemaps", str(sum(map(_usable, found))), justify="right")
+    table.add_column("Sitemaps", str(sum(map(_count_usable, found))), justify="right")
     table.add_column("URLs", f"{sum(each.urls for each in found):,}", justify="right")
     table.add_column("Verdicts")
     for each in found:
         if not each.site.is_ordinary:
-            table.add_row(each.site.name, *_found_cells([each]))
+            table.add_row(each.site.name, *_build_sitemap_cells([each]))
     if ordinary:
-        table.add_row(f"{len(ordinary)} ordinary houses", *_found_cells(ordinary))
+        table.add_row(f"{len(ordinary)} ordinary houses", *_build_sitemap_cells(ordinary))
     return table
 
 
-def _found_cells(results: Sequence[Result]) -> tuple[str, ...]:
+def _build_sitemap_cells(results: Sequence[SiteResult]) -> tuple[str, ...]:
     files = [file for each in results for file in each.files]
     urls = sum(each.urls for each in results)
-    return _ways(files), str(sum(map(_usable, results))), f"{urls:,}", "\n".join(_verdicts(files))
+    return (
+        _describe_discovery(files),
+        str(sum(map(_count_usable, results))),
+        f"{urls:,}",
+        "\n".join(_iter_verdicts(files)),
+    )
 
 
-def _usable(result: Result) -> int:
-    return sum(file.status in USABLE for file in result.files)
+def _count_usable(result: SiteResult) -> int:
+    return sum(file.status in USABLE_STATUSES for file in result.files)
 
 
-def _ways(files: Sequence[SitemapFile]) -> str:
+def _describe_discovery(files: Sequence[SitemapFile]) -> str:
     """In the order they came about: an index before what it led to."""
-    return ", ".join(dict.fromkeys(WAYS[Method(file.discovery_method)] for file in files))
+    return ", ".join(
+        dict.fromkeys(DISCOVERY_LABELS[DiscoveryMethod(file.discovery_method)] for file in files)
+    )
 
 
-def _verdicts(files: Sequence[SitemapFile]) -> Iterator[str]:
+def _iter_verdicts(files: Sequence[SitemapFile]) -> Iterator[str]:
     """`4 ok`, and the reason beside whatever is not."""
     counts = Counter((file.status, file.reason) for file in files)
     for (status, reason), count in counts.items():
         yield f"{count} {status}: {reason}" if reason else f"{count} {status}"
 
 
-def refused_table(results: Sequence[Result]) -> Table:
-    table = titled("Sitemaps that were refused or failed, and why")
+def build_refusals_table(results: Sequence[SiteResult]) -> Table:
+    table = build_table("Sitemaps that were refused or failed, and why")
     table.add_column("Site", no_wrap=True)
     table.add_column("What")
     table.add_column("Why", overflow="fold")
     for each in results:
-        for number, (what, why) in enumerate(_refusals(each)):
+        for number, (what, why) in enumerate(_iter_refusals(each)):
             table.add_row(each.site.name if number == 0 else "", what, why)
     return table
 
 
-def _refusals(result: Result) -> Iterator[tuple[str, str]]:
+def _iter_refusals(result: SiteResult) -> Iterator[tuple[str, str]]:
     """The scan itself, then announced sitemaps, then the places where one might have been."""
     if result.letter is not None:
-        attempts = counted(result.letter.attempts, "attempt")
+        attempts = pluralize(result.letter.attempts, "attempt")
         what = "the scan" if result.job else "its home page"
         yield f"{what}, given up after {attempts}; a dead letter", result.letter.error
     for file in result.files:
-        if file.status not in USABLE:
+        if file.status not in USABLE_STATUSES:
             yield (
-                f"{_path(file.url)}, named by {WAYS[Method(file.discovery_method)]}",
+                f"{_get_path(file.url)}, named by {DISCOVERY_LABELS[DiscoveryMethod(file.discovery_method)]}",
                 (file.reason or ""),
             )
     reasons = Counter(each["reason"] for each in result.data.get("refused", ()))
     for reason, count in reasons.items():
-        yield counted(count, "usual place"), reason
+        yield pluralize(count, "usual place"), reason
 
 
-def _path(url: str) -> str:
+def _get_path(url: str) -> str:
     return urlsplit(url).path
 
 
-def conclude(console: Console, outcome: Outcome, *, seconds: float) -> int:
+def print_conclusion(console: Console, outcome: DemoOutcome, *, seconds: float) -> int:
     """The exit code, and the sentences that explain it."""
     results = outcome.sites
-    sentences = [sentence for each in results for sentence in differences(each)]
-    sentences += differences_of(outcome.found, len(results))
+    sentences = [sentence for each in results for sentence in list_site_differences(each)]
+    sentences += list_search_differences(outcome.found, len(results))
     for sentence in sentences:
         console.print(f"[red]{sentence}[/red]", soft_wrap=True, highlight=False)
     if sentences:
         return 1
     contacts = sum(len(each.contacts) for each in results)
     console.print(
-        f"From one search to {counted(len(outcome.found.leads), 'lead')}: all {contacts} contacts "
+        f"From one search to {pluralize(len(outcome.found.leads), 'lead')}: all {contacts} contacts "
         "that the town publishes were found, and nothing else; every site ended as expected, "
         f"in {seconds:.1f} seconds.\n",
         highlight=False,
         soft_wrap=True,
     )
-    console.print(NEXT, highlight=False, soft_wrap=True)
+    console.print(NEXT_STEPS, highlight=False, soft_wrap=True)
     return 0

@@ -1,27 +1,31 @@
-"""What each site came to, as it is stored."""
+"""Load the stored results of the demo and compare them with what the town publishes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
-from scrapersky.demo.site import Ending, TownSite
-from scrapersky.models import JOB_WORDS, Contact, Domain, Job, Lead, Page, SitemapFile
-from scrapersky.models.domains import METADATA_WORDS
-from scrapersky.pipeline.closing import is_open
+from scrapersky.demo.display import pluralize
+from scrapersky.demo.search import PLACES_WITHOUT_SITE, SearchOutcome
+from scrapersky.demo.sites.builder import SitemapOutcome, TownSite
+from scrapersky.models import JOB_STATUSES, Contact, CostEntry, Domain, Job, Lead, Page, SitemapFile
+from scrapersky.models.domains import METADATA_STATUSES
+from scrapersky.pipeline.bulk import is_letter_open
 from scrapersky.pipeline.tables import DeadLetter
-from scrapersky.scraper.contact_finder import Kind, Method
+from scrapersky.scraper.contacts.model import ContactChannel, ExtractionMethod
 from scrapersky.sitemaps import service
+from scrapersky.testing import Bill
 
 
 @dataclass(frozen=True)
-class Result:
+class SiteResult:
     """Everything stored about one site."""
 
     site: TownSite
@@ -38,26 +42,26 @@ class Result:
     letter: DeadLetter | None = None
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> SitemapOutcome | None:
         """None while it has not ended, or when it ended as nothing should."""
-        if self.domain.status not in (METADATA_WORDS.done, METADATA_WORDS.failed):
+        if self.domain.status not in (METADATA_STATUSES.done, METADATA_STATUSES.failed):
             return None
         if self.letter is not None and self._was_given_up():
-            return Ending.FAILED
-        if self.job is not None and self.job.status == JOB_WORDS.done:
-            return Ending(self.data["outcome"])
-        if self.job is None and self.domain.status == METADATA_WORDS.done:
-            return Ending.NOT_ASKED
+            return SitemapOutcome.FAILED
+        if self.job is not None and self.job.status == JOB_STATUSES.done:
+            return SitemapOutcome(self.data["outcome"])
+        if self.job is None and self.domain.status == METADATA_STATUSES.done:
+            return SitemapOutcome.NOT_ASKED
         return None
 
     def _was_given_up(self) -> bool:
-        job_failed = self.job is not None and self.job.status == JOB_WORDS.failed
-        return job_failed or self.domain.status == METADATA_WORDS.failed
+        job_failed = self.job is not None and self.job.status == JOB_STATUSES.failed
+        return job_failed or self.domain.status == METADATA_STATUSES.failed
 
     @property
     def status(self) -> str:
         """Of its scan, once its home page was read."""
-        is_read = self.domain.status == METADATA_WORDS.done
+        is_read = self.domain.status == METADATA_STATUSES.done
         return self.job.status if self.job and is_read else self.domain.status
 
     @property
@@ -65,52 +69,153 @@ class Result:
         return (self.job.result_data if self.job else None) or {}
 
     @property
-    def found(self) -> dict[tuple[Kind, str], Contact]:
-        return {(Kind(each.kind), each.value): each for each in self.contacts}
+    def found(self) -> dict[tuple[ContactChannel, str], Contact]:
+        return {(ContactChannel(each.kind), each.value): each for each in self.contacts}
 
-    def best(self, kind: Kind) -> Contact | None:
+    def best(self, kind: ContactChannel) -> Contact | None:
         """The one that the lead names."""
         lead = self.lead
         if lead is None:
             return None
         profile = lead.profiles[0] if lead.profiles else None
-        named = {Kind.EMAIL: lead.best_email, Kind.PHONE: lead.phone, Kind.SOCIAL: profile}
+        named = {
+            ContactChannel.EMAIL: lead.best_email,
+            ContactChannel.PHONE: lead.phone,
+            ContactChannel.SOCIAL: profile,
+        }
         return self.found.get((kind, named[kind] or ""))
 
 
-def method_of(contact: Contact) -> Method:
-    return Method(contact.method)
+def get_method(contact: Contact) -> ExtractionMethod:
+    return ExtractionMethod(contact.method)
 
 
-async def read_results(database: Database, sites: Sequence[TownSite]) -> list[Result]:
+async def load_results(database: Database, sites: Sequence[TownSite]) -> list[SiteResult]:
     async with database.reading() as session:
-        return [await _result(session, site) for site in sites]
+        return [await _load_result(session, site) for site in sites]
 
 
-async def _result(session: AsyncSession, site: TownSite) -> Result:
+async def _load_result(session: AsyncSession, site: TownSite) -> SiteResult:
     domain = (await session.scalars(select(Domain).where(Domain.domain == site.name))).one()
     job = await session.get(Job, domain.last_sitemap_job_id) if domain.last_sitemap_job_id else None
     contacts = await session.scalars(select(Contact).where(Contact.domain_id == domain.id))
     rows = (domain.id, job.id) if job else (domain.id,)
-    return Result(
+    return SiteResult(
         site=site,
         domain=domain,
         lead=await session.scalar(select(Lead).where(Lead.domain_id == domain.id)),
         contacts=contacts.all(),
-        pages=await _pages(session, domain.id),
+        pages=await _load_page_urls(session, domain.id),
         job=job,
-        files=await service.files_of_job(session, job) if job else (),
+        files=await service.list_job_files(session, job) if job else (),
         urls=await service.count_urls(session, domain.id),
         letter=await session.scalar(
-            select(DeadLetter).where(DeadLetter.row_id.in_(rows), is_open())
+            select(DeadLetter).where(DeadLetter.row_id.in_(rows), is_letter_open())
         ),
     )
 
 
-async def _pages(session: AsyncSession, domain_id: UUID) -> dict[UUID, str]:
+async def _load_page_urls(session: AsyncSession, domain_id: UUID) -> dict[UUID, str]:
     found = await session.execute(
         select(Page.id, Page.url)
         .join(Contact, Contact.page_id == Page.id)
         .where(Page.domain_id == domain_id)
     )
     return dict(found.all())
+
+
+MAX_LEADS = 12
+"""Shown; the table itself has them all."""
+
+
+@dataclass(frozen=True)
+class SearchFindings:
+    """All that is stored about the search, and what its provider says."""
+
+    begun: SearchOutcome
+    leads: Sequence[Lead]
+    spent_usd: Decimal
+    entries: int
+    """Requests in the ledger."""
+    billed: int
+    billed_usd: Decimal
+    """Both as the provider counts them."""
+
+    @property
+    def without_site(self) -> Mapping[str, str | None]:
+        """Of the leads that have no site: their name, and why nobody is known."""
+        return {each.name or "": each.why_empty for each in self.leads if each.domain_id is None}
+
+
+@dataclass(frozen=True)
+class DemoOutcome:
+    sites: Sequence[SiteResult]
+    found: SearchFindings
+
+
+async def load_findings(database: Database, begun: SearchOutcome, bill: Bill) -> SearchFindings:
+    async with database.reading() as session:
+        leads = await session.scalars(select(Lead).order_by(Lead.contacts.desc(), Lead.name))
+        spent, entries = (
+            await session.execute(
+                select(func.coalesce(func.sum(CostEntry.usd), 0), func.count(CostEntry.id))
+            )
+        ).one()
+        return SearchFindings(begun, leads.all(), spent, entries, bill.paid, bill.usd)
+
+
+def list_search_differences(found: SearchFindings, sites: int) -> Iterator[str]:
+    """What is not as the town's register has it; each a sentence."""
+    begun, extra = found.begun, len(PLACES_WITHOUT_SITE) + 1
+    if (begun.places, begun.businesses) != (sites + extra, sites + extra):
+        yield (
+            f"The search found {begun.places} places and made {begun.businesses} businesses of "
+            f"them; {sites + extra} were there. {begun.error or ''}"
+        )
+    for place, why in PLACES_WITHOUT_SITE:
+        came = found.without_site.get(place.name or "", "not there")
+        if came != why.value:
+            yield f"The lead of {place.name} is {came or 'not empty'}; expected was {why.value}."
+    if (found.entries, found.spent_usd) != (found.billed, found.billed_usd):
+        yield (
+            f"The ledger has {found.entries} requests for {found.spent_usd} USD; the provider "
+            f"counts {found.billed} for {found.billed_usd} USD."
+        )
+
+
+def list_site_differences(result: SiteResult) -> Iterator[str]:
+    yield from _compare_sitemaps(result)
+    yield from _compare_contacts(result)
+    yield from _compare_empty_reason(result)
+
+
+def _compare_sitemaps(result: SiteResult) -> Iterator[str]:
+    expected = result.site.expected
+    if (result.ending, result.urls) != (expected.ending, expected.urls):
+        came = _describe_outcome(result.ending or result.status, result.urls)
+        wanted = _describe_outcome(expected.ending, expected.urls)
+        yield f"{result.site.name} is {came}; expected was {wanted}."
+
+
+def _describe_outcome(ending: str, urls: int) -> str:
+    return f"{ending} with {pluralize(urls, 'URL')}"
+
+
+def _compare_contacts(result: SiteResult) -> Iterator[str]:
+    name, truth, found = result.site.name, result.site.expected.contacts, result.found
+    for key, published in truth.items():
+        contact = found.get(key)
+        if contact is None:
+            yield f"{name} publishes {published.value} ({published.method}), which was not found."
+        elif contact.method != published.method:
+            how = f"by {contact.method}, not {published.method}"
+            yield f"{name}: {published.value} was found {how}."
+    for key in found.keys() - truth.keys():
+        yield f"{name} does not publish {key[1]}, which was stored ({found[key].method})."
+
+
+def _compare_empty_reason(result: SiteResult) -> Iterator[str]:
+    wanted = result.site.expected.why
+    came = result.lead.why_empty if result.lead else "without a lead"
+    if came != wanted:
+        yield f"{result.site.name} is {came or 'not empty'}; expected was {wanted or 'not empty'}."

@@ -1,49 +1,120 @@
-"""Take the town through the real queue and tell what came of it; leaves nothing behind."""
+"""Run the demo: process the town in a temporary database and report the outcome."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from time import monotonic
+from typing import Any, TypeVar
 
 from rich.console import Console
 
-from scrapersky.db.opening import open_database
+from scrapersky.db.connection import build_embedded_postgres, open_database
 from scrapersky.db.session import Database
 from scrapersky.demo import report
-from scrapersky.demo.beginning import Begun, begin, until_begun
-from scrapersky.demo.display import display, quiet_logs
-from scrapersky.demo.found import Outcome, read_found
-from scrapersky.demo.interruption import cancelled_by_signals
-from scrapersky.demo.place import own_settings
-from scrapersky.demo.provider import PlacesProvider
-from scrapersky.demo.register import LOOKED_FOR, TOWN, area, places_of
-from scrapersky.demo.results import read_results
+from scrapersky.demo.display import open_display, silence_logs
+from scrapersky.demo.progress import watch_progress
+from scrapersky.demo.results import DemoOutcome, load_findings, load_results
+from scrapersky.demo.search import (
+    SEARCH_TERM,
+    TOWN_NAME,
+    SearchOutcome,
+    build_area,
+    build_places,
+    start_search,
+    wait_until_ended,
+)
 from scrapersky.demo.town import Town
-from scrapersky.demo.watching import watch
-from scrapersky.harvest import catching_up, completing
-from scrapersky.pipeline.scheduler import running_scheduler
-from scrapersky.settings import Settings
+from scrapersky.leads import backfill, completion
+from scrapersky.pipeline.scheduler import run_scheduler
+from scrapersky.settings import Settings, SettingsSource, load_settings
 from scrapersky.stages import CHORES, STAGES
+from scrapersky.testing import PlacesProvider
 
-HASTY = (catching_up.LEADS, completing.CHORE)
-OUR_CHORES = tuple(
-    replace(each, every=timedelta(seconds=1)) if each in HASTY else each for each in CHORES
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def cancel_on_signals(task: asyncio.Task[Any]) -> Iterator[list[signal.Signals]]:
+    """The first signal cancels the task; later ones must not disturb it while it clears up."""
+    caught: list[signal.Signals] = []
+
+    def catch(number: signal.Signals) -> None:
+        if not caught:
+            task.cancel()
+        caught.append(number)
+
+    loop = asyncio.get_running_loop()
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    for each in SIGNALS:
+        loop.add_signal_handler(each, catch, each)
+    try:
+        yield caught
+    finally:
+        for each, handler in before.items():
+            loop.remove_signal_handler(each)
+            signal.signal(each, handler)
+
+
+T = TypeVar("T")
+
+DEMO_PACE = {
+    "DOMAIN_SCHEDULER_MAX_ATTEMPTS": "2",
+    "SITEMAP_SCHEDULER_MAX_ATTEMPTS": "2",
+    "SITEMAP_SCHEDULER_CONCURRENCY": "24",
+    "SITEMAP_IMPORT_SCHEDULER_CONCURRENCY": "8",
+}
+"""The site that does not answer is given up while people watch, and nobody waits for a place."""
+
+
+@contextmanager
+def temporary_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Settings]:
+    """Settings for a temporary folder; its database is removed with it. `environ` leads to
+    the town.
+
+    The demo shows the program as it comes, so of the person's settings only those stay that
+    say how this machine runs PostgreSQL.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="scrapersky-demo-"))
+    # Root's server runs as another user, who passes through here to its cluster.
+    folder.chmod(0o711)
+    ours = load_settings(
+        SettingsSource(environ={**environ, **DEMO_PACE}, env_file=None),
+        scrapersky_data_dir=folder / "data",
+        scrapersky_pg_bin=settings.scrapersky_pg_bin,
+        retry_base_seconds=1,
+        worker_dead_after_seconds=60,  # nobody else is there to take over from a slow machine
+        shutdown_grace_seconds=0.5,
+    )
+    try:
+        yield ours
+    finally:
+        build_embedded_postgres(ours).destroy()
+        shutil.rmtree(folder)
+
+
+FAST_CHORES = (backfill.REFRESH_LEADS_CHORE, completion.CHORE)
+DEMO_CHORES = tuple(
+    replace(each, every=timedelta(seconds=1)) if each in FAST_CHORES else each for each in CHORES
 )
 """What is done once a minute for those who are given up is done while people watch."""
 
 
-Stay = Callable[[Settings], Awaitable[None]]
+StayOpen = Callable[[Settings], Awaitable[None]]
 """What to do with the town once everything is told, until it ends; with the demo's settings."""
 
 
-async def run_demo(settings: Settings, console: Console, stay: Stay | None = None) -> int:
+async def run_demo(settings: Settings, console: Console, stay: StayOpen | None = None) -> int:
     """0 when every site ended as the town expects it, 1 when not, 130 when interrupted."""
-    demo = asyncio.create_task(_demo(settings, console, stay), name="demo")
-    with cancelled_by_signals(demo) as caught:
+    demo = asyncio.create_task(_run(settings, console, stay), name="demo")
+    with cancel_on_signals(demo) as caught:
         try:
             return await demo
         except asyncio.CancelledError:
@@ -53,15 +124,15 @@ async def run_demo(settings: Settings, console: Console, stay: Stay | None = Non
             return 128 + caught[0]
 
 
-async def _demo(settings: Settings, console: Console, stay: Stay | None) -> int:
+async def _run(settings: Settings, console: Console, stay: StayOpen | None) -> int:
     began = monotonic()
 
-    def tell(outcome: Outcome) -> int:
-        report.tell(console, outcome)
-        return report.conclude(console, outcome, seconds=monotonic() - began)
+    def tell(outcome: DemoOutcome) -> int:
+        report.print_report(console, outcome)
+        return report.print_conclusion(console, outcome, seconds=monotonic() - began)
 
-    with quiet_logs(wanted=settings.log_level == "debug"):
-        async with _town_at_work(settings, console) as (outcome, ours):
+    with silence_logs(wanted=settings.log_level == "debug"):
+        async with _run_town(settings, console) as (outcome, ours):
             if stay is not None:
                 ended = tell(outcome)
                 await stay(ours)
@@ -70,30 +141,30 @@ async def _demo(settings: Settings, console: Console, stay: Stay | None) -> int:
 
 
 @asynccontextmanager
-async def _town_at_work(
+async def _run_town(
     settings: Settings, console: Console
-) -> AsyncIterator[tuple[Outcome, Settings]]:
+) -> AsyncIterator[tuple[DemoOutcome, Settings]]:
     """What came of the search and of every site; the town and those who work it stay for as long as
     the block."""
-    async with Town() as town, PlacesProvider(places_of(town.sites), [area()]) as provider:
-        report.introduce(console, town.sites)
+    async with Town() as town, PlacesProvider(build_places(town.sites), [build_area()]) as provider:
+        report.print_introduction(console, town.sites)
         environ = {**provider.environment(), **town.environment()}
-        with own_settings(settings, environ) as ours:
+        with temporary_settings(settings, environ) as ours:
             console.print("Starting a PostgreSQL of its own in a temporary folder.")
             async with (
                 open_database(ours) as database,
-                running_scheduler(database, ours, STAGES, OUR_CHORES),
+                run_scheduler(database, ours, STAGES, DEMO_CHORES),
             ):
-                begun = await _begun(database, ours, console)
-                with display(console) as show:
-                    await watch(database, show)
-                sites = await read_results(database, town.sites)
-                found = await read_found(database, begun, provider.bill)
-                yield Outcome(sites, found), ours
+                begun = await _start_search(database, ours, console)
+                with open_display(console) as show:
+                    await watch_progress(database, show)
+                sites = await load_results(database, town.sites)
+                found = await load_findings(database, begun, provider.bill)
+                yield DemoOutcome(sites, found), ours
 
 
-async def _begun(database: Database, settings: Settings, console: Console) -> Begun:
-    console.print(f"Searching for {LOOKED_FOR} in {TOWN}, at a provider on this machine.")
-    begun = await until_begun(database, await begin(database, settings))
-    console.print(report.sentence_of(begun), highlight=False, soft_wrap=True)
+async def _start_search(database: Database, settings: Settings, console: Console) -> SearchOutcome:
+    console.print(f"Searching for {SEARCH_TERM} in {TOWN_NAME}, at a provider on this machine.")
+    begun = await wait_until_ended(database, await start_search(database, settings))
+    console.print(report.describe_search(begun), highlight=False, soft_wrap=True)
     return begun

@@ -1,4 +1,4 @@
-"""A small town of sites, served on loopback by one server that tells them apart by name."""
+"""The town's sites, served on loopback by one server that distinguishes them by host name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,36 @@ from typing import Self
 
 from aiohttp import web
 
-from scrapersky.demo.answers import Answer, redirect_to
-from scrapersky.demo.site import TownSite
-from scrapersky.demo.sites import SITES
+from scrapersky.demo.sites import server_quirks, sitemap_formats, streets, without_contacts
+from scrapersky.demo.sites.builder import TownSite
+from scrapersky.testing.responses import Handler, redirect_paths
+
+SITES: tuple[TownSite, ...] = (
+    sitemap_formats.BAKERY,
+    sitemap_formats.NEWSPAPER,
+    sitemap_formats.MUSEUM,
+    sitemap_formats.FLORIST,
+    sitemap_formats.BOOKSHOP,
+    sitemap_formats.CHOIR,
+    server_quirks.PHARMACY,
+    server_quirks.LIBRARY,
+    server_quirks.BREWERY,
+    server_quirks.BICYCLE_SHOP,
+    server_quirks.CAFE,
+    server_quirks.HOTEL,
+    server_quirks.POST_OFFICE,
+    without_contacts.BARBER,
+    without_contacts.GALLERY,
+    without_contacts.DENTIST,
+    without_contacts.ARCADE,
+    without_contacts.NOTARY,
+    without_contacts.BANK,
+    without_contacts.TAILOR,
+    without_contacts.TOY_SHOP,
+    without_contacts.CINEMA,
+    *streets.STREET_SITES,
+)
+
 
 LOOPBACK = "127.0.0.1"
 NETWORK = "127.0.0.0/8"
@@ -24,7 +51,7 @@ class Town:
         self.sites = tuple(sites)
         self.port = 0
         """Known once the town is open."""
-        self._names = dict(_doors(self.sites))
+        self._names = dict(_iter_handlers(self.sites))
         self._runner = web.ServerRunner(
             web.Server(self._answer, access_log=None), shutdown_timeout=0.1
         )
@@ -57,11 +84,11 @@ class Town:
         return await answer(request) if answer else web.Response(status=MISDIRECTED)
 
 
-def _doors(sites: Sequence[TownSite]) -> Iterator[tuple[str, Answer]]:
+def _iter_handlers(sites: Sequence[TownSite]) -> Iterator[tuple[str, Handler]]:
     """Every name that leads into the town, and who answers there."""
     for site in sites:
         if site.lives_at_www:
-            yield site.name, redirect_to(site.base_url)
+            yield site.name, redirect_paths(site.base_url)
             yield f"www.{site.name}", site.answer
         else:
             yield site.name, site.answer

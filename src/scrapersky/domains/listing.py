@@ -1,4 +1,4 @@
-"""The list of domains: how it can be narrowed and sorted."""
+"""Domain list and export: filters, sort keys, columns and curation."""
 
 from __future__ import annotations
 
@@ -7,63 +7,69 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.http.lists import (
-    Contains,
+from scrapersky.lists import (
+    BooleanFilter,
+    ChoiceFilter,
     Curation,
-    Has,
-    Is,
+    CurationQueue,
+    DateRangeFilter,
+    DomainFilter,
+    Export,
     Listing,
-    OfDomain,
-    OneOf,
-    Queues,
-    When,
+    PresenceFilter,
+    TextFilter,
+    export_field,
 )
 from scrapersky.models import BulkActionRows, Domain, DomainCuration, SiteState
 from scrapersky.models.domains import (
-    HOW_TO_FORCE_A_SCAN,
-    METADATA_WORDS,
-    NOT_ASKED,
-    SUBMISSION_WORDS,
+    FORCE_SCAN_HINT,
+    METADATA_NOT_QUEUED,
+    METADATA_STATUSES,
+    SUBMISSION_STATUSES,
     was_scanned_recently,
 )
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 
-ANALYSIS = ("pending", *SUBMISSION_WORDS.all)
+ANALYSIS_STATUSES = ("pending", *SUBMISSION_STATUSES.all)
 
 DOMAINS = Listing(
     name="Domain",
     model=Domain,
     filters=(
-        OneOf("status", Domain.status, words=(NOT_ASKED, *METADATA_WORDS.all)),
-        OneOf("sitemap_analysis_status", Domain.sitemap_analysis_status, words=ANALYSIS),
-        OneOf(
+        ChoiceFilter("status", Domain.status, words=(METADATA_NOT_QUEUED, *METADATA_STATUSES.all)),
+        ChoiceFilter(
+            "sitemap_analysis_status", Domain.sitemap_analysis_status, words=ANALYSIS_STATUSES
+        ),
+        ChoiceFilter(
             "sitemap_curation_status",
             Domain.sitemap_curation_status,
             words=tuple(each.value for each in DomainCuration),
         ),
-        OneOf("site_state", Domain.site_state, words=tuple(each.value for each in SiteState)),
-        OneOf("cms", Domain.cms),
-        OneOf("site_builder", Domain.site_builder),
-        OneOf("shop_system", Domain.shop_system),
-        OneOf("language", Domain.language),
-        Is("is_wordpress", Domain.is_wordpress),
-        Is("has_elementor", Domain.has_elementor),
-        Is("has_contact_form", Domain.has_contact_form),
-        OfDomain(Domain.id),
-        OneOf("domain_id", Domain.id),
-        OneOf("created_by", Domain.created_by),
-        When("created", Domain.created_at),
-        When("last_scan", Domain.last_scan),
-        When("next_scan", Domain.next_scan_at),
-        When("metadata_read", Domain.metadata_read_at),
-        Has("has_warning", Domain.scan_warning),
-        Contains(
+        ChoiceFilter(
+            "site_state", Domain.site_state, words=tuple(each.value for each in SiteState)
+        ),
+        ChoiceFilter("cms", Domain.cms),
+        ChoiceFilter("site_builder", Domain.site_builder),
+        ChoiceFilter("shop_system", Domain.shop_system),
+        ChoiceFilter("language", Domain.language),
+        BooleanFilter("is_wordpress", Domain.is_wordpress),
+        BooleanFilter("has_elementor", Domain.has_elementor),
+        BooleanFilter("has_contact_form", Domain.has_contact_form),
+        DomainFilter(Domain.id),
+        ChoiceFilter("domain_id", Domain.id),
+        ChoiceFilter("created_by", Domain.created_by),
+        DateRangeFilter("created", Domain.created_at),
+        DateRangeFilter("last_scan", Domain.last_scan),
+        DateRangeFilter("next_scan", Domain.next_scan_at),
+        DateRangeFilter("metadata_read", Domain.metadata_read_at),
+        PresenceFilter("has_warning", Domain.scan_warning),
+        TextFilter(
             "error",
             (Domain.error, Domain.sitemap_analysis_error, Domain.last_scan_error),
             says="In the error of its metadata, of its submission or of its last scan.",
         ),
-        Contains("text", (Domain.title, Domain.description), says="In its title or description."),
-        Contains("search", (Domain.domain,), says="Part of the name."),
+        TextFilter("text", (Domain.title, Domain.description), says="In its title or description."),
+        TextFilter("search", (Domain.domain,), says="Part of the name."),
     ),
     sorts={
         "created_at": Domain.created_at,
@@ -81,7 +87,7 @@ DOMAINS = Listing(
 )
 
 
-async def tell_of_recent_scans(session: AsyncSession, action_id: UUID) -> str | None:
+async def describe_recent_scans(session: AsyncSession, action_id: UUID) -> str | None:
     """Say of how many selected domains no new scan is made, and how to force one."""
     rows = select(func.unnest(BulkActionRows.row_ids)).where(BulkActionRows.action_id == action_id)
     counted = select(func.count()).where(Domain.id.in_(rows), was_scanned_recently())
@@ -89,17 +95,69 @@ async def tell_of_recent_scans(session: AsyncSession, action_id: UUID) -> str | 
     if not count:
         return None
     which = "1 domain was" if count == 1 else f"{count:,} domains were"
-    return f"No new scan: {which} scanned within the rescan interval. {HOW_TO_FORCE_A_SCAN}"
+    return f"No new scan: {which} scanned within the rescan interval. {FORCE_SCAN_HINT}"
 
 
 CURATION = Curation(
     DOMAINS,
     Domain.sitemap_curation_status,
     DomainCuration,
-    Queues(
+    CurationQueue(
         stage=SUBMISSION_STAGE,
         status="sitemap_analysis_status",
-        words=SUBMISSION_WORDS,
+        words=SUBMISSION_STATUSES,
     ),
-    remark=tell_of_recent_scans,
+    remark=describe_recent_scans,
+)
+
+
+# Domains as a file: one line per site.
+#
+# Addresses and numbers are not in it: who may be written to is looked up with contacts and leads.
+
+EXPORT = Export(
+    listing=DOMAINS,
+    rows="domains",
+    usual=(
+        export_field("domain", Domain.domain),
+        export_field("base_url", Domain.base_url, "Address"),
+        export_field("title", Domain.title),
+        export_field("description", Domain.description),
+        export_field("language", Domain.language),
+        export_field("status", Domain.status),
+        export_field("site_state", Domain.site_state),
+        export_field("site_state_reason", Domain.site_state_reason, "Why that state"),
+        export_field("redirects_to", Domain.redirects_to),
+        export_field("cms", Domain.cms, "CMS"),
+        export_field("shop_system", Domain.shop_system),
+        export_field("site_builder", Domain.site_builder),
+        export_field("has_contact_form", Domain.has_contact_form),
+        export_field("social_links", Domain.social_links, "Profiles"),
+        export_field("total_sitemaps", Domain.total_sitemaps, "Sitemaps"),
+        export_field("sitemap_urls", Domain.sitemap_urls, "URLs in sitemaps"),
+        export_field("last_scan", Domain.last_scan),
+        export_field("sitemap_curation_status", Domain.sitemap_curation_status, "Curation"),
+        export_field("created_at", Domain.created_at, "Added"),
+    ),
+    more=(
+        export_field("id", Domain.id),
+        export_field("favicon_url", Domain.favicon_url, "Favicon"),
+        export_field("logo_url", Domain.logo_url, "Logo"),
+        export_field("cms_version", Domain.cms_version, "CMS version"),
+        export_field("is_wordpress", Domain.is_wordpress, "WordPress"),
+        export_field("wordpress_version", Domain.wordpress_version, "WordPress version"),
+        export_field("has_elementor", Domain.has_elementor, "Elementor"),
+        export_field("error", Domain.error),
+        export_field("metadata_read_at", Domain.metadata_read_at, "Home page read"),
+        export_field("sitemap_analysis_status", Domain.sitemap_analysis_status, "Submission"),
+        export_field("sitemap_analysis_error", Domain.sitemap_analysis_error, "Submission's error"),
+        export_field("next_scan_at", Domain.next_scan_at, "Next scan"),
+        export_field("next_scan_why", Domain.next_scan_why, "Why then"),
+        export_field("scan_warning", Domain.scan_warning, "Warning"),
+        export_field("scan_failures", Domain.scan_failures),
+        export_field("last_scan_error", Domain.last_scan_error),
+        export_field("last_sitemap_job_id", Domain.last_sitemap_job_id, "Last job"),
+        export_field("created_by", Domain.created_by, "Added by"),
+        export_field("updated_at", Domain.updated_at, "Changed"),
+    ),
 )

@@ -1,38 +1,223 @@
-"""Read a site's home page: what the site is, whose it is, and where its contacts may stand."""
+"""Stage: read a site's home page and store its metadata, contacts and promising links."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.domains.metadata_storing import store_site
+from scrapersky.businesses.resolution import resolve_site
+from scrapersky.contacts.erasure_filter import remove_erased
+from scrapersky.contacts.page_parser import ParsedPage, read_home_page
+from scrapersky.contacts.store import store_page
+from scrapersky.db.base import uuid7
 from scrapersky.errors import InvalidInput, Rejected, RetryLater
-from scrapersky.harvest.reading import PageRead, read_home_page
-from scrapersky.models import Domain, SiteState
-from scrapersky.models.domains import METADATA_WORDS
+from scrapersky.leads.build import lock_lead, refresh_leads
+from scrapersky.models import (
+    PAGE_STATUSES,
+    ContactKind,
+    Domain,
+    Page,
+    PageCuration,
+    SiteState,
+    get_system_user_id,
+)
+from scrapersky.models.domains import METADATA_STATUSES, SUBMISSION_STATUSES, UNSCHEDULED_CURATIONS
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE, SUBMISSION_STAGE
+from scrapersky.pages.classification import classify_urls
+from scrapersky.pages.selection import queue_best_pages
 from scrapersky.pipeline.stage import Stage, Tools
-from scrapersky.scraper.failures import HostClosed
-from scrapersky.scraper.page_classes import classify, is_worth_reading
-from scrapersky.scraper.page_facts import PageLink
-from scrapersky.scraper.site_metadata import SiteMetadata, SiteVisit, visit_site
-from scrapersky.scraper.urls import Site, normalise_site
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.scraper.contacts.phone_numbers import parse_phone
+from scrapersky.scraper.contacts.phone_regions import guess_regions
+from scrapersky.scraper.html.model import PageLink
+from scrapersky.scraper.http.fetch_errors import HostClosed
+from scrapersky.scraper.http.urls import Site, normalise_site, url_digest
+from scrapersky.scraper.pages.classification import classify, is_worth_reading
+from scrapersky.scraper.site.metadata import SiteVisit, visit_site
+from scrapersky.scraper.site.model import Organisation, SiteMetadata
 from scrapersky.settings import Pace, Settings
+
+NEVER_SUBMITTED = "pending"
+UNSCANNABLE_STATES = (SiteState.DEAD, SiteState.PARKED)
+
+
+async def store_site(
+    session: AsyncSession,
+    domain: Domain,
+    metadata: SiteMetadata,
+    *,
+    home: ParsedPage | None,
+    links: Sequence[PageLink],
+    pages_per_site: int,
+) -> None:
+    if home is not None:
+        home = replace(home, facts=replace(home.facts, links=()))  # those worth it are in `links`
+    read: dict[str, Any] = {"metadata": metadata, "home": home, "links": tuple(links)}
+    clean = await remove_erased(session, domain.tenant_id, read)
+    metadata, home, links = clean["metadata"], clean["home"], clean["links"]
+    _write_metadata(domain, metadata, home)
+    _write_contacts(domain, home)
+    await session.flush()
+    await resolve_site(session, domain)
+    await lock_lead(session, domain)
+    if home is not None:
+        await _store_home(session, domain, home)
+        await _add_pages(session, domain, {link.url: link.text for link in links})
+        if pages_per_site:
+            await queue_best_pages(session, domain.id, limit=pages_per_site)
+    _queue_sitemaps(session, domain)
+    await session.flush()
+    await refresh_leads(session, [domain.id])
+
+
+def _write_metadata(domain: Domain, metadata: SiteMetadata, home: ParsedPage | None) -> None:
+    domain.metadata_read_at = func.now()
+    domain.site_state, domain.site_state_reason = metadata.state, metadata.reason
+    domain.redirects_to = metadata.redirected_to
+    domain.base_url = metadata.base_url or domain.base_url
+    domain.title, domain.description = metadata.title, metadata.description
+    domain.language = metadata.language
+    domain.favicon_url, domain.logo_url = metadata.favicon_url, metadata.logo_url
+    domain.cms, domain.cms_version = metadata.cms, metadata.cms_version
+    domain.is_wordpress = metadata.is_wordpress
+    domain.wordpress_version = metadata.wordpress_version
+    domain.has_elementor = metadata.has_elementor
+    domain.site_builder, domain.shop_system = metadata.site_builder, metadata.shop_system
+    domain.tech_stack = [asdict(each) for each in metadata.tech_stack]
+    domain.has_contact_form = metadata.has_contact_form
+    domain.meta_json = _drop_empty(
+        {
+            "status_code": metadata.status_code,
+            "charset": metadata.charset,
+            "schema_types": list(metadata.schema_types),
+            "organisation": _build_organisation(metadata),
+            "site_name": home.facts.open_graph.site_name if home else None,
+        }
+    )
+
+
+def _build_organisation(metadata: SiteMetadata) -> Mapping[str, Any] | None:
+    """As its own page states it, with the address as one line and the number as E.164."""
+    organisation = metadata.organisation
+    if organisation is None:
+        return None
+    stated = _drop_empty(asdict(organisation))
+    parts = _drop_empty(asdict(organisation.address)) if organisation.address else {}
+    lines = [
+        parts.get("street"),
+        " ".join(filter(None, (parts.get("postal_code"), parts.get("locality")))),
+        parts.get("region"),
+        parts.get("country"),
+    ]
+    return _drop_empty(
+        {
+            **stated,
+            "address": parts,
+            "type": organisation.types[0] if organisation.types else None,
+            "address_text": ", ".join(line for line in lines if line),
+            "telephone_e164": _parse_telephone(metadata, organisation),
+        }
+    )
+
+
+def _parse_telephone(metadata: SiteMetadata, organisation: Organisation) -> str | None:
+    if organisation.telephone is None:
+        return None
+    country = organisation.address.country if organisation.address else None
+    url = metadata.final_url or metadata.url
+    regions = guess_regions(metadata.language, url, country, None)
+    return parse_phone(organisation.telephone, regions=regions)
+
+
+def _drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what the page says nothing of."""
+    return {name: value for name, value in values.items() if value not in (None, "", (), [], {})}
+
+
+def _write_contacts(domain: Domain, home: ParsedPage | None) -> None:
+    found = home.contacts.contacts if home is not None else ()
+    by_kind = {
+        kind: [each.value for each in found if each.kind == kind.value] for kind in ContactKind
+    }
+    domain.email_addresses = by_kind[ContactKind.EMAIL]
+    domain.phone_numbers = by_kind[ContactKind.PHONE]
+    domain.social_links = by_kind[ContactKind.SOCIAL]
+
+
+async def _store_home(session: AsyncSession, domain: Domain, home: ParsedPage) -> None:
+    """It was read just now, so it need not be read again as a page."""
+    await _add_pages(session, domain, {home.final_url: None})
+    page = await session.scalar(
+        select(Page)
+        .where(Page.domain_id == domain.id, Page.url_digest == url_digest(home.final_url))
+        # Whoever holds it reads it right now, and waits for what we hold.
+        .with_for_update(skip_locked=True)
+    )
+    if page is None or page.page_processing_status == PAGE_STATUSES.processing:
+        return
+    await store_page(session, page, home)
+    page.page_processing_status, page.page_processing_error = PAGE_STATUSES.done, None
+    if page.page_curation_status != PageCuration.SKIPPED:
+        page.page_curation_status = PageCuration.COMPLETE
+
+
+async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, str | None]) -> None:
+    """Those that are not known yet."""
+    if not urls:
+        return
+    kinds = await classify_urls(list(urls), auto_queue=False)
+    rows = [
+        {
+            "id": uuid7(),
+            "tenant_id": domain.tenant_id,
+            "created_by": get_system_user_id(session),
+            "domain_id": domain.id,
+            "url": url,
+            "url_digest": url_digest(url),
+            "link_text": link_text,
+            **{name: values[place] for name, values in kinds.items()},
+        }
+        for place, (url, link_text) in enumerate(urls.items())
+    ]
+    rows.sort(key=lambda row: bytes(row["url_digest"]))
+    adding = insert(Page).values(rows)
+    await session.execute(
+        adding.on_conflict_do_nothing(index_elements=[Page.domain_id, Page.url_digest])
+    )
+
+
+def _queue_sitemaps(session: AsyncSession, domain: Domain) -> None:
+    """Unless that was asked for before, or there is nothing to look at."""
+    is_wanted = domain.sitemap_analysis_status in (NEVER_SUBMITTED, SUBMISSION_STATUSES.failed)
+    if not is_wanted or domain.sitemap_curation_status in UNSCHEDULED_CURATIONS:
+        return
+    if domain.site_state in UNSCANNABLE_STATES:
+        domain.next_scan_at = func.now() + domain.scan_interval
+        domain.next_scan_why = f"Its home page is {domain.site_state}, so it is looked at later."
+        return
+    domain.sitemap_analysis_status = SUBMISSION_STATUSES.queued
+    domain.sitemap_analysis_due_at = func.now()
+    domain.sitemap_analysis_attempts, domain.sitemap_analysis_error = 0, None
+    wake_after_commit(session, SUBMISSION_STAGE)
+
 
 MAX_LINKS = 50
 """Of those on the home page that look as if they led to contacts."""
 
 
 @dataclass(frozen=True)
-class SiteRead:
+class HomePageResult:
     """All that one look at a home page came to."""
 
     metadata: SiteMetadata
-    home: PageRead | None
+    home: ParsedPage | None
     """Nothing where the page is not the site's own, or there was none."""
     links: tuple[PageLink, ...]
     pages_per_site: int
@@ -40,7 +225,7 @@ class SiteRead:
 
 
 @dataclass(frozen=True)
-class Done:
+class MetadataStored:
     """Everything is stored; what is left is the row's own end."""
 
 
@@ -48,13 +233,13 @@ def read(domain: Domain) -> str:
     return domain.domain
 
 
-async def work(name: str, tools: Tools) -> AsyncIterator[SiteRead | Done]:
+async def work(name: str, tools: Tools) -> AsyncIterator[HomePageResult | MetadataStored]:
     """What was found is stored by itself: rows that are completed together could otherwise lock
     what they share crosswise."""
     settings = tools.settings
     try:
         visit = await visit_site(
-            _site(name, settings),
+            _parse_site(name, settings),
             fetch=tools.fetch,
             max_retries=0,  # the queue tries again
             user_agent=settings.fetch_user_agent,
@@ -68,16 +253,16 @@ async def work(name: str, tools: Tools) -> AsyncIterator[SiteRead | Done]:
         if not error.asked:
             raise
         raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
-    yield SiteRead(
+    yield HomePageResult(
         visit.metadata,
-        home=_home(visit),
-        links=_links(visit),
+        home=_build_home_page(visit),
+        links=_select_links(visit),
         pages_per_site=settings.pages_per_site if settings.auto_queue_pages else 0,
     )
-    yield Done()
+    yield MetadataStored()
 
 
-def _site(name: str, settings: Settings) -> Site:
+def _parse_site(name: str, settings: Settings) -> Site:
     try:
         return normalise_site(
             name,
@@ -89,14 +274,14 @@ def _site(name: str, settings: Settings) -> Site:
         raise Rejected(str(error)) from error
 
 
-def _home(visit: SiteVisit) -> PageRead | None:
+def _build_home_page(visit: SiteVisit) -> ParsedPage | None:
     page, facts, contacts = visit.page, visit.facts, visit.contacts
     if page is None or facts is None or contacts is None:
         return None
-    return PageRead(page.url, page.final_url, page.status, facts, contacts, page.truncated)
+    return ParsedPage(page.url, page.final_url, page.status, facts, contacts, page.truncated)
 
 
-def _links(visit: SiteVisit) -> tuple[PageLink, ...]:
+def _select_links(visit: SiteVisit) -> tuple[PageLink, ...]:
     """Those of the site itself that are worth reading, the most promising first."""
     if visit.facts is None or visit.metadata.state is not SiteState.OK:
         return ()
@@ -106,15 +291,17 @@ def _links(visit: SiteVisit) -> tuple[PageLink, ...]:
         if link.same_site
     ]
     worth = [(kind.priority, link) for kind, link in seen if is_worth_reading(kind)]
-    return tuple(_first(worth))
+    return tuple(_take_best(worth))
 
 
-def _first(worth: Sequence[tuple[int, PageLink]]) -> list[PageLink]:
+def _take_best(worth: Sequence[tuple[int, PageLink]]) -> list[PageLink]:
     return [link for _, link in sorted(worth, key=lambda each: each[0])][:MAX_LINKS]
 
 
-async def store(session: AsyncSession, domain: Domain, found: SiteRead | Done) -> None:
-    if isinstance(found, SiteRead):
+async def store(
+    session: AsyncSession, domain: Domain, found: HomePageResult | MetadataStored
+) -> None:
+    if isinstance(found, HomePageResult):
         await store_site(
             session,
             domain,
@@ -125,7 +312,7 @@ async def store(session: AsyncSession, domain: Domain, found: SiteRead | Done) -
         )
 
 
-async def note_failure(session: AsyncSession, domain: Domain, sentence: str) -> None:
+async def store_failure(session: AsyncSession, domain: Domain, sentence: str) -> None:
     """What is known of it stays; that it does not answer is known now."""
     domain.site_state, domain.site_state_reason = SiteState.DEAD, sentence
 
@@ -135,12 +322,12 @@ STAGE = Stage(
     does="Read a site's home page: what the site is made with, whose it is, and how it is.",
     model=Domain,
     status="status",
-    words=METADATA_WORDS,
+    words=METADATA_STATUSES,
     prefix="DOMAIN_SCHEDULER",
     pace=Pace(batch_size=50, max_instances=3, concurrency=16, timeout_seconds=60),
     feeds=(SUBMISSION_STAGE, PAGE_STAGE),
     read=read,
     work=work,
     store=store,
-    gave_up=note_failure,
+    gave_up=store_failure,
 )

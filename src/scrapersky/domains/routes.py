@@ -1,22 +1,146 @@
-"""Domains: list, look and decide."""
+"""Routes for domains: list, get, curate, export, import, refresh and delete."""
 
 from __future__ import annotations
 
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from scrapersky.domains.exporting import EXPORT
-from scrapersky.domains.listing import CURATION, DOMAINS
+from scrapersky.domains.listing import CURATION, DOMAINS, EXPORT
 from scrapersky.domains.schemas import DomainDetail, DomainOut
+from scrapersky.domains.service import (
+    DOMAIN_IMPORT,
+    DOMAIN_IMPORT_KIND,
+    delete_domain,
+    refresh_domain,
+)
 from scrapersky.errors import NotFound
-from scrapersky.http.auth import Viewer
-from scrapersky.http.context import Reading
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
+from scrapersky.http.application import Context
+from scrapersky.http.auth import Admin, Curator, Viewer
+from scrapersky.http.body_limits import LargeBodyRoute
+from scrapersky.http.context import Reading, Transaction
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists import ListPage, ListQuery, curation_routes, export_routes
+from scrapersky.lists.imports import import_rows
+from scrapersky.lists.imports.rows import ImportContext, parse_list
+from scrapersky.lists.imports.schemas import (
+    ColumnParam,
+    CsvFile,
+    ImportList,
+    ImportOut,
+    QueueField,
+    QueueParam,
+    build_response,
+    describe_csv_body,
+    read_body_rows,
+)
 from scrapersky.models import Domain
+
+actions_router = APIRouter(
+    prefix="/domains", tags=["domains"], responses=problem_responses(401, 403, 404, 422)
+)
+
+
+class DomainRefreshOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    domain_id: UUID
+    metadata_queued: bool = Field(description="Its home page is read now.")
+    sitemaps_queued: bool = Field(description="Its sitemaps are looked for now.")
+    active_job_id: UUID | None = Field(description="The scan of it that is under way already.")
+
+
+class DomainDeletedOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    domain_id: UUID
+    deleted_rows: int = Field(description="URLs, contacts and pages of it, by this request.")
+    cancelled_jobs: int
+    finished: bool = Field(description="False: there is more; ask again until it is true.")
+
+
+@actions_router.post("/{domain_id}/refresh", status_code=202, summary="Look at a domain again now")
+async def refresh(actor: Curator, session: Transaction, domain_id: UUID) -> DomainRefreshOut:
+    """Its home page and its sitemaps are queued, however short ago the last look was. What is
+    being worked already goes on and is not queued twice."""
+    return DomainRefreshOut.model_validate(await refresh_domain(session, actor, domain_id))
+
+
+@actions_router.delete(
+    "/{domain_id}",
+    summary="Delete a domain with all that is below it",
+    responses={
+        202: {"model": DomainDeletedOut, "description": "There is more to delete: ask again."}
+    },
+)
+async def remove(
+    actor: Admin, session: Transaction, domain_id: UUID, response: Response
+) -> DomainDeletedOut:
+    """Its jobs end, and its sitemaps, URLs, pages, contacts and lead go with it. A request deletes
+    100,000 rows at most; where there are more it answers 202 and the domain is Archived until
+    further requests have deleted the rest."""
+    deleted = await delete_domain(session, actor, domain_id)
+    response.status_code = 200 if deleted.finished else 202
+    return DomainDeletedOut.model_validate(deleted)
+
+
+import_router = APIRouter(
+    route_class=LargeBodyRoute,
+    prefix="/domains",
+    tags=["domains"],
+    responses=problem_responses(400, 401, 403, 415, 422),
+)
+
+
+class DomainsIn(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"domains": ["example.com"], "queue": True}]},
+    )
+
+    domains: ImportList
+    queue: QueueField = True
+
+
+@import_router.post(
+    "/direct-submit", status_code=202, summary="Hand in domains", response_model=ImportOut
+)
+async def direct_submit(
+    actor: Curator, context: Context, session: Transaction, wanted: DomainsIn
+) -> StreamingResponse:
+    """Bad rows are reported and the others are kept. Their home pages are read and their sitemaps
+    looked for, unless `queue` is false; a domain that is there already stays as it is, but for
+    one that was only stored."""
+    asker = ImportContext(session, actor, context.settings, wanted.queue)
+    return build_response(await import_rows(asker, DOMAIN_IMPORT, parse_list(wanted.domains)))
+
+
+@import_router.post(
+    "/import-csv",
+    status_code=202,
+    summary="Hand in a CSV file of domains",
+    response_model=ImportOut,
+    openapi_extra=describe_csv_body("company,website\nExample,example.com\n"),
+)
+async def import_csv(
+    actor: Curator,
+    context: Context,
+    file: CsvFile,
+    session: Transaction,
+    queue: QueueParam = True,
+    column: ColumnParam = None,
+) -> StreamingResponse:
+    """The file is the body, with any of the usual delimiters and encodings, with a header or
+    without. Rows are taken as those of a list are."""
+    asker = ImportContext(session, actor, context.settings, queue)
+    return build_response(
+        await import_rows(asker, DOMAIN_IMPORT, read_body_rows(file, DOMAIN_IMPORT_KIND, column))
+    )
+
 
 router = APIRouter(prefix="/domains", tags=["domains"], responses=problem_responses(401, 403, 422))
 router.include_router(curation_routes(CURATION))
@@ -25,9 +149,9 @@ router.include_router(export_routes(EXPORT))
 
 @router.get("", summary="Domains, newest first")
 async def list_domains(
-    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(DOMAINS.asked)]
-) -> Listed[DomainOut]:
-    return (await DOMAINS.show(session, actor, asked)).listed(DomainOut.model_validate)
+    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(DOMAINS.parse_query)]
+) -> ListPage[DomainOut]:
+    return (await DOMAINS.show(session, actor, asked)).to_page(DomainOut.model_validate)
 
 
 @router.get("/{domain_id}", summary="One domain", responses=problem_responses(404))

@@ -1,4 +1,4 @@
-"""Domains as the API shows them."""
+"""API schemas of domains."""
 
 from __future__ import annotations
 

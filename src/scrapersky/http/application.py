@@ -1,4 +1,4 @@
-"""The parts of a running application, and how a request finds them."""
+"""The application's shared parts, and the dependency that gives them to a route."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from scrapersky.db.session import Database
-from scrapersky.http.tokens import Tokens
+from scrapersky.http.credentials import TokenVerifier
 from scrapersky.models import Actor
 from scrapersky.pipeline.scheduler import Scheduler
 from scrapersky.pipeline.stage import AnyStage
@@ -27,7 +27,7 @@ class AppContext:
     """None when this process only takes requests."""
     system: Actor
     """Whom the schedulers act for, and everybody in open mode."""
-    tokens: Tokens | None
+    tokens: TokenVerifier | None
     """None when only API keys are accepted."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server was told to stop: whoever holds a connection open lets go of it."""

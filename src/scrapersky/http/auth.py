@@ -1,4 +1,4 @@
-"""Who asks: every route names the role it needs, and this is the only place that checks."""
+"""Identify the caller of a request and check the role a route requires."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from fastapi import Depends, Request
 
 from scrapersky.errors import NotAllowed, NotSignedIn
 from scrapersky.http.application import AppContext, Context
-from scrapersky.http.credentials import actor_with_key, actor_with_token
-from scrapersky.http.presented import key_or_token_in, session_in
+from scrapersky.http.credentials import (
+    authenticate_key,
+    authenticate_token,
+    get_credentials,
+    get_session_token,
+)
 from scrapersky.http.proxies import FORWARDED_FOR
-from scrapersky.http.sessions import is_a_sign_of_life, refuse_forged, signed_in_with
-from scrapersky.models import Actor, Role, Via
+from scrapersky.http.sessions import authenticate_session, is_user_activity, verify_csrf_token
+from scrapersky.models import Actor, RequestChannel, Role
 from scrapersky.models.accounts import KEY_PREFIX
 
-OPEN = "open"
-EVERYBODY = "everybody on this machine"
-BEFORE_BODY = "identified_before_body"
+OPEN_MODE = "open"
+OPEN_MODE_USER = "everybody on this machine"
+PRE_BODY_IDENTITY = "identified_before_body"
 JSON_TYPE = "application/json"
 FILE_TYPES = ("text/csv", "text/tab-separated-values", "application/octet-stream")
 """What a list that is handed in as a file says it is. A web page cannot send these, nor JSON, to
@@ -30,16 +34,16 @@ what it can send unasked is plain text, forms, and a body of no declared type.""
 
 async def identify_before_body(request: Request, context: AppContext) -> None:
     actor = await identify(request, context)
-    request.scope["state"][BEFORE_BODY] = actor
+    request.scope["state"][PRE_BODY_IDENTITY] = actor
 
 
 async def identify(request: Request, context: Context) -> Actor:
     """Once per request, however many of its parts need to know; kept as `state.identity`. The route
     takes over what was found before its body was read; whoever asks later is told anew."""
-    known: Actor | None = request.scope.get("state", {}).pop(BEFORE_BODY, None)
+    known: Actor | None = request.scope.get("state", {}).pop(PRE_BODY_IDENTITY, None)
     if known is not None:
         return known
-    found = await _found_out(request, context)
+    found = await _authenticate(request, context)
     actor = replace(found, request_id=request.state.request_id)
     request.state.identity = actor
     return actor
@@ -53,25 +57,25 @@ async def identify_again(request: Request, context: AppContext) -> Actor | None:
         return None
 
 
-async def _found_out(request: Request, context: AppContext) -> Actor:
+async def _authenticate(request: Request, context: AppContext) -> Actor:
     """A key or token that is shown counts, good or not; the cookie, only where there is none."""
-    if context.settings.auth_mode == OPEN:
-        request.state.user_name = EVERYBODY
-        return replace(context.system, via=Via.API)
-    if credentials := key_or_token_in(request):
-        return await actor_with(credentials, context, request.state.request_id)
-    if token := session_in(request):
-        return await _with_session(request, context, token)
+    if context.settings.auth_mode == OPEN_MODE:
+        request.state.user_name = OPEN_MODE_USER
+        return replace(context.system, via=RequestChannel.API)
+    if credentials := get_credentials(request):
+        return await authenticate_credentials(credentials, context, request.state.request_id)
+    if token := get_session_token(request):
+        return await _authenticate_session(request, context, token)
     raise NotSignedIn(
         "Send an API key or a token as `Authorization: Bearer …`, or sign in to the dashboard."
     )
 
 
-async def _with_session(request: Request, context: AppContext, token: str) -> Actor:
-    found = await signed_in_with(
-        context.database, context.settings, token, noted=is_a_sign_of_life(request)
+async def _authenticate_session(request: Request, context: AppContext, token: str) -> Actor:
+    found = await authenticate_session(
+        context.database, context.settings, token, noted=is_user_activity(request)
     )
-    refuse_forged(request, found.csrf)
+    verify_csrf_token(request, found.csrf)
     request.state.csrf, request.state.user_name = found.csrf, found.user_name
     return found.actor
 
@@ -95,7 +99,7 @@ class RoleRequired:
         return actor
 
 
-class Public:
+class PublicRoute:
     """Marks a route that anybody may call."""
 
     async def __call__(self) -> None:
@@ -108,17 +112,17 @@ Admin = Annotated[Actor, Depends(RoleRequired(Role.ADMIN))]
 OperatorViewer = Annotated[Actor, Depends(RoleRequired(Role.VIEWER, operator=True))]
 OperatorCurator = Annotated[Actor, Depends(RoleRequired(Role.CURATOR, operator=True))]
 OperatorAdmin = Annotated[Actor, Depends(RoleRequired(Role.ADMIN, operator=True))]
-PUBLIC = Depends(Public())
+PUBLIC = Depends(PublicRoute())
 
 
-async def actor_with(credentials: str, context: AppContext, request_id: str) -> Actor:
+async def authenticate_credentials(credentials: str, context: AppContext, request_id: str) -> Actor:
     """Whose API key or token this is."""
     if context.tokens is None or credentials.startswith(KEY_PREFIX):
-        actor = await actor_with_key(context.database, credentials)
+        actor = await authenticate_key(context.database, credentials)
     else:
-        claims = context.tokens.claims_of(credentials)
-        actor = await actor_with_token(context.database, claims, request_id=request_id)
-    return replace(actor, via=Via.API)
+        claims = context.tokens.verify(credentials)
+        actor = await authenticate_token(context.database, claims, request_id=request_id)
+    return replace(actor, via=RequestChannel.API)
 
 
 def is_loopback(host: str) -> bool:
@@ -132,7 +136,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refuse_stranger(request: Request) -> None:
+def require_loopback(request: Request) -> None:
     """In open mode any web page a person visits could post here; these rules keep it out."""
     host = urlsplit(f"//{request.headers.get('host', '')}")
     if not is_loopback(host.hostname or ""):
@@ -140,7 +144,7 @@ def refuse_stranger(request: Request) -> None:
             "Without sign-in this server answers on loopback only; "
             "set AUTH_MODE=required to serve other hosts."
         )
-    if not all(map(is_loopback, _forwarded_for(request))):
+    if not all(map(is_loopback, _get_forwarded_addresses(request))):
         # Proxies like to send their own name for us as the Host, whoever asks them.
         raise NotAllowed(
             "Without sign-in this server answers this machine only, and a proxy says that the "
@@ -151,7 +155,7 @@ def refuse_stranger(request: Request) -> None:
         raise NotAllowed("Without sign-in, requests from other web pages are refused.")
 
 
-def _forwarded_for(request: Request) -> list[str]:
+def _get_forwarded_addresses(request: Request) -> list[str]:
     """Everybody a proxy names, trusted or not."""
     return [
         part.strip()
@@ -161,9 +165,9 @@ def _forwarded_for(request: Request) -> list[str]:
     ]
 
 
-def body_is_undeclared(request: Request) -> bool:
+def has_undeclared_body(request: Request) -> bool:
     """A body that does not say it is JSON or a file can be sent by any web page without asking."""
-    return has_body(request) and declared_type(request) not in (JSON_TYPE, *FILE_TYPES)
+    return has_body(request) and get_content_type(request) not in (JSON_TYPE, *FILE_TYPES)
 
 
 def has_body(request: Request) -> bool:
@@ -171,5 +175,5 @@ def has_body(request: Request) -> bool:
     return length != "0" or "transfer-encoding" in request.headers
 
 
-def declared_type(request: Request) -> str:
+def get_content_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

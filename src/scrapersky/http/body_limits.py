@@ -1,39 +1,140 @@
-"""Who sends a body is known before it is read, and no body is larger or slower than it may be.
+"""Limit request bodies in size and speed, and parse large JSON bodies off the event loop.
 
-The framework reads a body before it asks who sends it, so that is done here: without credentials
-that are good, a request is answered 401 while its body is still on the way.
+The framework reads a body before it authenticates the caller, so authentication happens here: a
+request without valid credentials is answered 401 while its body is still on the way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrapersky.errors import NotAllowed, NotSignedIn
-from scrapersky.http.auth import Public, has_body, identify_before_body
-from scrapersky.http.errors import problem
-from scrapersky.http.list_bodies import ListRoute
+from scrapersky.http.auth import PublicRoute, has_body, identify_before_body
+from scrapersky.http.problems import build_problem
 from scrapersky.http.sessions import SAFE_METHODS
 from scrapersky.settings import Settings
 
+MIN_THREADED_JSON_BYTES = 64 * 1024
+_decoder = json.JSONDecoder()
+_space = re.compile(r"[ \t\n\r]*")
+
+
+class LargeBodyRoute(APIRoute):
+    """`APIRouter(route_class=ListRoute)`: bodies of up to MAX_REQUEST_BYTES are read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_list(request: Request) -> Response:
+            return await handle(LargeBodyRequest(request.scope, request.receive))
+
+        return handle_list
+
+
+class LargeBodyRequest(Request):
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            body = await self.body()
+            if len(body) < MIN_THREADED_JSON_BYTES:
+                self._json = json.loads(body)
+            else:
+                self._json = await asyncio.to_thread(parse_json, body)
+        return self._json
+
+
+def parse_json(body: bytes) -> Any:
+    """The same as `json.loads`, but other threads run meanwhile.
+
+    `json.loads` keeps the interpreter to itself from the first byte to the last, so in a thread it
+    would stop the event loop as well. An object's lists are decoded here element by element, and
+    Python can switch to another thread after each."""
+    text = body.decode(json.detect_encoding(body), "surrogatepass")
+    try:
+        start = _skip_space(text, 0)
+        if text[start] != "{":
+            return json.loads(text)
+        parsed, end = _parse_object(text, start + 1)
+        if _skip_space(text, end) == len(text):
+            return parsed
+    except (ValueError, IndexError):
+        pass
+    # It is not JSON after all; this says where and why, in the usual words.
+    return json.loads(text)
+
+
+def _skip_space(text: str, position: int) -> int:
+    found = _space.match(text, position)
+    return position if found is None else found.end()
+
+
+def _parse_object(text: str, position: int) -> tuple[dict[str, Any], int]:
+    parsed: dict[str, Any] = {}
+    position = _skip_space(text, position)
+    if text[position] == "}":
+        return parsed, position + 1
+    while True:
+        name, position = _decoder.raw_decode(text, _skip_space(text, position))
+        position = _skip_space(text, position)
+        if not isinstance(name, str) or text[position] != ":":
+            raise ValueError("an object's name and a colon")
+        position = _skip_space(text, position + 1)
+        is_list = text[position] == "["
+        if is_list:
+            parsed[name], position = _parse_list(text, position + 1)
+        else:
+            parsed[name], position = _decoder.raw_decode(text, position)
+        position = _skip_space(text, position)
+        if text[position] == "}":
+            return parsed, position + 1
+        if text[position] != ",":
+            raise ValueError("a comma")
+        position += 1
+
+
+def _parse_list(text: str, position: int) -> tuple[list[Any], int]:
+    parsed: list[Any] = []
+    position = _skip_space(text, position)
+    if text[position] == "]":
+        return parsed, position + 1
+    while True:
+        element, position = _decoder.raw_decode(text, _skip_space(text, position))
+        parsed.append(element)
+        position = _skip_space(text, position)
+        if text[position] == "]":
+            return parsed, position + 1
+        if text[position] != ",":
+            raise ValueError("a comma")
+        position += 1
+
+
+# Who sends a body is known before it is read, and no body is larger or slower than it may be.
+#
+# The framework reads a body before it asks who sends it, so that is done here: without credentials
+# that are good, a request is answered 401 while its body is still on the way.
+
 MAX_ANONYMOUS_BYTES = 64 * 1024
 MAX_JSON_BYTES = 1024 * 1024
-PATIENCE_SECONDS = 30.0
+BODY_IDLE_SECONDS = 30.0
 """Between two parts of a body; whoever sends less than declared would be waited for for ever."""
-GRACE_SECONDS = 30.0
+BODY_GRACE_SECONDS = 30.0
 MIN_BYTES_PER_SECOND = 1000
 """A body as a whole has the grace, and a second more for so many bytes. Otherwise one byte each
 half minute would hold a connection for as long as somebody likes."""
-FAREWELL_SECONDS = 2.0
+MAX_DRAIN_SECONDS = 2.0
 """A client hears of its refusal only when it has sent what it was about to, so some more of it is
 read and thrown away, for so long and of such a size at most."""
-FAREWELL_BYTES = 64 * 1024 * 1024
+MAX_DRAIN_BYTES = 64 * 1024 * 1024
 
 
 class BodyRefused(Exception):
@@ -62,14 +163,14 @@ class BodyRoutes:
         for route in iter_route_contexts(app.routes):
             calls = {(method, route.path or "") for method in route.methods or ()}
             guards = getattr(route, "dependencies", ())
-            if any(isinstance(each.dependency, Public) for each in guards):
+            if any(isinstance(each.dependency, PublicRoute) for each in guards):
                 public |= calls
-            if isinstance(route.original_route, ListRoute):
+            if isinstance(route.original_route, LargeBodyRoute):
                 lists |= calls
         return cls(frozenset(public), frozenset(lists))
 
 
-class BodyLimits:
+class BodyLimitMiddleware:
     """Around every route: counts what is read, whatever length was declared."""
 
     def __init__(
@@ -77,8 +178,8 @@ class BodyLimits:
         app: ASGIApp,
         settings: Settings,
         *,
-        patience_seconds: float = PATIENCE_SECONDS,
-        grace_seconds: float = GRACE_SECONDS,
+        patience_seconds: float = BODY_IDLE_SECONDS,
+        grace_seconds: float = BODY_GRACE_SECONDS,
     ) -> None:
         self._app = app
         most = settings.max_request_bytes
@@ -89,7 +190,7 @@ class BodyLimits:
             min(MAX_JSON_BYTES, most), "the limit for everything but lists; send it in parts"
         )
         self._lists = BodyLimit(most, "the limit of MAX_REQUEST_BYTES; send it in parts")
-        self._patience = Patience(patience_seconds, grace_seconds)
+        self._patience = BodyTimeout(patience_seconds, grace_seconds)
         self._routes: BodyRoutes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,13 +203,13 @@ class BodyLimits:
             try:
                 body.limit = await self._find_limit(request)
             except NotSignedIn as refusal:
-                await body.refuse(problem(request, 401, str(refusal)))
+                await body.refuse(build_problem(request, 401, str(refusal)))
                 return
             except NotAllowed as refusal:
-                await body.refuse(problem(request, 403, str(refusal)))
+                await body.refuse(build_problem(request, 403, str(refusal)))
                 return
-        if body.declared() > body.limit.max_bytes:
-            await body.refuse(body.too_large())
+        if body.get_declared_length() > body.limit.max_bytes:
+            await body.refuse(body.build_too_large())
             return
         with suppress(BodyRefused):
             await self._app(scope, body.receive, body.send)
@@ -129,7 +230,7 @@ class BodyLimits:
 
 
 @dataclass(frozen=True)
-class Patience:
+class BodyTimeout:
     """For how long a body is waited for."""
 
     between_parts_seconds: float
@@ -148,7 +249,7 @@ class _Body:
     receive_part: Receive
     send_on: Send
     limit: BodyLimit
-    patience: Patience
+    patience: BodyTimeout
     size: int = 0
     waited_seconds: float = 0
     """Only while we waited for the client, not while the route was busy."""
@@ -156,7 +257,7 @@ class _Body:
     answering: bool = False
     refusal: Response | None = None
 
-    def declared(self) -> int:
+    def get_declared_length(self) -> int:
         text = self.request.headers.get("content-length", "0")
         return int(text) if text.isascii() and text.isdigit() else 0
 
@@ -168,15 +269,15 @@ class _Body:
             async with asyncio.timeout(self.patience.seconds_left(self.size, self.waited_seconds)):
                 message = await self.receive_part()
         except TimeoutError:
-            self._give_up(self._too_slow())
+            self._abort(self._build_too_slow())
         self.waited_seconds += monotonic() - began
         self.size += len(message.get("body", b""))
         self.whole = not message.get("more_body", False)
         if self.size > self.limit.max_bytes:
-            self._give_up(self.too_large())
+            self._abort(self.build_too_large())
         return message
 
-    def _give_up(self, refusal: Response) -> None:
+    def _abort(self, refusal: Response) -> None:
         if not self.answering:
             self.refusal = refusal
         raise BodyRefused(str(refusal.status_code))
@@ -186,15 +287,15 @@ class _Body:
             self.answering = True
             await self.send_on(message)
 
-    def too_large(self) -> Response:
-        return problem(
+    def build_too_large(self) -> Response:
+        return build_problem(
             self.request,
             413,
             f"The body is larger than {self.limit.max_bytes:,} bytes, {self.limit.advice}.",
         )
 
-    def _too_slow(self) -> Response:
-        return problem(
+    def _build_too_slow(self) -> Response:
+        return build_problem(
             self.request,
             408,
             f"The body stopped for {self.patience.between_parts_seconds:g} s, or came more slowly "
@@ -213,13 +314,13 @@ class _Body:
         body = bytes(refusal.body)
         await self.send_on({"type": "http.response.body", "body": body, "more_body": True})
         with suppress(TimeoutError):
-            async with asyncio.timeout(FAREWELL_SECONDS):
-                await self._read_on()
+            async with asyncio.timeout(MAX_DRAIN_SECONDS):
+                await self._drain()
         await self.send_on({"type": "http.response.body", "body": b""})
 
-    async def _read_on(self) -> None:
+    async def _drain(self) -> None:
         thrown_away = 0
-        while not self.whole and thrown_away < FAREWELL_BYTES:
+        while not self.whole and thrown_away < MAX_DRAIN_BYTES:
             message = await self.receive_part()
             self.whole = not message.get("more_body", False)
             thrown_away += len(message.get("body", b""))

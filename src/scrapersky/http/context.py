@@ -1,4 +1,4 @@
-"""What a request can reach: the application's parts, and a session kept to its tenant."""
+"""Route dependencies: the application context and sessions restricted to the caller's tenant."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.errors import NotAllowed
 from scrapersky.http.application import AppContext, Context, get_context
 from scrapersky.http.auth import Identity
-from scrapersky.http.idempotency import transaction_of
-from scrapersky.models import Actor, keep_to_tenant, record
+from scrapersky.http.idempotency import open_transaction
+from scrapersky.models import Actor, record, restrict_to_tenant
 from scrapersky.models.audit import has_recorded
 
 __all__ = [
@@ -29,8 +29,8 @@ __all__ = [
 async def get_transaction(
     request: Request, context: Context, actor: Identity
 ) -> AsyncIterator[AsyncSession]:
-    async with transaction_of(request, context.database, actor.tenant_id) as session:
-        keep_to_tenant(session, actor.tenant_id)
+    async with open_transaction(request, context.database, actor.tenant_id) as session:
+        restrict_to_tenant(session, actor.tenant_id)
         yield session
         if not has_recorded(session):
             _record_request(session, actor, request)
@@ -43,7 +43,7 @@ async def get_operator_transaction(
     as by the route's role: a route that forgets the role must not open other tenants' rows."""
     if not actor.is_operator:
         raise NotAllowed("This concerns all tenants; it is for the default tenant's people.")
-    async with transaction_of(request, context.database, actor.tenant_id) as session:
+    async with open_transaction(request, context.database, actor.tenant_id) as session:
         yield session
         if not has_recorded(session):
             _record_request(session, actor, request)
@@ -58,7 +58,7 @@ def _record_request(session: AsyncSession, actor: Actor, request: Request) -> No
 
 async def get_reading(context: Context, actor: Identity) -> AsyncIterator[AsyncSession]:
     async with context.database.reading() as session:
-        keep_to_tenant(session, actor.tenant_id)
+        restrict_to_tenant(session, actor.tenant_id)
         yield session
 
 
@@ -66,7 +66,7 @@ async def get_overview(context: Context, actor: Identity) -> AsyncIterator[Async
     """For figures over rows: the default tenant's people see those of all tenants together."""
     async with context.database.reading() as session:
         if not actor.is_operator:
-            keep_to_tenant(session, actor.tenant_id)
+            restrict_to_tenant(session, actor.tenant_id)
         yield session
 
 

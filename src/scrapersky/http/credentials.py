@@ -1,28 +1,220 @@
-"""From what a request carries to who asks: an API key, or a token somebody else issued."""
+"""Read API keys, bearer tokens (JWT) and session cookies from a request, and verify keys and
+tokens.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import NamedTuple
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import UUID
 
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from fastapi import Request
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky.db.away import is_read_only, is_writable
 from scrapersky.db.base import uuid7
+from scrapersky.db.outages import is_read_only, is_writable
 from scrapersky.db.session import Database
-from scrapersky.errors import NotAllowed, NotSignedIn
-from scrapersky.http.tokens import Claims
-from scrapersky.models import Actor, ApiKey, Role, Tenant, User, Via, record
+from scrapersky.errors import NotAllowed, NotSignedIn, SettingsError
+from scrapersky.models import Actor, ApiKey, RequestChannel, Role, Tenant, User, record
 from scrapersky.models.accounts import hash_key
+from scrapersky.settings import Settings
 
-USE_NOTED_EVERY = timedelta(minutes=1)
+SESSION_COOKIE = "scrapersky_session"
+SECURE_SESSION_COOKIE = f"__Host-{SESSION_COOKIE}"
+"""Browsers take a cookie of this name only over https, from this very host and for all of it."""
+
+
+def get_credentials(request: Request) -> str | None:
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and credentials.strip():
+        return credentials.strip()
+    return request.headers.get("x-api-key", "").strip() or None
+
+
+def get_session_token(request: Request) -> str | None:
+    """The session's token. Over https the plain cookie does not count: whoever can answer for this
+    host over plain http, or owns a neighbouring sub-domain, can plant one of their own."""
+    if secure := request.cookies.get(SECURE_SESSION_COOKIE):
+        return secure
+    if has_secure_cookies(request):
+        return None
+    return request.cookies.get(SESSION_COOKIE) or None
+
+
+def has_secure_cookies(request: Request) -> bool:
+    """Whether this request's session cookie is, or would be, for https only; see `proxies`."""
+    secure: bool = getattr(request.state, "secure_cookies", request.url.scheme == "https")
+    return secure
+
+
+MAX_TOKEN_CHARACTERS = 8 * 1024
+"""Longer ones are not even looked into."""
+MAX_CLAIM_CHARACTERS = 200
+MIN_RSA_BITS = 2048
+MAX_EXPIRY_TIMESTAMP = 4_000_000_000
+"""Tokens that expire later than this, in the year 2096, count as if they did then."""
+REQUIRED_CLAIMS = ["exp", "aud", "sub", "tenant", "role"]
+
+MALFORMED_TOKEN_ERRORS = (ValueError, TypeError, ArithmeticError, RecursionError)
+"""What reading JSON that was made to hurt may raise: endless brackets, numbers without end."""
+
+PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+
+
+@dataclass(frozen=True)
+class TokenClaims:
+    """What a token says, once it is believed."""
+
+    subject: str
+    issuer: str
+    """Empty when the token names none."""
+    tenant: str
+    """Its id or its name."""
+    role: Role
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class TokenVerifier:
+    """Reads tokens signed in one way with one key; the token has no say in which."""
+
+    key: PublicKey | bytes
+    algorithm: str
+    audience: str
+    issuer: str | None
+    leeway_seconds: float
+
+    def verify(self, token: str) -> TokenClaims:
+        """What it says; or a sentence on why it is not believed, without a word of it."""
+        if len(token) > MAX_TOKEN_CHARACTERS:
+            raise NotSignedIn(f"The token is longer than {MAX_TOKEN_CHARACTERS // 1024} kB.")
+        try:
+            return _build_claims(self._decode(token))
+        except (jwt.PyJWTError, *MALFORMED_TOKEN_ERRORS) as error:
+            raise NotSignedIn(_describe_error(error)) from None
+
+    def _decode(self, token: str) -> dict[str, Any]:
+        return jwt.decode(
+            token,
+            self.key,
+            algorithms=[self.algorithm],
+            audience=self.audience,
+            issuer=self.issuer,
+            leeway=self.leeway_seconds,
+            options={"require": [*REQUIRED_CLAIMS, *(["iss"] if self.issuer else [])]},
+        )
+
+
+ERROR_MESSAGES: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
+    (jwt.ExpiredSignatureError, "The token has expired; get a new one."),
+    (jwt.ImmatureSignatureError, "The token is not valid yet; look at the clocks."),
+    (jwt.InvalidAudienceError, "The token is meant for another audience."),
+    (jwt.InvalidIssuerError, "The token comes from an issuer that is not trusted here."),
+    (jwt.InvalidAlgorithmError, "The token is signed in a way that is not accepted here."),
+    (jwt.InvalidSignatureError, "The token's signature does not fit."),
+)
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, jwt.MissingRequiredClaimError):
+        return f"The token lacks the claim {error.claim}."
+    found = (sentence for kind, sentence in ERROR_MESSAGES if isinstance(error, kind))
+    return next(found, "The token cannot be read; it is neither an API key nor a whole JWT.")
+
+
+def _build_claims(said: dict[str, Any]) -> TokenClaims:
+    return TokenClaims(
+        subject=_parse_name(said, "sub"),
+        issuer=_parse_name(said, "iss") if "iss" in said else "",
+        tenant=_parse_name(said, "tenant"),
+        role=_parse_role(said["role"]),
+        expires_at=datetime.fromtimestamp(min(float(said["exp"]), MAX_EXPIRY_TIMESTAMP), UTC),
+    )
+
+
+def _parse_name(said: dict[str, Any], claim: str) -> str:
+    value = said[claim]
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise NotSignedIn(f"The token's claim {claim} is not a name.")
+    if len(value) > MAX_CLAIM_CHARACTERS:
+        raise NotSignedIn(
+            f"The token's claim {claim} is longer than {MAX_CLAIM_CHARACTERS} characters."
+        )
+    return value.strip()
+
+
+def _parse_role(value: object) -> Role:
+    if not isinstance(value, str) or value not in list(Role):
+        raise NotSignedIn(f"The token's role is none of {', '.join(Role)}.")
+    return Role(value)
+
+
+def build_token_verifier(settings: Settings) -> TokenVerifier | None:
+    """As the settings say; a key that cannot be used keeps the program from starting."""
+    if not settings.jwt_secret and not settings.jwt_public_key:
+        return None
+    key: PublicKey | bytes = settings.jwt_secret.encode()
+    algorithm = "HS256"
+    if settings.jwt_public_key:
+        key, algorithm = _load_public_key(settings.jwt_public_key)
+    return TokenVerifier(
+        key=key,
+        algorithm=algorithm,
+        audience=settings.jwt_audience,
+        issuer=settings.jwt_issuer or None,
+        leeway_seconds=settings.jwt_leeway_seconds,
+    )
+
+
+def _load_public_key(text: str) -> tuple[PublicKey, str]:
+    pem = _read_pem(text)
+    if "PRIVATE KEY" in pem:
+        raise SettingsError("JWT_PUBLIC_KEY holds a private key; give the public half only.")
+    try:
+        key = load_pem_public_key(pem.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise SettingsError("JWT_PUBLIC_KEY is not a public key in PEM.") from None
+    match key:
+        case RSAPublicKey() if key.key_size >= MIN_RSA_BITS:
+            return key, "RS256"
+        case EllipticCurvePublicKey() if isinstance(key.curve, SECP256R1):
+            return key, "ES256"
+        case Ed25519PublicKey():
+            return key, "EdDSA"
+    raise SettingsError(
+        f"JWT_PUBLIC_KEY must be RSA of at least {MIN_RSA_BITS} bits, EC P-256 or Ed25519."
+    )
+
+
+def _read_pem(text: str) -> str:
+    """What was given, or what stands in the file it names."""
+    if text.startswith("-----BEGIN"):
+        # Where a variable cannot hold lines, people write their ends as \n.
+        return text.replace("\\n", "\n")
+    try:
+        return Path(text).expanduser().read_text()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text"
+        raise SettingsError(
+            f"JWT_PUBLIC_KEY is neither PEM nor a file that can be read: {reason}."
+        ) from None
+
+
+LAST_USED_INTERVAL = timedelta(minutes=1)
 """A key's last use is written no more often, so that asking does not mean writing."""
 
 
-class _Found(NamedTuple):
+class _KeyRow(NamedTuple):
     """A key as it stands, judged by the database's clock."""
 
     id: UUID
@@ -36,7 +228,7 @@ class _Found(NamedTuple):
     use_is_news: bool
 
 
-async def actor_with_key(database: Database, secret: str) -> Actor:
+async def authenticate_key(database: Database, secret: str) -> Actor:
     """Reads only, but for the first use in a minute."""
     key = await _find_key(database, hash_key(secret))
     if key is None:
@@ -48,12 +240,12 @@ async def actor_with_key(database: Database, secret: str) -> Actor:
     if key.deactivated:
         raise NotSignedIn("The user of this API key is deactivated.")
     if key.use_is_news:
-        await _note_use(database, key.id)
-    role = Role(key.role).at_most(Role(key.user_role))
+        await _update_last_used(database, key.id)
+    role = Role(key.role).cap(Role(key.user_role))
     return Actor(user_id=key.user_id, tenant_id=key.tenant_id, role=role, key_id=key.id)
 
 
-async def _find_key(database: Database, digest: bytes) -> _Found | None:
+async def _find_key(database: Database, digest: bytes) -> _KeyRow | None:
     wanted = or_(
         ApiKey.key_hash == digest,
         and_(ApiKey.previous_hash == digest, ApiKey.previous_until > func.now()),
@@ -69,40 +261,40 @@ async def _find_key(database: Database, digest: bytes) -> _Found | None:
                 ApiKey.revoked_at.is_not(None),
                 and_(ApiKey.expires_at.is_not(None), ApiKey.expires_at <= func.now()),
                 User.deactivated_at.is_not(None),
-                _use_is_news(),
+                _is_last_used_stale(),
             )
             .join(User, User.id == ApiKey.user_id)
             .where(wanted)
         )
         row = found.one_or_none()
-    return None if row is None else _Found(*row)
+    return None if row is None else _KeyRow(*row)
 
 
-def _use_is_news() -> ColumnElement[bool]:
+def _is_last_used_stale() -> ColumnElement[bool]:
     """Not where nothing can be stored: whoever only reads is answered then, too."""
-    before = func.now() - USE_NOTED_EVERY
+    before = func.now() - LAST_USED_INTERVAL
     is_old = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < before)
     return and_(is_old, is_writable())
 
 
-async def _note_use(database: Database, key_id: UUID) -> None:
+async def _update_last_used(database: Database, key_id: UUID) -> None:
     async with database.transaction() as session:
         await session.execute(
             update(ApiKey)
-            .where(ApiKey.id == key_id, _use_is_news())
+            .where(ApiKey.id == key_id, _is_last_used_stale())
             # What an operator changed about the key stays when it was changed.
             .values(last_used_at=func.now(), updated_at=ApiKey.updated_at)
         )
 
 
-async def actor_with_token(
-    database: Database, claims: Claims, *, request_id: str | None = None
+async def authenticate_token(
+    database: Database, claims: TokenClaims, *, request_id: str | None = None
 ) -> Actor:
     """Reads only, but for the first sight of somebody, or of another role."""
     tenant_id, user = await _find_user(database, claims)
     if user is None or _is_outdated(user, claims):
         try:
-            await _keep_user(database, claims, tenant_id, request_id)
+            await _upsert_user(database, claims, tenant_id, request_id)
         except DBAPIError as error:
             if user is None or not is_read_only(error):
                 raise
@@ -110,20 +302,20 @@ async def actor_with_token(
             _, user = await _find_user(database, claims)
     if user is None or user.deactivated_at is not None:
         raise NotSignedIn("The user of this token is deactivated.")
-    role = claims.role if _follows_token(user) else claims.role.at_most(Role(user.role))
+    role = claims.role if _has_token_role(user) else claims.role.cap(Role(user.role))
     return Actor(user_id=user.id, tenant_id=tenant_id, role=role)
 
 
-def _is_outdated(user: User, claims: Claims) -> bool:
-    return _follows_token(user) and user.deactivated_at is None and user.role != claims.role
+def _is_outdated(user: User, claims: TokenClaims) -> bool:
+    return _has_token_role(user) and user.deactivated_at is None and user.role != claims.role
 
 
-def _follows_token(user: User) -> bool:
+def _has_token_role(user: User) -> bool:
     """Somebody made here has a role from here; everybody else has what their token says."""
     return user.issuer is not None
 
 
-async def _find_user(database: Database, claims: Claims) -> tuple[UUID, User | None]:
+async def _find_user(database: Database, claims: TokenClaims) -> tuple[UUID, User | None]:
     async with database.reading() as session:
         found = await session.execute(
             select(Tenant.id, User)
@@ -139,26 +331,26 @@ async def _find_user(database: Database, claims: Claims) -> tuple[UUID, User | N
 
 
 def _is_tenant(text: str) -> ColumnElement[bool]:
-    given = _uuid(text)
+    given = _parse_uuid(text)
     return Tenant.name == text if given is None else Tenant.id == given
 
 
-def _is_subject(claims: Claims) -> ColumnElement[bool]:
+def _is_subject(claims: TokenClaims) -> ColumnElement[bool]:
     """A user made here is meant by id, never by a name that somebody else may bear too."""
     by_name = and_(User.issuer == claims.issuer, User.name == claims.subject)
-    given = _uuid(claims.subject)
+    given = _parse_uuid(claims.subject)
     return by_name if given is None else or_(by_name, and_(User.issuer.is_(None), User.id == given))
 
 
-def _uuid(text: str) -> UUID | None:
+def _parse_uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:
         return None
 
 
-async def _keep_user(
-    database: Database, claims: Claims, tenant_id: UUID, request_id: str | None
+async def _upsert_user(
+    database: Database, claims: TokenClaims, tenant_id: UUID, request_id: str | None
 ) -> None:
     """So that what they make has a maker, and can be told apart and deactivated."""
     made_id = uuid7()
@@ -175,6 +367,8 @@ async def _keep_user(
             .returning(User.id)
         )
         if kept_id is not None:  # nothing when another request was quicker
-            itself = Actor(kept_id, tenant_id, claims.role, via=Via.API, request_id=request_id)
+            itself = Actor(
+                kept_id, tenant_id, claims.role, via=RequestChannel.API, request_id=request_id
+            )
             action = "user.create" if kept_id == made_id else "user.set_role"
             record(session, itself, action, kept_id, issuer=claims.issuer, role=claims.role)

@@ -1,4 +1,6 @@
-"""Server-sent events: a response that lasts, and ends when its client, the server or it is done."""
+"""Server-sent events: a streaming response that ends with its client, the server or its
+producer.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +14,23 @@ from starlette.types import Receive, Scope, Send
 from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
 
-ABORT = "scrapersky.abort"
+ABORT_EXTENSION = "scrapersky.abort"
 """What the server offers for ending a connection whose other end takes nothing any more."""
-LONGEST_SECONDS = 3600.0
+MAX_STREAM_SECONDS = 3600.0
 """After this the client asks again, and shows again that it may."""
 RECHECK_SECONDS = 5.0
 """So often it is asked whether the client may still look: a revoked key or an ended session loses
 its streams within this time."""
 RETRY_MILLISECONDS = 2000
-GREETING = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+RETRY_LINE = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
 HEARTBEAT = b": still here\n\n"
-GOODBYE_SECONDS = 1.0
+CLOSE_TIMEOUT_SECONDS = 1.0
 
-Say = Callable[[bytes], Awaitable[None]]
+SendBytes = Callable[[bytes], Awaitable[None]]
 """Sends bytes to the client; `TimeoutError` when it takes nothing for too long."""
-Tell = Callable[[Say], Awaitable[None]]
+EventProducer = Callable[[SendBytes], Awaitable[None]]
 """Says everything there is to say, as it comes to be."""
-StillAllowed = Callable[[], Awaitable[bool]]
+AccessCheck = Callable[[], Awaitable[bool]]
 """Asks again whether the client may look; one that raises is asked again later."""
 
 log = get_logger(__name__)
@@ -41,11 +43,11 @@ class EventStream(Response):
 
     def __init__(
         self,
-        tell: Tell,
+        tell: EventProducer,
         *,
         settings: Settings,
         stopping: asyncio.Event,
-        still_allowed: StillAllowed,
+        still_allowed: AccessCheck,
     ) -> None:
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
@@ -56,29 +58,29 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        telling = asyncio.create_task(self._greet_and_tell(send))
+        telling = asyncio.create_task(self._produce_events(send))
         leaving = [
-            asyncio.create_task(_disconnected(receive)),
+            asyncio.create_task(_wait_for_disconnect(receive)),
             asyncio.create_task(self._stopping.wait()),
-            asyncio.create_task(self._refused()),
+            asyncio.create_task(self._wait_until_refused()),
         ]
         try:
             await asyncio.wait([telling, *leaving], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _end(telling, *leaving)
+            await _cancel_tasks(telling, *leaving)
         try:
-            await self._send(send, b"", seconds=GOODBYE_SECONDS, more=False)
+            await self._send(send, b"", seconds=CLOSE_TIMEOUT_SECONDS, more=False)
         except TimeoutError:
-            await _drop(scope, receive)
+            await _abort_connection(scope, receive)
 
-    async def _greet_and_tell(self, send: Send) -> None:
+    async def _produce_events(self, send: Send) -> None:
         async def say(body: bytes) -> None:
             await self._send(send, body, seconds=self._patience_seconds)
 
-        await say(GREETING)
+        await say(RETRY_LINE)
         await self._tell(say)
 
-    async def _refused(self) -> None:
+    async def _wait_until_refused(self) -> None:
         """Wait until the client may no longer look."""
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
@@ -94,12 +96,12 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _end(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
+async def _cancel_tasks(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
     """A client that took nothing for too long is an end like any other."""
     for task in (telling, *others):
         task.cancel()
@@ -109,9 +111,9 @@ async def _end(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
         raise failure
 
 
-async def _drop(scope: Scope, receive: Receive) -> None:
+async def _abort_connection(scope: Scope, receive: Receive) -> None:
     """What was not taken would otherwise be kept for a client that never takes it."""
-    abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT)
+    abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT_EXTENSION)
     if abort is not None:
         abort()
-        await _disconnected(receive)
+        await _wait_for_disconnect(receive)

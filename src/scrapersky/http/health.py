@@ -1,4 +1,4 @@
-"""Three questions: are you alive, can you work, is the work being done?"""
+"""Liveness, readiness and scheduler health."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pydantic import BaseModel, Field
 from scrapersky import __version__
 from scrapersky.db.migrate import require_current, require_writable
 from scrapersky.errors import DatabaseRefused
+from scrapersky.http.application import AppContext, Context
 from scrapersky.http.auth import PUBLIC, Viewer
-from scrapersky.http.context import AppContext, Context, Overview
-from scrapersky.http.errors import problem_responses
-from scrapersky.pipeline.own_limits import find_own_limit
-from scrapersky.pipeline.queue_figures import MAX_COUNTED
-from scrapersky.pipeline.report import StageReport, Standing, standing
+from scrapersky.http.context import Overview
+from scrapersky.http.problems import problem_responses
+from scrapersky.pipeline.queue_stats import MAX_COUNTED
+from scrapersky.pipeline.report import PipelineStatus, StageReport, load_status
+from scrapersky.pipeline.vitals import find_exhausted_resource
 
 router = APIRouter(tags=["health"])
 
@@ -83,7 +84,7 @@ async def ready(context: Context, response: Response) -> Ready:
         return Ready(status="not ready", problem=str(error))
     except Exception as error:
         response.status_code = 503
-        problem = str(find_own_limit(error) or "The database does not answer.")
+        problem = str(find_exhausted_resource(error) or "The database does not answer.")
         return Ready(status="not ready", problem=problem)
     return Ready(status="ready")
 
@@ -103,18 +104,21 @@ async def schedulers(
     processing, a consumer has stopped ticking, a stage could not be registered, the last run of a
     stage or of a chore failed, jobs wait that no stage handles, or a process has run out of file
     descriptors, database connections or disk space."""
-    now = await standing(session, context.stages, context.settings)
-    health = schedulers_health(context, now)
+    now = await load_status(session, context.stages, context.settings)
+    health = build_schedulers_health(context, now)
     if health.status != "healthy":
         response.status_code = 503
     return health
 
 
-def schedulers_health(context: AppContext, now: Standing) -> SchedulersHealth:
+def build_schedulers_health(context: AppContext, now: PipelineStatus) -> SchedulersHealth:
     """What probes are answered and people are shown."""
-    stages = [_health_of(each, _failure_here(context, each.name)) for each in now.reports]
+    stages = [
+        _build_stage_health(each, _get_registration_failure(context, each.name))
+        for each in now.reports
+    ]
     problems = [each.sentence for _, each in now.other_troubles]
-    here = _scheduler_here(context)
+    here = _get_scheduler_state(context)
     healthy = here != "stopped" and not problems and all(each.healthy for each in stages)
     return SchedulersHealth(
         status="healthy" if healthy else "unhealthy",
@@ -125,12 +129,12 @@ def schedulers_health(context: AppContext, now: Standing) -> SchedulersHealth:
     )
 
 
-def _failure_here(context: AppContext, stage: str) -> str | None:
+def _get_registration_failure(context: AppContext, stage: str) -> str | None:
     """A failed registration shows at once, before the next heartbeat carries it."""
     return context.scheduler.failures.get(stage) if context.scheduler else None
 
 
-def _health_of(report: StageReport, failure: str | None) -> StageHealth:
+def _build_stage_health(report: StageReport, failure: str | None) -> StageHealth:
     problems = list(report.problems)
     if failure and not any(failure in each for each in problems):
         problems.insert(0, f"It could not be registered: {failure}")
@@ -148,7 +152,7 @@ def _health_of(report: StageReport, failure: str | None) -> StageHealth:
     )
 
 
-def _scheduler_here(context: AppContext) -> str:
+def _get_scheduler_state(context: AppContext) -> str:
     if context.scheduler is None:
         return "disabled"
     return "running" if context.scheduler.is_running else "stopped"

@@ -1,9 +1,8 @@
-"""A POST repeated with the same `Idempotency-Key` is carried out once and answered the same.
+"""Execute a POST with an `Idempotency-Key` once and replay its stored response.
 
-The answer is stored in the transaction of the effect, so there is never one without the other. For
-that the request's transaction ends here, around the route, and not in the route. While a request
-is under way its transaction holds a lock of the key's name; whatever ends the transaction, a crash
-too, gives the lock back.
+The response is stored in the transaction of the effect, so there is never one without the other.
+That transaction therefore ends here, around the route, and not in the route. While a request is
+under way its transaction holds an advisory lock on the key; a crash releases it.
 """
 
 from __future__ import annotations
@@ -18,36 +17,137 @@ from typing import Any
 from uuid import UUID
 
 from fastapi import Depends, Request, Response
-from sqlalchemy import BigInteger, cast, func, select
+from sqlalchemy import BigInteger, cast, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrapersky.db.session import Database
 from scrapersky.errors import Conflict
-from scrapersky.http.errors import problem
-from scrapersky.http.messages import NO_STORE, Answer, whole_body, with_body
+from scrapersky.http.problems import build_problem
 from scrapersky.logging import get_logger
 from scrapersky.models import IdempotencyKey
+from scrapersky.pipeline.chores import Chore
 from scrapersky.settings import Settings
 
-HEADER = "Idempotency-Key"
-REPLAYED = "Idempotency-Replayed"
+DELETE_BATCH_ROWS = 5_000
+
+
+async def delete_expired_keys(database: Database, _settings: Settings) -> int:
+    """A little at a time, so that no transaction is long."""
+    forgotten = 0
+    while True:
+        async with database.transaction() as session:
+            old = (
+                select(IdempotencyKey.tenant_id, IdempotencyKey.key)
+                .where(IdempotencyKey.expires_at < func.now())
+                .limit(DELETE_BATCH_ROWS)
+                .with_for_update(skip_locked=True)
+                .subquery()
+            )
+            gone = await session.execute(
+                delete(IdempotencyKey)
+                .where(IdempotencyKey.tenant_id == old.c.tenant_id, IdempotencyKey.key == old.c.key)
+                .execution_options(synchronize_session=False)
+            )
+        count = int(gone.rowcount)  # type: ignore[attr-defined]
+        forgotten += count
+        if count < DELETE_BATCH_ROWS:
+            return forgotten
+
+
+CHORE = Chore(
+    name="forget_idempotency_keys",
+    does="Delete answers that were kept for repeated requests and have had their time.",
+    every=timedelta(minutes=10),
+    run=delete_expired_keys,
+)
+
+
+NO_STORE = "no-store"
+
+
+@dataclass
+class BufferedResponse:
+    """What a route answers, held back until its effect is stored."""
+
+    status: int = 500
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
+
+    async def take(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], list(message.get("headers", []))
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+    async def send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": bytes(self.body)})
+
+    @property
+    def is_storable(self) -> bool:
+        """An answer with a secret in it says that it may not."""
+        return NO_STORE not in Headers(raw=self.headers).get("cache-control", "")
+
+    def get_stored_headers(self) -> dict[str, str]:
+        return {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in self.headers
+            if name.lower() != b"content-length"
+        }
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """None when the client went away before it had sent all of it."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """The body once more, then whatever comes."""
+    unread = [body]
+
+    async def receive_again() -> Message:
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
+        return await receive()
+
+    return receive_again
+
+
+# A POST repeated with the same `Idempotency-Key` is carried out once and answered the same.
+#
+# The answer is stored in the transaction of the effect, so there is never one without the other.
+# For
+# that the request's transaction ends here, around the route, and not in the route. While a request
+# is under way its transaction holds a lock of the key's name; whatever ends the transaction, a
+# crash
+# too, gives the lock back.
+
+KEY_HEADER = "Idempotency-Key"
+REPLAYED_HEADER = "Idempotency-Replayed"
 MAX_KEY_CHARACTERS = 255
 RETRY_AFTER_SECONDS = 1
-NOT_KEPT = b""
-HASHED_IN_THREAD_FROM_BYTES = 64 * 1024
+NO_FINGERPRINT = b""
+MIN_THREADED_HASH_BYTES = 64 * 1024
 
 log = get_logger(__name__)
 
 
-class NotCarriedOut(Conflict):
+class RequestNotExecuted(Conflict):
     """The key decides; the attempt has the answer."""
 
 
 @dataclass
-class Attempt:
+class IdempotentRequest:
     """One request with a key, from its arrival to its answer."""
 
     key: str
@@ -66,72 +166,76 @@ class Attempt:
     async def begin(self, database: Database, tenant_id: UUID) -> AsyncSession:
         """The transaction of the effect; `NotCarriedOut` where there is to be none."""
         session = await self._ending.enter_async_context(database.transaction())
-        locked = await session.scalar(select(func.pg_try_advisory_xact_lock(self._lock(tenant_id))))
-        known = await _find(session, tenant_id, self.key) if locked else None
-        self.instead = self._answer_from(known) if locked else self._busy()
+        locked = await session.scalar(
+            select(func.pg_try_advisory_xact_lock(self._build_lock_id(tenant_id)))
+        )
+        known = await _find_key(session, tenant_id, self.key) if locked else None
+        self.instead = self._build_replay(known) if locked else self._build_busy_response()
         if self.instead is not None:
-            raise NotCarriedOut(f"{HEADER} {self.key} decides.")
+            raise RequestNotExecuted(f"{KEY_HEADER} {self.key} decides.")
         self.tenant_id, self.session = tenant_id, session
         return session
 
-    def _lock(self, tenant_id: UUID) -> Any:
-        name = hashlib.blake2b(f"{HEADER} {tenant_id} {self.key}".encode(), digest_size=8)
+    def _build_lock_id(self, tenant_id: UUID) -> Any:
+        name = hashlib.blake2b(f"{KEY_HEADER} {tenant_id} {self.key}".encode(), digest_size=8)
         return cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
 
-    def _busy(self) -> Response:
-        answer = problem(
-            self.request, 409, f"A request with this {HEADER} is under way; ask again in a moment."
+    def _build_busy_response(self) -> Response:
+        answer = build_problem(
+            self.request,
+            409,
+            f"A request with this {KEY_HEADER} is under way; ask again in a moment.",
         )
         answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
         return answer
 
-    def _answer_from(self, known: IdempotencyKey | None) -> Response | None:
+    def _build_replay(self, known: IdempotencyKey | None) -> Response | None:
         if known is None:
             return None
-        if known.fingerprint not in (self.fingerprint, NOT_KEPT):
-            return problem(
+        if known.fingerprint not in (self.fingerprint, NO_FINGERPRINT):
+            return build_problem(
                 self.request,
                 422,
-                f"This {HEADER} was used for another request; take a new one for each request.",
+                f"This {KEY_HEADER} was used for another request; take a new one for each request.",
             )
         if known.body is None:
-            return problem(
+            return build_problem(
                 self.request,
                 409,
                 f"This was done at {known.created_at:%Y-%m-%d %H:%M:%S} UTC; "
                 "a secret was part of it, so its answer was not kept.",
             )
-        return Response(known.body, known.status, {**known.headers, REPLAYED: "true"})
+        return Response(known.body, known.status, {**known.headers, REPLAYED_HEADER: "true"})
 
-    async def end(self, database: Database, answer: Answer) -> None:
+    async def end(self, database: Database, answer: BufferedResponse) -> None:
         """Store the answer with the effect; an error without one, for it had none."""
         if self.session is None:
             await self.undo()
         elif self.failed or answer.status >= 500:
             await self.undo()
             if answer.status < 500 and not self.secret:
-                await self._remember_refusal(database, answer)
+                await self._store_refusal(database, answer)
         else:
-            await self._remember(self.session, answer)
+            await self._store_response(self.session, answer)
             await self._ending.aclose()
 
     async def undo(self) -> None:
-        undone = NotCarriedOut("The request failed.")
-        await self._ending.__aexit__(NotCarriedOut, undone, None)
+        undone = RequestNotExecuted("The request failed.")
+        await self._ending.__aexit__(RequestNotExecuted, undone, None)
 
-    async def _remember_refusal(self, database: Database, answer: Answer) -> None:
+    async def _store_refusal(self, database: Database, answer: BufferedResponse) -> None:
         try:
             async with database.transaction() as session:
-                await self._remember(session, answer)
+                await self._store_response(session, answer)
         except Exception as error:
             log.warning("an answer could not be kept", error=str(error) or repr(error))
 
-    async def _remember(self, session: AsyncSession, answer: Answer) -> None:
+    async def _store_response(self, session: AsyncSession, answer: BufferedResponse) -> None:
         values = {
-            "fingerprint": NOT_KEPT if self.secret else self.fingerprint,
+            "fingerprint": NO_FINGERPRINT if self.secret else self.fingerprint,
             "status": answer.status,
-            "headers": answer.kept_headers(),
-            "body": bytes(answer.body) if answer.may_be_kept else None,
+            "headers": answer.get_stored_headers(),
+            "body": bytes(answer.body) if answer.is_storable else None,
             "created_at": func.now(),
             "expires_at": func.now() + self.keep,
         }
@@ -144,7 +248,7 @@ class Attempt:
         )
 
 
-async def _find(session: AsyncSession, tenant_id: UUID, key: str) -> IdempotencyKey | None:
+async def _find_key(session: AsyncSession, tenant_id: UUID, key: str) -> IdempotencyKey | None:
     found: IdempotencyKey | None = await session.scalar(
         select(IdempotencyKey).where(
             IdempotencyKey.tenant_id == tenant_id,
@@ -156,11 +260,11 @@ async def _find(session: AsyncSession, tenant_id: UUID, key: str) -> Idempotency
 
 
 @asynccontextmanager
-async def transaction_of(
+async def open_transaction(
     request: Request, database: Database, tenant_id: UUID
 ) -> AsyncIterator[AsyncSession]:
     """The request's transaction; that of a request with a key ends when its answer is known."""
-    attempt: Attempt | None = getattr(request.state, "attempt", None)
+    attempt: IdempotentRequest | None = getattr(request.state, "attempt", None)
     if attempt is None:
         async with database.transaction() as session:
             yield session
@@ -172,26 +276,26 @@ async def transaction_of(
         raise
 
 
-async def _forbid_keeping_any_of_it(request: Request, response: Response) -> None:
-    await _forbid_keeping(response)
-    attempt: Attempt | None = getattr(request.state, "attempt", None)
+async def _forbid_storing_request(request: Request, response: Response) -> None:
+    await _forbid_storing_response(response)
+    attempt: IdempotentRequest | None = getattr(request.state, "attempt", None)
     if attempt is not None:
         attempt.secret = True
 
 
-async def _forbid_keeping(response: Response) -> None:
+async def _forbid_storing_response(response: Response) -> None:
     response.headers["Cache-Control"] = NO_STORE
 
 
-SHOWN_ONCE = Depends(_forbid_keeping)
+RETURNS_SECRET = Depends(_forbid_storing_response)
 """For routes that answer with a secret: it is kept nowhere, not even to be repeated."""
 
 
-HOLDS_A_SECRET = Depends(_forbid_keeping_any_of_it)
+ACCEPTS_SECRET = Depends(_forbid_storing_request)
 """For routes that are given one, such as a password."""
 
 
-class Idempotency:
+class IdempotencyMiddleware:
     """Around every route: it holds answers to POSTs with a key until they are stored."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -199,23 +303,25 @@ class Idempotency:
         self._keep = timedelta(hours=settings.idempotency_keep_hours)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = _keys_in(scope)
+        given = _get_keys(scope)
         if not given or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        if objection := _objection_to(given):
-            await problem(request, 422, objection)(scope, receive, send)
+        if objection := _find_key_error(given):
+            await build_problem(request, 422, objection)(scope, receive, send)
             return
-        body = await whole_body(receive)
+        body = await read_body(receive)
         if body is None:
             return
-        attempt = Attempt(given[0], await _fingerprint(scope, body), self._keep, request)
-        await self._attempt(attempt, scope, with_body(body, receive), send)
+        attempt = IdempotentRequest(given[0], await _fingerprint(scope, body), self._keep, request)
+        await self._execute(attempt, scope, replay_body(body, receive), send)
 
-    async def _attempt(self, attempt: Attempt, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _execute(
+        self, attempt: IdempotentRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         attempt.request.state.attempt = attempt
-        answer = Answer()
+        answer = BufferedResponse()
         try:
             await self._app(scope, receive, answer.take)
         except BaseException:
@@ -228,20 +334,20 @@ class Idempotency:
             await answer.send(send)
 
 
-def _keys_in(scope: Scope) -> list[str]:
+def _get_keys(scope: Scope) -> list[str]:
     if scope["type"] != "http":
         return []
-    return [each.strip() for each in Headers(scope=scope).getlist(HEADER)]
+    return [each.strip() for each in Headers(scope=scope).getlist(KEY_HEADER)]
 
 
-def _objection_to(given: list[str]) -> str | None:
+def _find_key_error(given: list[str]) -> str | None:
     key = given[0]
     if len(given) > 1:
-        return f"The request has {len(given)} {HEADER} headers; send one."
+        return f"The request has {len(given)} {KEY_HEADER} headers; send one."
     if not key or len(key) > MAX_KEY_CHARACTERS:
-        return f"{HEADER} must have 1 to {MAX_KEY_CHARACTERS} characters; a UUID is a good one."
+        return f"{KEY_HEADER} must have 1 to {MAX_KEY_CHARACTERS} characters; a UUID is a good one."
     if not (key.isascii() and key.isprintable()):
-        return f"{HEADER} holds something else than printable ASCII; a UUID is a good one."
+        return f"{KEY_HEADER} holds something else than printable ASCII; a UUID is a good one."
     return None
 
 
@@ -249,7 +355,7 @@ async def _fingerprint(scope: Scope, body: bytes) -> bytes:
     """A large body is hashed in a thread, where hashing leaves the interpreter to others."""
     target = f"{scope['method']} {scope['path']}?{scope['query_string'].decode('latin-1')}\n"
     digest = hashlib.sha256(target.encode())
-    if len(body) < HASHED_IN_THREAD_FROM_BYTES:
+    if len(body) < MIN_THREADED_HASH_BYTES:
         digest.update(body)
     else:
         await asyncio.to_thread(digest.update, body)

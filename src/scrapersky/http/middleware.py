@@ -1,4 +1,6 @@
-"""What happens around every request: an id, a line in the log, limits, and open mode's rules."""
+"""Install the middleware: request ids, access log, limits, and loopback-only access in open
+mode.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrapersky.db.base import uuid7
 from scrapersky.errors import NotAllowed
-from scrapersky.http.auth import OPEN, body_is_undeclared, refuse_stranger
-from scrapersky.http.body_limits import BodyLimits
-from scrapersky.http.described_limits import describe_limits
-from scrapersky.http.errors import problem
-from scrapersky.http.idempotency import Idempotency
+from scrapersky.http.auth import OPEN_MODE, has_undeclared_body, require_loopback
+from scrapersky.http.body_limits import BodyLimitMiddleware
+from scrapersky.http.idempotency import IdempotencyMiddleware
+from scrapersky.http.openapi import extend_openapi
+from scrapersky.http.problems import build_problem
 from scrapersky.http.proxies import ProxyHeadersMiddleware
-from scrapersky.http.rate_limits import RateLimits
+from scrapersky.http.rate_limit import RateLimitMiddleware
 from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
 
@@ -27,17 +29,17 @@ log = get_logger(__name__)
 
 def install_middleware(app: FastAPI, settings: Settings) -> None:
     """The last that is added is the first to see a request."""
-    app.add_middleware(Idempotency, settings=settings)
-    app.add_middleware(BodyLimits, settings=settings)
-    app.add_middleware(RateLimits, settings=settings)
-    if settings.auth_mode == OPEN:
-        app.add_middleware(StrangersKeptOut)
-    app.add_middleware(Identified)
+    app.add_middleware(IdempotencyMiddleware, settings=settings)
+    app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(RateLimitMiddleware, settings=settings)
+    if settings.auth_mode == OPEN_MODE:
+        app.add_middleware(LoopbackOnlyMiddleware)
+    app.add_middleware(RequestIdMiddleware)
     app.add_middleware(ProxyHeadersMiddleware, settings=settings)
-    describe_limits(app)
+    extend_openapi(app)
 
 
-class Identified:
+class RequestIdMiddleware:
     """Gives each request an id, logs it when it was answered, and answers what nobody else did."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -67,7 +69,7 @@ class Identified:
             except Exception as error:
                 if status:
                     raise
-                answer = await _answer_to(request, error)
+                answer = await _handle_error(request, error)
                 await answer(scope, receive, send_with_id)
             finally:
                 log.info(
@@ -79,7 +81,7 @@ class Identified:
                 )
 
 
-async def _answer_to(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
     """As for errors within a route: the handler of the nearest kind."""
     handlers: dict[Any, Any] = request.app.exception_handlers
     kind = next(each for each in type(error).__mro__ if each in handlers)
@@ -87,24 +89,24 @@ async def _answer_to(request: Request, error: Exception) -> Response:
     return answer
 
 
-class StrangersKeptOut:
+class LoopbackOnlyMiddleware:
     """Without sign-in any web page that a person looks at could ask us for something."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = _refusal(Request(scope)) if scope["type"] == "http" else None
+        refusal = _find_refusal(Request(scope)) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 
 
-def _refusal(request: Request) -> Response | None:
+def _find_refusal(request: Request) -> Response | None:
     try:
-        refuse_stranger(request)
+        require_loopback(request)
     except NotAllowed as refusal:
-        return problem(request, 403, str(refusal))
-    if body_is_undeclared(request):
-        return problem(
+        return build_problem(request, 403, str(refusal))
+    if has_undeclared_body(request):
+        return build_problem(
             request, 415, "Send the body as `Content-Type: application/json`, a file as `text/csv`."
         )
     return None

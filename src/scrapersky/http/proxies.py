@@ -1,4 +1,7 @@
-"""Who really asks, and by which scheme, when reverse proxies stand in front.
+"""Resolve the client address and scheme from the headers of trusted reverse proxies.
+
+This is the only place that reads forwarded headers. Everything else uses `request.client` and
+`request.url.scheme`, which are correct from here on.
 
 The one place that reads forwarded headers. Everything else uses `request.client` and
 `request.url.scheme`, which are right from here on.
@@ -43,7 +46,7 @@ class ProxyHeadersMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self._resolve_client(scope)
-            # The cookie's name and its attributes depend on it; see `http/presented.py`.
+            # The cookie's name and its attributes depend on it; see `http/credentials.py`.
             state = Request(scope).state
             state.secure_cookies = self._always_secure or scope["scheme"] == "https"
         await self._app(scope, receive, send)
@@ -54,7 +57,7 @@ class ProxyHeadersMiddleware:
             return
         peer = scope["client"][0] if scope.get("client") else ""
         address = parse_address(peer)
-        if address is None or not is_in(address, self._trusted):
+        if address is None or not is_in_networks(address, self._trusted):
             self._warn(peer)
             return
         client, hops = _find_client(address, _split(headers, FORWARDED_FOR), self._trusted)
@@ -82,7 +85,7 @@ def _find_client(
     """Return the rightmost address that is not a trusted proxy, and how many proxies follow it."""
     client, hops = peer, 0
     for text in reversed(forwarded):
-        if not is_in(client, trusted):
+        if not is_in_networks(client, trusted):
             break
         hops += 1
         address = parse_address(text)
@@ -120,7 +123,7 @@ def parse_address(text: str) -> IPAddress | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def is_in(address: IPAddress, networks: Sequence[IPNetwork]) -> bool:
+def is_in_networks(address: IPAddress, networks: Sequence[IPNetwork]) -> bool:
     return any(address in network for network in networks)
 
 

@@ -1,4 +1,8 @@
-"""Who is signed in to the dashboard: a cookie whose row is the truth, at every request anew.
+"""Authenticate dashboard sessions by cookie, and protect them against CSRF.
+
+The session row is checked on every request. A browser sends the cookie whichever page triggered
+the request, so every change must also carry a token derived from the session's, which only our
+own pages contain.
 
 A browser sends the cookie along whoever made it ask. Therefore whatever changes something also
 carries a token that is made of the cookie's and stands in our pages only.
@@ -15,32 +19,28 @@ from uuid import UUID
 from fastapi import Request, Response
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 
-from scrapersky.db.away import is_writable
+from scrapersky.db.outages import is_writable
 from scrapersky.db.session import Database
 from scrapersky.errors import NotAllowed, NotSignedIn
-from scrapersky.http.presented import (
-    SECURE_SESSION_COOKIE,
-    SESSION_COOKIE,
-    has_secure_cookies,
-)
-from scrapersky.models import Actor, ApiKey, Role, User, UserSession, Via
+from scrapersky.http.credentials import SECURE_SESSION_COOKIE, SESSION_COOKIE, has_secure_cookies
+from scrapersky.models import Actor, ApiKey, RequestChannel, Role, User, UserSession
 from scrapersky.models.accounts import hash_key
 from scrapersky.settings import Settings
 
 CSRF_HEADER = "X-CSRF-Token"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-SEEN_NOTED_EVERY = timedelta(minutes=1)
-STREAM = "text/event-stream"
+LAST_SEEN_INTERVAL = timedelta(minutes=1)
+EVENT_STREAM_TYPE = "text/event-stream"
 
 
 @dataclass(frozen=True)
-class SignedIn:
+class SessionIdentity:
     actor: Actor
     user_name: str
     csrf: str
 
 
-class _Found(NamedTuple):
+class _SessionRow(NamedTuple):
     """A session as it stands, judged by the database's clock."""
 
     id: UUID
@@ -55,34 +55,36 @@ class _Found(NamedTuple):
     sighting_is_news: bool
 
 
-def csrf_of(token: str) -> str:
+def build_csrf_token(token: str) -> str:
     """Nobody can tell it but who has the session's token, and it does not tell that one."""
     return hmac.digest(token.encode(), b"csrf", "sha256").hex()
 
 
-async def signed_in_with(
+async def authenticate_session(
     database: Database, settings: Settings, token: str, *, noted: bool = True
-) -> SignedIn:
+) -> SessionIdentity:
     """Reads only, but for the first sight in a minute."""
-    found = await _find(database, settings, hash_key(token))
+    found = await _find_session(database, settings, hash_key(token))
     if found is None or found.ended:
         raise NotSignedIn("You are signed out; sign in again.")
     if found.expired:
         raise NotSignedIn("Your session has expired; sign in again.")
     if noted and found.sighting_is_news:
-        await _note_sight(database, found.id)
+        await _update_last_seen(database, found.id)
     actor = Actor(
         user_id=found.user_id,
         tenant_id=found.tenant_id,
-        role=Role(found.role).at_most(Role(found.user_role)),
+        role=Role(found.role).cap(Role(found.user_role)),
         key_id=found.key_id,
         session_id=found.id,
-        via=Via.DASHBOARD,
+        via=RequestChannel.DASHBOARD,
     )
-    return SignedIn(actor, found.user_name, csrf_of(token))
+    return SessionIdentity(actor, found.user_name, build_csrf_token(token))
 
 
-async def _find(database: Database, settings: Settings, digest: bytes) -> _Found | None:
+async def _find_session(
+    database: Database, settings: Settings, digest: bytes
+) -> _SessionRow | None:
     async with database.reading() as session:
         found = await session.execute(
             select(
@@ -95,14 +97,14 @@ async def _find(database: Database, settings: Settings, digest: bytes) -> _Found
                 User.name,
                 has_ended(),
                 has_expired(settings),
-                _sighting_is_news(),
+                _is_last_seen_stale(),
             )
             .join(User, User.id == UserSession.user_id)
             .outerjoin(ApiKey, ApiKey.id == UserSession.api_key_id)
             .where(UserSession.token_hash == digest)
         )
         row = found.one_or_none()
-    return None if row is None else _Found._make(row)
+    return None if row is None else _SessionRow._make(row)
 
 
 def has_ended() -> ColumnElement[bool]:
@@ -123,26 +125,26 @@ def has_expired(settings: Settings) -> ColumnElement[bool]:
     )
 
 
-def _sighting_is_news() -> ColumnElement[bool]:
+def _is_last_seen_stale() -> ColumnElement[bool]:
     """Not where nothing can be stored: whoever only reads is answered then, too."""
-    return and_(UserSession.last_seen_at < func.now() - SEEN_NOTED_EVERY, is_writable())
+    return and_(UserSession.last_seen_at < func.now() - LAST_SEEN_INTERVAL, is_writable())
 
 
-async def _note_sight(database: Database, session_id: UUID) -> None:
+async def _update_last_seen(database: Database, session_id: UUID) -> None:
     async with database.transaction() as session:
         await session.execute(
             update(UserSession)
-            .where(UserSession.id == session_id, _sighting_is_news())
+            .where(UserSession.id == session_id, _is_last_seen_stale())
             .values(last_seen_at=func.now())
         )
 
 
-def is_a_sign_of_life(request: Request) -> bool:
+def is_user_activity(request: Request) -> bool:
     """A page that is open keeps a stream open, also when nobody sits in front of it."""
-    return STREAM not in request.headers.get("accept", "")
+    return EVENT_STREAM_TYPE not in request.headers.get("accept", "")
 
 
-def refuse_forged(request: Request, csrf: str) -> None:
+def verify_csrf_token(request: Request, csrf: str) -> None:
     if request.method in SAFE_METHODS:
         return
     given = request.headers.get(CSRF_HEADER, "")
@@ -153,7 +155,7 @@ def refuse_forged(request: Request, csrf: str) -> None:
         )
 
 
-def give_cookie(request: Request, response: Response, token: str) -> None:
+def set_session_cookie(request: Request, response: Response, token: str) -> None:
     """Until the browser is closed; how long it is good for is the row's to say."""
     secure = has_secure_cookies(request)
     response.set_cookie(
@@ -166,7 +168,7 @@ def give_cookie(request: Request, response: Response, token: str) -> None:
     )
 
 
-def take_cookie(response: Response) -> None:
+def delete_session_cookie(response: Response) -> None:
     """Both forms: the browser may hold one of each."""
     for name in (SESSION_COOKIE, SECURE_SESSION_COOKIE):
         secure = name == SECURE_SESSION_COOKIE

@@ -1,4 +1,4 @@
-"""Cancel and retry many jobs at once."""
+"""Cancel and retry jobs in bulk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.http.lists import BulkAsked, BulkOut
-from scrapersky.http.lists.acting import carry_out, on_rows
 from scrapersky.jobs.listing import JOBS
+from scrapersky.lists import BulkOut, BulkRequest
+from scrapersky.lists.bulk import build_row_operation, execute
 from scrapersky.models import Actor, Job
-from scrapersky.pipeline.bulk_acts import CANCEL, RETRY, Act
+from scrapersky.pipeline.bulk import CANCEL, RETRY, StatusTransition
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
@@ -20,34 +20,34 @@ async def cancel_jobs(
     session: AsyncSession,
     actor: Actor,
     stages: Sequence[AnyStage],
-    asked: BulkAsked,
+    asked: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
     """Running ones too: they lose their token, and their workers stop at the next chunk or beat."""
     wanted = replace(asked, also_processing=True)
-    return await _act(session, actor, stages, CANCEL, wanted, settings)
+    return await _run_bulk_action(session, actor, stages, CANCEL, wanted, settings)
 
 
 async def retry_jobs(
     session: AsyncSession,
     actor: Actor,
     stages: Sequence[AnyStage],
-    asked: BulkAsked,
+    asked: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
     """Failed and cancelled ones, from the start; of several for the same subject the newest."""
-    return await _act(session, actor, stages, RETRY, asked, settings)
+    return await _run_bulk_action(session, actor, stages, RETRY, asked, settings)
 
 
-async def _act(
+async def _run_bulk_action(
     session: AsyncSession,
     actor: Actor,
     stages: Sequence[AnyStage],
-    act: Act,
-    asked: BulkAsked,
+    act: StatusTransition,
+    asked: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
-    deed = on_rows(
+    deed = build_row_operation(
         session,
         actor,
         act,
@@ -57,4 +57,4 @@ async def _act(
         settings=settings,
     )
     working_jobs = [stage for stage in stages if stage.model is Job]
-    return await carry_out(session, actor, deed, working_jobs, asked)
+    return await execute(session, actor, deed, working_jobs, asked)

@@ -1,27 +1,38 @@
-"""The list of jobs: how it can be narrowed and sorted."""
+"""Filters, sorting and export columns of jobs."""
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Has, Listing, OfDomain, OneOf, When
-from scrapersky.models import JOB_WORDS, Job, JobType
+from scrapersky.lists import (
+    ChoiceFilter,
+    DateRangeFilter,
+    DomainFilter,
+    Export,
+    Listing,
+    PresenceFilter,
+    TextFilter,
+    export_field,
+)
+from scrapersky.models import JOB_STATUSES, Domain, Job, JobType
 
 JOBS = Listing(
     name="Job",
     model=Job,
     filters=(
-        OneOf("status", Job.status, words=JOB_WORDS.all),
-        OneOf("job_type", Job.job_type, words=tuple(each.value for each in JobType)),
-        OfDomain(Job.domain_id),
-        OneOf("domain_id", Job.domain_id),
-        OneOf("batch_id", Job.batch_id),
-        OneOf("created_by", Job.created_by),
-        When("created", Job.created_at),
-        When("started", Job.started_at),
-        When("finished", Job.finished_at),
-        When("due", Job.due_at),
-        Contains("error", (Job.error,)),
-        Has("has_error", Job.error),
-        Contains("search", (Job.subject, Job.error), says="In what it is about, or in its error."),
+        ChoiceFilter("status", Job.status, words=JOB_STATUSES.all),
+        ChoiceFilter("job_type", Job.job_type, words=tuple(each.value for each in JobType)),
+        DomainFilter(Job.domain_id),
+        ChoiceFilter("domain_id", Job.domain_id),
+        ChoiceFilter("batch_id", Job.batch_id),
+        ChoiceFilter("created_by", Job.created_by),
+        DateRangeFilter("created", Job.created_at),
+        DateRangeFilter("started", Job.started_at),
+        DateRangeFilter("finished", Job.finished_at),
+        DateRangeFilter("due", Job.due_at),
+        TextFilter("error", (Job.error,)),
+        PresenceFilter("has_error", Job.error),
+        TextFilter(
+            "search", (Job.subject, Job.error), says="In what it is about, or in its error."
+        ),
     ),
     sorts={
         "created_at": Job.created_at,
@@ -33,4 +44,34 @@ JOBS = Listing(
         "attempts": Job.attempts,
         "progress": Job.progress,
     },
+)
+
+
+EXPORT = Export(
+    listing=JOBS,
+    rows="jobs",
+    usual=(
+        export_field("job_id", Job.id, "Job"),
+        export_field("job_type", Job.job_type, "Kind"),
+        export_field("subject", Job.subject),
+        export_field("status", Job.status),
+        export_field("progress", Job.progress),
+        export_field("phase", Job.phase),
+        export_field("error", Job.error),
+        export_field("attempts", Job.attempts),
+        export_field("created_at", Job.created_at, "Asked for"),
+        export_field("started_at", Job.started_at, "Started"),
+        export_field("finished_at", Job.finished_at, "Finished"),
+    ),
+    more=(
+        export_field("domain", Domain.domain),
+        export_field("domain_id", Job.domain_id),
+        export_field("batch_id", Job.batch_id, "Batch"),
+        export_field("priority", Job.priority),
+        export_field("due_at", Job.due_at, "Due"),
+        export_field("worker_id", Job.worker_id, "Worker"),
+        export_field("created_by", Job.created_by, "Asked by"),
+        export_field("updated_at", Job.updated_at, "Changed"),
+    ),
+    beside=((Domain, Domain.id == Job.domain_id),),
 )

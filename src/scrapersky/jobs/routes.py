@@ -1,42 +1,93 @@
-"""Jobs: list, look, cancel, retry."""
+"""Routes to list, inspect, cancel, retry and watch jobs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Header, Request, Response
 
-from scrapersky.http.auth import Curator, Viewer
-from scrapersky.http.context import Context, Reading, Transaction
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import (
-    Asked,
-    BulkAsked,
-    BulkOut,
-    Listed,
-    Spread,
-    bulk_asked,
-    export_routes,
-)
+from scrapersky.http.application import Context
+from scrapersky.http.auth import Curator, Viewer, identify_again
+from scrapersky.http.context import Reading, Transaction
+from scrapersky.http.event_stream import EventStream
+from scrapersky.http.problems import problem_responses
 from scrapersky.jobs import bulk
 from scrapersky.jobs import service as job_service
-from scrapersky.jobs.exporting import EXPORT
-from scrapersky.jobs.listing import JOBS
+from scrapersky.jobs.events import JobSnapshot, get_job_watch, stream_job_events
+from scrapersky.jobs.listing import EXPORT, JOBS
 from scrapersky.jobs.schemas import JobOut, job_out
+from scrapersky.lists import (
+    BulkOut,
+    BulkRequest,
+    ListPage,
+    ListQuery,
+    SpreadOptions,
+    build_bulk_dependency,
+    export_routes,
+)
+
+event_router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_responses(401, 403, 422))
+
+EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `job` with the whole job as JSON, at once and after "
+        "every change; `end` with its last status, after which the stream is closed.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    },
+    204: {"description": "The job has ended, and `Last-Event-ID` is of its last event."},
+}
+
+
+@event_router.get(
+    "/{job_id}/events",
+    summary="A job's changes as they happen",
+    status_code=200,
+    response_class=EventStream,
+    responses={**EVENT_STREAM_RESPONSES, **problem_responses(404)},
+)
+async def events(
+    actor: Viewer,
+    context: Context,
+    session: Reading,
+    request: Request,
+    job_id: UUID,
+    last_event_id: Annotated[
+        str | None, Header(description="The last one received; only what is newer is sent.")
+    ] = None,
+) -> Response:
+    """It does not matter which process works the job. Changes that follow each other quickly may
+    come as one event. A lost connection is taken up again with `Last-Event-ID`, as browsers do by
+    themselves."""
+    now = JobSnapshot.of(await job_service.get(session, actor, job_id))
+    if now.is_last and now.id == last_event_id:
+        return Response(status_code=204)
+
+    async def still_allowed() -> bool:
+        return await identify_again(request, context) is not None
+
+    return stream_job_events(
+        get_job_watch(request, context),
+        job_id,
+        after=last_event_id,
+        settings=context.settings,
+        stopping=context.stopping,
+        still_allowed=still_allowed,
+    )
+
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_responses(401, 403, 422))
 router.include_router(export_routes(EXPORT))
 
-CANCELLED = bulk_asked(JOBS, "Cancel")
-RETRIED = bulk_asked(JOBS, "Retry", more=[Spread])
+CANCEL_REQUEST = build_bulk_dependency(JOBS, "Cancel")
+RETRY_REQUEST = build_bulk_dependency(JOBS, "Retry", more=[SpreadOptions])
 
 
 @router.get("", summary="Jobs, newest first")
 async def list_jobs(
-    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(JOBS.asked)]
-) -> Listed[JobOut]:
-    return (await JOBS.show(session, actor, asked)).listed(job_out)
+    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(JOBS.parse_query)]
+) -> ListPage[JobOut]:
+    return (await JOBS.show(session, actor, asked)).to_page(job_out)
 
 
 @router.post("/cancel", summary="End many jobs", responses=problem_responses(400, 409, 415))
@@ -44,7 +95,7 @@ async def cancel_jobs(
     actor: Curator,
     context: Context,
     session: Transaction,
-    asked: Annotated[BulkAsked, Depends(CANCELLED)],
+    asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
 ) -> BulkOut:
     """By ids or by the filters of the list. What was stored stays."""
     return await bulk.cancel_jobs(session, actor, context.stages, asked, context.settings)
@@ -59,7 +110,7 @@ async def retry_jobs(
     actor: Curator,
     context: Context,
     session: Transaction,
-    asked: Annotated[BulkAsked, Depends(RETRIED)],
+    asked: Annotated[BulkRequest, Depends(RETRY_REQUEST)],
 ) -> BulkOut:
     """By ids or by the filters of the list. Of several jobs for the same subject the newest is
     queued, and none where one is active."""

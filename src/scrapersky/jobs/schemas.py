@@ -1,4 +1,4 @@
-"""Jobs as the API shows them."""
+"""Jobs in the API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from scrapersky.models import JOB_WORDS, Job, JobType
+from scrapersky.models import JOB_STATUSES, Job, JobType
 
 EXAMPLE_ID = "01890f6e-7c2b-7d5a-8c3e-4f5a6b7c8d9e"
 
@@ -46,7 +46,7 @@ def job_fields(job: Job) -> dict[str, Any]:
         "result_data": job.result_data,
         "error": job.error,
         "attempts": job.attempts,
-        "next_attempt_at": job.due_at if job.status == JOB_WORDS.queued else None,
+        "next_attempt_at": job.due_at if job.status == JOB_STATUSES.queued else None,
         "domain_id": job.domain_id,
         "worker_id": job.worker_id,
         "created_by": job.created_by,

@@ -1,29 +1,70 @@
-"""Make, find, cancel and retry jobs. Imported as `job_service`."""
+"""Create, find, cancel and retry jobs, one or many. Imported as `job_service`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    SmallInteger,
+    Text,
+    Uuid,
+    cast,
+    func,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.db.statements import unnest_rows
 from scrapersky.errors import Conflict, NotFound
-from scrapersky.jobs.finishing import announce_cancelled, announce_finished
-from scrapersky.models import JOB_WORDS, Actor, Domain, Job, JobType, record
-from scrapersky.models.jobs import ACTIVE, CANCELLED
-from scrapersky.pipeline.bulk_acts import RETRY, Manner, is_one_of, start_over
+from scrapersky.models import JOB_STATUSES, Actor, Domain, Job, JobType, WebhookEvent, record
+from scrapersky.models.jobs import CANCELLED, IS_ACTIVE_SQL
+from scrapersky.models.webhook_events import emit_event, emit_events, has_subscribers
+from scrapersky.models.webhook_payloads import build_job_data
+from scrapersky.pipeline.bulk import RETRY, BulkOptions, matches_ids, restart_rows
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Settings
 
-ASKED_BY_PEOPLE = 1
-ASKED_BY_SCHEDULERS = 5
+FINISHED_EVENT = WebhookEvent.JOB_FINISHED
+
+
+async def emit_job_finished(
+    session: AsyncSession, job: Job, status: str, *, error: str | None = None
+) -> None:
+    """In the transaction that ends the job; the error where it is not in the row yet."""
+    if await has_subscribers(session, job.tenant_id, FINISHED_EVENT):
+        told = build_job_data(job, status=status, error=error or job.error)
+        await emit_event(session, job.tenant_id, FINISHED_EVENT, job.id, told)
+
+
+async def emit_jobs_cancelled(session: AsyncSession, job_ids: Sequence[UUID]) -> None:
+    """Of jobs that people took out of the queue, many at once."""
+    these = matches_ids(Job.id, job_ids)
+    tenants = (await session.scalars(select(Job.tenant_id).where(these).distinct())).all()
+    heard = [each for each in tenants if await has_subscribers(session, each, FINISHED_EVENT)]
+    if not heard:
+        return
+    wanted = select(Job).where(these, Job.tenant_id.in_(heard)).order_by(Job.id)
+    jobs = await session.scalars(wanted.execution_options(populate_existing=True))
+    told = [(each, build_job_data(each, status=CANCELLED, error=each.error)) for each in jobs]
+    await emit_events(
+        session, [(job.tenant_id, FINISHED_EVENT, job.id, data) for job, data in told]
+    )
+
+
+USER_PRIORITY = 1
+SCHEDULER_PRIORITY = 5
 
 
 @dataclass(frozen=True)
@@ -36,7 +77,7 @@ class NewJob:
     subject: str
     params: dict[str, Any]
     domain_id: UUID | None = None
-    priority: int = ASKED_BY_PEOPLE
+    priority: int = USER_PRIORITY
 
 
 async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job, bool]:
@@ -55,7 +96,7 @@ async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job,
                 priority=new.priority,
             )
             .on_conflict_do_nothing(
-                index_elements=[Job.tenant_id, Job.job_type, Job.subject], index_where=ACTIVE
+                index_elements=[Job.tenant_id, Job.job_type, Job.subject], index_where=IS_ACTIVE_SQL
             )
             .returning(Job)
         )
@@ -90,7 +131,7 @@ async def get_pending_jobs(
     """What waits, in the order it will be taken."""
     found = await session.scalars(
         select(Job)
-        .where(Job.job_type == job_type, Job.status == JOB_WORDS.queued)
+        .where(Job.job_type == job_type, Job.status == JOB_STATUSES.queued)
         .order_by(Job.priority, Job.due_at, Job.id)
         .limit(limit)
     )
@@ -128,22 +169,22 @@ async def cancel(
     if cancelled is None:
         job = await get(session, actor, job_id)
         raise Conflict(f"Job {job_id} is {job.status}; only a pending or processing one can end.")
-    await _postpone(session, [job_id], next_scan_in)
-    await announce_finished(session, cancelled, CANCELLED)
+    await _postpone_scans(session, [job_id], next_scan_in)
+    await emit_job_finished(session, cancelled, CANCELLED)
     record(session, actor, "job.cancel", job_id, subject=cancelled.subject)
     return cancelled
 
 
-async def postpone_domains(
+async def handle_cancelled_jobs(
     session: AsyncSession, job_ids: Sequence[UUID], settings: Settings
 ) -> None:
     """What a person cancelled must not come back by itself a minute later."""
-    await _postpone(session, job_ids, settings.rescan_interval)
-    await announce_cancelled(session, job_ids)
+    await _postpone_scans(session, job_ids, settings.rescan_interval)
+    await emit_jobs_cancelled(session, job_ids)
 
 
-async def _postpone(session: AsyncSession, job_ids: Sequence[UUID], wait: timedelta) -> None:
-    of_jobs = select(Job.domain_id).where(is_one_of(Job.id, job_ids), Job.domain_id.is_not(None))
+async def _postpone_scans(session: AsyncSession, job_ids: Sequence[UUID], wait: timedelta) -> None:
+    of_jobs = select(Job.domain_id).where(matches_ids(Job.id, job_ids), Job.domain_id.is_not(None))
     await session.execute(
         update(Domain)
         .where(Domain.id.in_(of_jobs))
@@ -157,11 +198,11 @@ async def retry(
 ) -> Job:
     """Queue a failed or cancelled job again, from the start."""
     job = await get(session, actor, job_id)
-    if job.status not in (JOB_WORDS.failed, CANCELLED):
+    if job.status not in (JOB_STATUSES.failed, CANCELLED):
         raise Conflict(f"Job {job_id} is {job.status}; only a failed or cancelled one is retried.")
-    await _refuse_second_active(session, job)
-    stage, manner = _stage_of(job, stages), Manner(by=actor.user_id)
-    taken = await start_over(session, stage, RETRY, [Job.id == job_id], manner=manner)
+    await _check_no_active_job(session, job)
+    stage, manner = _find_stage(job, stages), BulkOptions(by=actor.user_id)
+    taken = await restart_rows(session, stage, RETRY, [Job.id == job_id], manner=manner)
     await session.refresh(job)
     if not taken:
         raise Conflict(f"Job {job_id} is {job.status} by now; somebody else was faster.")
@@ -169,7 +210,7 @@ async def retry(
     return job
 
 
-async def _refuse_second_active(session: AsyncSession, job: Job) -> None:
+async def _check_no_active_job(session: AsyncSession, job: Job) -> None:
     other = await session.scalar(
         select(Job.id).where(
             Job.tenant_id == job.tenant_id,
@@ -182,7 +223,7 @@ async def _refuse_second_active(session: AsyncSession, job: Job) -> None:
         raise Conflict(f"Job {other} is active for {job.subject} already.")
 
 
-def _stage_of(job: Job, stages: Sequence[AnyStage]) -> AnyStage:
+def _find_stage(job: Job, stages: Sequence[AnyStage]) -> AnyStage:
     for stage in stages:
         if stage.model is Job and stage.only.get("job_type") == job.job_type:
             return stage
@@ -190,4 +231,82 @@ def _stage_of(job: Job, stages: Sequence[AnyStage]) -> AnyStage:
 
 
 def is_active() -> ColumnElement[bool]:
-    return Job.status.in_([JOB_WORDS.queued, JOB_WORDS.processing])
+    return Job.status.in_([JOB_STATUSES.queued, JOB_STATUSES.processing])
+
+
+async def create_many(
+    session: AsyncSession,
+    actor: Actor,
+    job_type: JobType,
+    jobs: Sequence[NewJob],
+    *,
+    batch_id: UUID | None = None,
+) -> dict[str, tuple[UUID, bool]]:
+    """Subject → its job's id, and whether the job was made now or is one that was active before.
+
+    The same rules as for one job, and no subject twice.
+    """
+    wanted = {each.subject: each for each in sorted(jobs, key=lambda each: each.subject)}
+    found: dict[str, tuple[UUID, bool]] = {}
+    while missing := [new for subject, new in wanted.items() if subject not in found]:
+        made = await _insert_jobs(session, actor, job_type, missing, batch_id)
+        found |= {subject: (job_id, True) for subject, job_id in made.items()}
+        if made:
+            wake_after_commit(session, *{each.stage for each in missing})
+        # Those that end between the two statements leave room for ours in the next round.
+        others = [each.subject for each in missing if each.subject not in made]
+        active = await _find_active_jobs(session, actor, job_type, others)
+        found |= {subject: (job_id, False) for subject, job_id in active.items()}
+    return found
+
+
+async def _insert_jobs(
+    session: AsyncSession,
+    actor: Actor,
+    job_type: JobType,
+    jobs: Sequence[NewJob],
+    batch_id: UUID | None,
+) -> dict[str, UUID]:
+    given = unnest_rows(
+        id=(Uuid, [uuid7() for _ in jobs]),
+        subject=(Text, [each.subject for each in jobs]),
+        params=(Text, [json.dumps(each.params) for each in jobs]),
+        domain_id=(Uuid, [each.domain_id for each in jobs]),
+        priority=(SmallInteger, [each.priority for each in jobs]),
+    )
+    values: dict[str, Any] = {
+        "id": given.c.id,
+        "subject": given.c.subject,
+        "params": cast(given.c.params, JSONB),
+        "domain_id": given.c.domain_id,
+        "priority": given.c.priority,
+        "tenant_id": literal(actor.tenant_id, Uuid),
+        "created_by": literal(actor.user_id, Uuid),
+        "job_type": literal(job_type.value, Text),
+        "batch_id": literal(batch_id, Uuid),
+    }
+    made = await session.execute(
+        insert(Job)
+        .from_select(list(values), select(*values.values()), include_defaults=False)
+        .on_conflict_do_nothing(
+            index_elements=[Job.tenant_id, Job.job_type, Job.subject], index_where=IS_ACTIVE_SQL
+        )
+        .returning(Job.subject, Job.id)
+    )
+    return dict(made.all())
+
+
+async def _find_active_jobs(
+    session: AsyncSession, actor: Actor, job_type: JobType, subjects: Sequence[str]
+) -> dict[str, UUID]:
+    if not subjects:
+        return {}
+    found = await session.execute(
+        select(Job.subject, Job.id).where(
+            Job.tenant_id == actor.tenant_id,
+            Job.job_type == job_type,
+            Job.subject == func.any(cast(subjects, ARRAY(Text))),
+            is_active(),
+        )
+    )
+    return dict(found.all())

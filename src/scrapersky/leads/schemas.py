@@ -1,4 +1,4 @@
-"""Leads as the API shows and takes them."""
+"""API schemas of leads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scrapersky.harvest.lineage import Origin, Step
+from scrapersky.leads.lineage import LineageStep, SiteLineage
 from scrapersky.models import LeadCuration
 
 
@@ -77,11 +77,11 @@ class LeadDetail(LeadOut):
     contact_list: list[LeadContact] = Field(description="The surest first, 500 at most.")
 
 
-class LeadStep(Step):
+class LeadStep(LineageStep):
     name: str | None
 
 
-class LeadLineage(Origin):
+class LeadLineage(SiteLineage):
     """From the lead back to who looked for its businesses, as far as it is known."""
 
     lead: LeadStep

@@ -1,4 +1,4 @@
-"""Read the leads of a tenant, and decide about them."""
+"""Get leads with their contacts and lineage, and update their curation status."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import NotFound
-from scrapersky.harvest.lineage import API, origin_of
-from scrapersky.harvest.suppressing import is_suppressed
+from scrapersky.leads.lineage import API_PREFIX, load_lineage
 from scrapersky.leads.schemas import LeadContact, LeadDetail, LeadLineage, LeadOut, LeadStep
 from scrapersky.models import Actor, Contact, Lead, LeadCuration, record
+from scrapersky.models.suppression import is_suppressed
 
 MAX_CONTACTS = 500
 
 
-async def lead_of(session: AsyncSession, actor: Actor, lead_id: UUID) -> Lead:
-    return await _one(session, _named(actor, lead_id), lead_id)
+async def get_lead(session: AsyncSession, actor: Actor, lead_id: UUID) -> Lead:
+    return await _load_lead(session, _select_lead(actor, lead_id), lead_id)
 
 
-async def detail(session: AsyncSession, lead: Lead) -> LeadDetail:
+async def get_detail(session: AsyncSession, lead: Lead) -> LeadDetail:
     """With every contact of its site, suppressed ones too."""
     found = await session.execute(
         select(Contact, is_suppressed(Contact))
@@ -28,25 +28,29 @@ async def detail(session: AsyncSession, lead: Lead) -> LeadDetail:
         .order_by(Contact.kind, Contact.confidence.desc(), Contact.value)
         .limit(MAX_CONTACTS)
     )
-    contacts = [_short(contact, suppressed=hushed) for contact, hushed in found]
+    contacts = [_build_lead_contact(contact, suppressed=hushed) for contact, hushed in found]
     return LeadDetail(**LeadOut.model_validate(lead).model_dump(), contact_list=contacts)
 
 
-async def lineage(session: AsyncSession, lead: Lead) -> LeadLineage:
+async def get_lineage(session: AsyncSession, lead: Lead) -> LeadLineage:
     """Every step, with four statements."""
-    origin = await origin_of(session, domain_id=lead.domain_id, business_id=lead.local_business_id)
-    step = LeadStep(id=lead.id, link=f"{API}/leads/{lead.id}", name=lead.name)
+    origin = await load_lineage(
+        session, domain_id=lead.domain_id, business_id=lead.local_business_id
+    )
+    step = LeadStep(id=lead.id, link=f"{API_PREFIX}/leads/{lead.id}", name=lead.name)
     return LeadLineage(lead=step, **dict(origin))
 
 
-def _short(contact: Contact, *, suppressed: bool) -> LeadContact:
+def _build_lead_contact(contact: Contact, *, suppressed: bool) -> LeadContact:
     columns = LeadContact.model_fields.keys() - {"suppressed"}
     said = {name: getattr(contact, name) for name in columns}
     return LeadContact(**said, suppressed=suppressed)
 
 
-async def decide(session: AsyncSession, actor: Actor, lead_id: UUID, status: LeadCuration) -> Lead:
-    lead = await _one(session, _named(actor, lead_id).with_for_update(), lead_id)
+async def update_curation(
+    session: AsyncSession, actor: Actor, lead_id: UUID, status: LeadCuration
+) -> Lead:
+    lead = await _load_lead(session, _select_lead(actor, lead_id).with_for_update(), lead_id)
     if lead.lead_curation_status != status:
         changes = {"lead_curation_status": [lead.lead_curation_status, status.value]}
         record(session, actor, "lead.edit", lead.id, changes=changes)
@@ -56,11 +60,11 @@ async def decide(session: AsyncSession, actor: Actor, lead_id: UUID, status: Lea
     return lead
 
 
-def _named(actor: Actor, lead_id: UUID) -> Select[Lead]:
+def _select_lead(actor: Actor, lead_id: UUID) -> Select[Lead]:
     return select(Lead).where(Lead.id == lead_id, Lead.tenant_id == actor.tenant_id)
 
 
-async def _one(session: AsyncSession, wanted: Select[Lead], lead_id: UUID) -> Lead:
+async def _load_lead(session: AsyncSession, wanted: Select[Lead], lead_id: UUID) -> Lead:
     found = await session.scalar(wanted)
     if found is None:
         raise NotFound(f"There is no lead {lead_id}.")

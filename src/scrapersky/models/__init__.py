@@ -1,22 +1,24 @@
-"""The tables, all of them: the rows are the protocol between the stages."""
+"""The tables and shared enums of the application."""
 
 from scrapersky.models.accounts import (
     DEFAULT_TENANT_ID,
     Actor,
     ApiKey,
+    RequestChannel,
     Role,
+    SignInBucket,
+    SignInDevice,
     Tenant,
     User,
     UserSession,
-    Via,
 )
 from scrapersky.models.audit import AuditEntry, record
 from scrapersky.models.businesses import (
-    EXTRACTION_WORDS,
+    EXTRACTION_STATUSES,
     BusinessCuration,
     BusinessSighting,
     LocalBusiness,
-    MatchedBy,
+    MatchReason,
     MergeCandidate,
     MergeState,
     WebsiteKind,
@@ -30,11 +32,11 @@ from scrapersky.models.contacts import (
     ContactEvidence,
     ContactKind,
     EmailType,
+    EmptyReason,
     Lead,
     LeadCuration,
     Suppression,
     SuppressionKind,
-    WhyEmpty,
 )
 from scrapersky.models.costs import (
     Budget,
@@ -47,44 +49,48 @@ from scrapersky.models.costs import (
     ProviderPause,
 )
 from scrapersky.models.domains import Domain, DomainCuration
-from scrapersky.models.jobs import JOB_WORDS, Job, JobType
+from scrapersky.models.jobs import JOB_STATUSES, Batch, BatchJob, IdempotencyKey, Job, JobType
 from scrapersky.models.ownership import get_system_user_id
-from scrapersky.models.pages import ENGINE_WORDS, PAGE_WORDS, ContactScrape, Page, PageCuration
+from scrapersky.models.pages import (
+    ENGINE_STATUSES,
+    PAGE_STATUSES,
+    ContactScrapeStatus,
+    Page,
+    PageCuration,
+)
 from scrapersky.models.places import (
-    DEEP_SCAN_WORDS,
+    DEEP_SCAN_STATUSES,
     NOT_QUEUED,
     BusinessStatus,
     GeocodedArea,
     Place,
     PlaceCuration,
+    PlaceSightingState,
     Provider,
     SavedSearch,
     SearchPlace,
     SearchTile,
-    Sighted,
     TileState,
 )
-from scrapersky.models.requests import Batch, BatchJob, IdempotencyKey
-from scrapersky.models.sign_ins import SignInBucket, SignInDevice
 from scrapersky.models.sitemaps import FileCuration, SitemapFile, SitemapUrl
-from scrapersky.models.tenancy import keep_to_tenant
+from scrapersky.models.tenancy import restrict_to_tenant
 from scrapersky.models.webhooks import (
-    DELIVERY_WORDS,
+    DELIVERY_STATUSES,
     WebhookDelivery,
     WebhookEndpoint,
     WebhookEvent,
 )
-from scrapersky.scraper.site_metadata.model import SiteState
+from scrapersky.scraper.site.model import SiteState
 
 __all__ = [
-    "DEEP_SCAN_WORDS",
+    "DEEP_SCAN_STATUSES",
     "DEFAULT_TENANT_ID",
-    "DELIVERY_WORDS",
-    "ENGINE_WORDS",
-    "EXTRACTION_WORDS",
-    "JOB_WORDS",
+    "DELIVERY_STATUSES",
+    "ENGINE_STATUSES",
+    "EXTRACTION_STATUSES",
+    "JOB_STATUSES",
     "NOT_QUEUED",
-    "PAGE_WORDS",
+    "PAGE_STATUSES",
     "Actor",
     "ApiKey",
     "AuditEntry",
@@ -101,7 +107,7 @@ __all__ = [
     "ContactDecision",
     "ContactEvidence",
     "ContactKind",
-    "ContactScrape",
+    "ContactScrapeStatus",
     "CostEntry",
     "CostMeter",
     "CostMonth",
@@ -109,6 +115,7 @@ __all__ = [
     "Domain",
     "DomainCuration",
     "EmailType",
+    "EmptyReason",
     "FileCuration",
     "GeocodedArea",
     "IdempotencyKey",
@@ -118,21 +125,22 @@ __all__ = [
     "Lead",
     "LeadCuration",
     "LocalBusiness",
-    "MatchedBy",
+    "MatchReason",
     "MergeCandidate",
     "MergeState",
     "Page",
     "PageCuration",
     "Place",
     "PlaceCuration",
+    "PlaceSightingState",
     "Provider",
     "ProviderDay",
     "ProviderPause",
+    "RequestChannel",
     "Role",
     "SavedSearch",
     "SearchPlace",
     "SearchTile",
-    "Sighted",
     "SignInBucket",
     "SignInDevice",
     "SiteState",
@@ -144,13 +152,11 @@ __all__ = [
     "TileState",
     "User",
     "UserSession",
-    "Via",
     "WebhookDelivery",
     "WebhookEndpoint",
     "WebhookEvent",
     "WebsiteKind",
-    "WhyEmpty",
     "get_system_user_id",
-    "keep_to_tenant",
     "record",
+    "restrict_to_tenant",
 ]

@@ -1,4 +1,4 @@
-"""Tenants, users, the keys programs sign in with and the sessions of people."""
+"""Tenants, users, API keys, sessions, and failed sign-in attempts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, func
+from sqlalchemy import (
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    func,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import OfTenant
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import TenantMixin
 
 DEFAULT_TENANT_ID = UUID("00000000-0000-7000-8000-000000000001")
 """Made by the migrations, with the scheduler's system user in it. Its people run the installation:
@@ -33,12 +41,12 @@ class Role(StrEnum):
         order = list(Role)
         return order.index(self) >= order.index(other)
 
-    def at_most(self, other: Role) -> Role:
+    def cap(self, other: Role) -> Role:
         """The lower one of the two."""
         return other if self.includes(other) else self
 
 
-class Via(StrEnum):
+class RequestChannel(StrEnum):
     """By which door somebody came."""
 
     API = "api"
@@ -58,7 +66,7 @@ class Actor:
     """Nothing for those who came without an API key."""
     session_id: UUID | None = None
     """Nothing for those who did not sign in to the dashboard."""
-    via: Via = Via.ENGINE
+    via: RequestChannel = RequestChannel.ENGINE
     request_id: str | None = None
 
     @property
@@ -75,14 +83,14 @@ class Actor:
 ROLE_CHECK = "role IN ('viewer', 'curator', 'admin')"
 
 
-class Tenant(Base, Timestamps):
+class Tenant(Base, TimestampMixin):
     __tablename__ = "tenants"
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     name: Mapped[str] = mapped_column(unique=True)
 
 
-class User(Base, Timestamps, OfTenant):
+class User(Base, TimestampMixin, TenantMixin):
     __tablename__ = "users"
     __table_args__ = (
         CheckConstraint(ROLE_CHECK, name="role"),
@@ -106,7 +114,7 @@ class User(Base, Timestamps, OfTenant):
         return self.password_hash is not None
 
 
-class ApiKey(Base, Timestamps, OfTenant):
+class ApiKey(Base, TimestampMixin, TenantMixin):
     """Only the hash of a key is kept; the key itself is shown once."""
 
     __tablename__ = "api_keys"
@@ -129,7 +137,7 @@ class ApiKey(Base, Timestamps, OfTenant):
     revoked_at: Mapped[datetime | None]
 
 
-class UserSession(Base, OfTenant):
+class UserSession(Base, TenantMixin):
     """Somebody signed in to the dashboard. Only the hash of what their browser shows is kept."""
 
     __tablename__ = "sessions"
@@ -159,3 +167,31 @@ class UserSession(Base, OfTenant):
 def hash_key(secret: str) -> bytes:
     """A plain digest is enough: keys and session tokens are long and random, beyond guessing."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+class SignInBucket(Base):
+    """A leaky bucket of failed sign-ins of one source, name, pair of both, or device."""
+
+    __tablename__ = "sign_in_buckets"
+    __table_args__ = (Index("ix_sign_in_buckets_updated_at", "updated_at"),)
+
+    key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    """A digest: people type passwords into the field for the name, and it is kept nowhere."""
+    level: Mapped[float] = mapped_column(Float)
+    """As of `updated_at`; it drains from then on."""
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class SignInDevice(Base, TenantMixin):
+    """A browser in which a user signed in with a password: its attempts are counted apart."""
+
+    __tablename__ = "sign_in_devices"
+    __table_args__ = (
+        Index("ix_sign_in_devices_user_id", "user_id", "last_used_at"),
+        Index("ix_sign_in_devices_last_used_at", "last_used_at"),
+    )
+
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_used_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,4 +1,4 @@
-"""Who changed what and when: one row per act, written in the act's own transaction."""
+"""The audit log: one row per change, written in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sqlalchemy.orm import Mapped, ORMExecuteState, Session, mapped_column
 
 from scrapersky.db.base import Base
 from scrapersky.models.accounts import Actor
-from scrapersky.models.ownership import OfTenant
+from scrapersky.models.ownership import TenantMixin
 
-RECORDED, CHANGED = "scrapersky.recorded", "scrapersky.changed"
+RECORDED_KEY, CHANGED_KEY = "scrapersky.recorded", "scrapersky.changed"
 
 
-class AuditEntry(Base, OfTenant):
+class AuditEntry(Base, TenantMixin):
     """Append-only. An act that was rolled back left no entry, for it did not happen."""
 
     __tablename__ = "audit_log"
@@ -59,25 +59,25 @@ def record(
             details={name: value for name, value in details.items() if value is not None},
         )
     )
-    session.info[RECORDED] = True
+    session.info[RECORDED_KEY] = True
 
 
 def has_recorded(session: AsyncSession) -> bool:
     """Whether an act was noted in this transaction."""
-    return RECORDED in session.info
+    return RECORDED_KEY in session.info
 
 
-def has_changed_silently(session: AsyncSession) -> bool:
+def has_unrecorded_changes(session: AsyncSession) -> bool:
     """Whether rows were changed and no act was noted."""
-    return CHANGED in session.info and not has_recorded(session)
+    return CHANGED_KEY in session.info and not has_recorded(session)
 
 
 @event.listens_for(Session, "do_orm_execute")
-def _see_statement(state: ORMExecuteState) -> None:
+def _mark_statement(state: ORMExecuteState) -> None:
     if state.is_insert or state.is_update or state.is_delete:
-        state.session.info[CHANGED] = True
+        state.session.info[CHANGED_KEY] = True
 
 
 @event.listens_for(Session, "after_flush")
-def _see_flush(session: Session, _: object) -> None:
-    session.info[CHANGED] = True
+def _mark_flush(session: Session, _: object) -> None:
+    session.info[CHANGED_KEY] = True

@@ -1,4 +1,4 @@
-"""Businesses: one row each, however many told us of it, with every sighting beside it."""
+"""Businesses, their sightings at providers, and merge candidates."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import OfTenant, Owned
-from scrapersky.models.places import COORDINATES, NOT_QUEUED, BusinessStatus, Provider
-from scrapersky.models.sitemaps import FileCuration, one_of
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin, TenantMixin
+from scrapersky.models.places import COORDINATES_CHECK, NOT_QUEUED, BusinessStatus, Provider
+from scrapersky.models.sitemaps import FileCuration, build_enum_check
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
 BusinessCuration = FileCuration
-EXTRACTION_WORDS = Words(queued="Queued", processing="Processing", done="Completed", failed="Error")
+EXTRACTION_STATUSES = StatusNames(
+    queued="Queued", processing="Processing", done="Completed", failed="Error"
+)
 
 
 class WebsiteKind(StrEnum):
@@ -46,15 +48,15 @@ class WebsiteKind(StrEnum):
     NONE = "none"
 
 
-@queued("domain_extraction_status", words=EXTRACTION_WORDS, initial=NOT_QUEUED)
-class LocalBusiness(Base, Timestamps, Owned):
+@declare_queue("domain_extraction_status", words=EXTRACTION_STATUSES, initial=NOT_QUEUED)
+class LocalBusiness(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "local_businesses"
     __table_args__ = (
         UniqueConstraint("place_id"),
-        one_of("status", *(each.value for each in BusinessCuration)),
-        one_of("business_status", *(each.value for each in BusinessStatus)),
-        one_of("website_kind", *(each.value for each in WebsiteKind)),
-        CheckConstraint(COORDINATES, name="coordinates"),
+        build_enum_check("status", *(each.value for each in BusinessCuration)),
+        build_enum_check("business_status", *(each.value for each in BusinessStatus)),
+        build_enum_check("website_kind", *(each.value for each in WebsiteKind)),
+        CheckConstraint(COORDINATES_CHECK, name="coordinates"),
         Index("ix_local_businesses_created_at", "tenant_id", "created_at", "id"),
         Index("ix_local_businesses_domain_id", "domain_id"),
         # How candidates for "the same business" are found.
@@ -115,7 +117,7 @@ class LocalBusiness(Base, Timestamps, Owned):
         domain_extraction_error: Mapped[str | None]
 
 
-class MatchedBy(StrEnum):
+class MatchReason(StrEnum):
     """Why a sighting is taken for this business."""
 
     FIRST = "first"
@@ -128,14 +130,14 @@ class MatchedBy(StrEnum):
     PERSON = "person"
 
 
-class BusinessSighting(Base, OfTenant):
+class BusinessSighting(Base, TenantMixin):
     """That somebody told us of a business, and what they said."""
 
     __tablename__ = "business_sightings"
     __table_args__ = (
         UniqueConstraint("tenant_id", "provider", "source_key"),
-        one_of("provider", *(each.value for each in Provider)),
-        one_of("matched_by", *(each.value for each in MatchedBy)),
+        build_enum_check("provider", *(each.value for each in Provider)),
+        build_enum_check("matched_by", *(each.value for each in MatchReason)),
         Index("ix_business_sightings_business_id", "business_id"),
         Index("ix_business_sightings_place_id", "place_id"),
         Index("ix_business_sightings_domain_id", "domain_id"),
@@ -163,14 +165,14 @@ class MergeState(StrEnum):
     APART = "apart"
 
 
-class MergeCandidate(Base, OfTenant):
+class MergeCandidate(Base, TenantMixin):
     """Two businesses that may be one; a person decides, and is not asked again."""
 
     __tablename__ = "merge_candidates"
     __table_args__ = (
         UniqueConstraint("left_id", "right_id"),
         CheckConstraint("left_id < right_id", name="once"),
-        one_of("state", *(each.value for each in MergeState)),
+        build_enum_check("state", *(each.value for each in MergeState)),
         Index("ix_merge_candidates_created_at", "tenant_id", "created_at", "id"),
         Index("ix_merge_candidates_open", "tenant_id", postgresql_where=text("state = 'open'")),
         Index("ix_merge_candidates_right_id", "right_id"),

@@ -1,4 +1,4 @@
-"""Contacts found on pages, each with its evidence; leads; and whom not to write to."""
+"""Contacts with their evidence, leads, suppressions and bulk actions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import OfTenant, Owned
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin, TenantMixin
 from scrapersky.models.pages import PageCuration, PageDecision
-from scrapersky.models.sitemaps import FileCuration, one_of
+from scrapersky.models.sitemaps import FileCuration, build_enum_check
 
 LeadCuration = FileCuration
 ContactCuration = PageCuration
@@ -46,7 +46,7 @@ class EmailType(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-class WhyEmpty(StrEnum):
+class EmptyReason(StrEnum):
     """Why no contact is known of a site."""
 
     NOT_READ_YET = "not_read_yet"
@@ -62,15 +62,15 @@ class WhyEmpty(StrEnum):
     NOTHING_PUBLISHED = "nothing_published"
 
 
-class Contact(Base, Timestamps, Owned):
+class Contact(Base, TimestampMixin, OwnedMixin):
     """One for each value of a kind that a domain has, however often and wherever it was seen."""
 
     __tablename__ = "contacts"
     __table_args__ = (
         UniqueConstraint("domain_id", "kind", "value"),
-        one_of("kind", *(each.value for each in ContactKind)),
-        one_of("email_type", *(each.value for each in EmailType)),
-        one_of("contact_curation_status", *(each.value for each in ContactCuration)),
+        build_enum_check("kind", *(each.value for each in ContactKind)),
+        build_enum_check("email_type", *(each.value for each in EmailType)),
+        build_enum_check("contact_curation_status", *(each.value for each in ContactCuration)),
         Index("ix_contacts_created_at", "tenant_id", "created_at", "id"),
         Index("ix_contacts_value", "tenant_id", "value", "id"),
         Index("ix_contacts_page_id", "page_id"),
@@ -104,7 +104,7 @@ class Contact(Base, Timestamps, Owned):
     contact_curation_status: Mapped[str] = mapped_column(server_default=ContactCuration.NEW)
 
 
-class ContactEvidence(Base, OfTenant):
+class ContactEvidence(Base, TenantMixin):
     """One place where a contact was seen, and how."""
 
     __tablename__ = "contact_evidence"
@@ -124,14 +124,14 @@ class ContactEvidence(Base, OfTenant):
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class Lead(Base, Timestamps, Owned):
+class Lead(Base, TimestampMixin, OwnedMixin):
     """What is known of one business: the row people work with, kept up by whatever finds more."""
 
     __tablename__ = "leads"
     __table_args__ = (
         UniqueConstraint("domain_id"),
-        one_of("lead_curation_status", *(each.value for each in LeadCuration)),
-        one_of("why_empty", *(each.value for each in WhyEmpty)),
+        build_enum_check("lead_curation_status", *(each.value for each in LeadCuration)),
+        build_enum_check("why_empty", *(each.value for each in EmptyReason)),
         Index("ix_leads_created_at", "tenant_id", "created_at", "id"),
         Index("ix_leads_stale", "id", postgresql_where=text("stale_since IS NOT NULL")),
         Index("ix_leads_waiting", "id", postgresql_where=text("why_empty = 'not_read_yet'")),
@@ -189,7 +189,7 @@ class SuppressionKind(StrEnum):
     PHONE = "phone"
 
 
-class Suppression(Base, Owned):
+class Suppression(Base, OwnedMixin):
     """Whom not to write to: what it names is in no export.
 
     Of an erased person only the digest is kept, so that what was erased is not collected again.
@@ -198,7 +198,7 @@ class Suppression(Base, Owned):
     __tablename__ = "suppressions"
     __table_args__ = (
         UniqueConstraint("tenant_id", "kind", "digest"),
-        one_of("kind", *(each.value for each in SuppressionKind)),
+        build_enum_check("kind", *(each.value for each in SuppressionKind)),
         Index("ix_suppressions_created_at", "tenant_id", "created_at", "id"),
         Index(
             "ix_suppressions_erased",
@@ -220,7 +220,7 @@ class Suppression(Base, Owned):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class BulkAction(Base, Owned):
+class BulkAction(Base, OwnedMixin):
     """What somebody decided about many rows at once, with what is needed to take it back."""
 
     __tablename__ = "bulk_actions"

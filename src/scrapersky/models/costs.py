@@ -1,4 +1,4 @@
-"""What paid requests cost: every one in a ledger, counted before it is sent."""
+"""Cost ledger, budgets and quotas of paid provider requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scrapersky.db.base import Base, uuid7
-from scrapersky.models.ownership import OfTenant
-from scrapersky.models.sitemaps import one_of
+from scrapersky.models.ownership import TenantMixin
+from scrapersky.models.sitemaps import build_enum_check
 
 USD = Numeric(14, 6)
 
@@ -35,12 +35,12 @@ class CostState(StrEnum):
     """The provider refused or failed; such requests cost nothing, and the money is given back."""
 
 
-class CostEntry(Base, OfTenant):
+class CostEntry(Base, TenantMixin):
     """One request that a provider may bill."""
 
     __tablename__ = "cost_entries"
     __table_args__ = (
-        one_of("state", *(each.value for each in CostState)),
+        build_enum_check("state", *(each.value for each in CostState)),
         Index("ix_cost_entries_asked_at", "tenant_id", "asked_at", "id"),
         Index("ix_cost_entries_search_id", "search_id"),
     )
@@ -63,7 +63,7 @@ class CostEntry(Base, OfTenant):
     note: Mapped[str | None]
 
 
-class CostMonth(Base, OfTenant):
+class CostMonth(Base, TenantMixin):
     """What a tenant spent in a month; the row that a cap is held by."""
 
     __tablename__ = "cost_months"
@@ -110,7 +110,7 @@ class ProviderPause(Base):
     reason: Mapped[str]
 
 
-class Budget(Base, OfTenant):
+class Budget(Base, TenantMixin):
     """A tenant's monthly cap: what operators allow, and the tenant's own lower limit."""
 
     __tablename__ = "budgets"

@@ -1,4 +1,4 @@
-"""Sites, by their normalised name."""
+"""Domains: one row per site, by normalized name."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import Owned
-from scrapersky.pipeline.queue import Words, queued
-from scrapersky.scraper.site_metadata.model import SiteState
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin
+from scrapersky.pipeline.queue import StatusNames, declare_queue
+from scrapersky.scraper.site.model import SiteState
 
-METADATA_WORDS = Words(queued="pending", processing="processing", done="completed", failed="error")
-NOT_ASKED = "new"
+METADATA_STATUSES = StatusNames(
+    queued="pending", processing="processing", done="completed", failed="error"
+)
+METADATA_NOT_QUEUED = "new"
 """The status of a site that is only stored: nobody has asked for it to be looked at."""
-SUBMISSION_WORDS = Words(
+SUBMISSION_STATUSES = StatusNames(
     queued="queued", processing="processing", done="submitted", failed="failed"
 )
 
@@ -47,19 +49,19 @@ class DomainCuration(StrEnum):
     ARCHIVED = "Archived"
 
 
-HOW_TO_FORCE_A_SCAN = (
+FORCE_SCAN_HINT = (
     "To scan now: `scrapersky scan DOMAIN`, POST /api/v3/sitemap/scan, "
     "or Scan its sitemaps on the domain's page."
 )
-NEVER_DUE = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
+UNSCHEDULED_CURATIONS = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
 MAX_COUNTED_URLS = 1_000_000
 """Different URLs are counted up to so many; a larger total is the sum of the sitemaps' numbers."""
 
 
-@queued("status", words=METADATA_WORDS, also=(NOT_ASKED,))
-@queued("sitemap_analysis_status", words=SUBMISSION_WORDS, initial="pending")
-class Domain(Base, Timestamps, Owned):
+@declare_queue("status", words=METADATA_STATUSES, also=(METADATA_NOT_QUEUED,))
+@declare_queue("sitemap_analysis_status", words=SUBMISSION_STATUSES, initial="pending")
+class Domain(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "domains"
     __table_args__ = (
         UniqueConstraint("tenant_id", "domain"),
@@ -104,7 +106,7 @@ class Domain(Base, Timestamps, Owned):
     total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")
     sitemap_urls: Mapped[int] = mapped_column(server_default="0")
     """Different URLs in all its sitemaps; above `MAX_COUNTED_URLS` an upper bound, see
-    `sitemaps/url_totals.py`."""
+    `sitemaps/outcome.py`."""
     last_scan_error: Mapped[str | None]
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]

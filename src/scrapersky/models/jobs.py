@@ -1,4 +1,4 @@
-"""What clients asked for and may poll."""
+"""Jobs, batches of jobs, and idempotency keys."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Float, ForeignKey, Index, SmallInteger, text
+from sqlalchemy import CheckConstraint, Float, ForeignKey, Index, Integer, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import Owned
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin, TenantMixin
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
 CANCELLED = "cancelled"
-JOB_WORDS = Words(
+JOB_STATUSES = StatusNames(
     queued="pending",
     processing="processing",
     done="complete",
@@ -24,7 +24,7 @@ JOB_WORDS = Words(
 )
 SITEMAPS_COUNT = "sitemaps_count"
 """In the result of a sitemap job: how many sitemaps it came across; `sitemaps` lists the first."""
-ACTIVE = text("status IN ('pending', 'processing')")
+IS_ACTIVE_SQL = text("status IN ('pending', 'processing')")
 
 
 class JobType(StrEnum):
@@ -32,8 +32,8 @@ class JobType(StrEnum):
     PLACE_SEARCH = "place_search"
 
 
-@queued("status", words=JOB_WORDS, order=["job_type", "priority"])
-class Job(Base, Timestamps, Owned):
+@declare_queue("status", words=JOB_STATUSES, order=["job_type", "priority"])
+class Job(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint("progress >= 0 AND progress <= 1", name="progress"),
@@ -44,7 +44,7 @@ class Job(Base, Timestamps, Owned):
             "job_type",
             "subject",
             unique=True,
-            postgresql_where=ACTIVE,
+            postgresql_where=IS_ACTIVE_SQL,
         ),
         Index("ix_jobs_created_at", "tenant_id", "created_at", "id"),
         Index("ix_jobs_domain_id", "domain_id"),
@@ -80,3 +80,51 @@ class Job(Base, Timestamps, Owned):
         lease_expires_at: Mapped[datetime | None]
         worker_id: Mapped[UUID | None]
         error: Mapped[str | None]
+
+
+class IdempotencyKey(Base, TenantMixin):
+    """A request that was carried out, and what it was answered."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index("ix_idempotency_keys_expires_at", "expires_at"),)
+
+    tenant_id: Mapped[UUID] = mapped_column(
+        ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True
+    )
+    key: Mapped[str] = mapped_column(primary_key=True)
+    fingerprint: Mapped[bytes]
+    """Of method, path and body: the same key means the same request."""
+    status: Mapped[int] = mapped_column(SmallInteger)
+    headers: Mapped[dict[str, Any]]
+    body: Mapped[bytes | None]
+    """Nothing where the answer may not be kept, because a secret stands in it."""
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+
+class Batch(Base, TimestampMixin, OwnedMixin):
+    """A list of domains that was asked for at once."""
+
+    __tablename__ = "batches"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    max_pages: Mapped[int]
+    accepted: Mapped[int] = mapped_column(Integer)
+    rejected: Mapped[int] = mapped_column(Integer)
+
+
+class BatchJob(Base):
+    """One domain of a batch with the job that scans it, whoever asked for that job first."""
+
+    __tablename__ = "batch_jobs"
+    __table_args__ = (Index("ix_batch_jobs_job_id", "job_id"),)
+
+    batch_id: Mapped[UUID] = mapped_column(
+        ForeignKey("batches.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """Where it stood in the list, so that it is shown in the order it was given."""
+    domain: Mapped[str]
+    job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
+    """Nothing once the job was deleted; that it had been asked for stays known."""
+    already_active: Mapped[bool]

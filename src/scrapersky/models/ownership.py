@@ -1,4 +1,4 @@
-"""Whose a row is and who made it: every row knows both."""
+"""Mixins for rows that belong to a tenant and a user."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.session import SYSTEM_USER
+from scrapersky.db.session import SYSTEM_USER_KEY
 
 
-class OfTenant:
+class TenantMixin:
     """A row that belongs to one tenant; the sessions of other tenants do not see it."""
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"))
 
 
-class Owned(OfTenant):
+class OwnedMixin(TenantMixin):
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     """The person whose request stored the row. Rows that stages and chores store carry the system
     user (decision 0023)."""
@@ -25,5 +25,5 @@ class Owned(OfTenant):
 
 def get_system_user_id(session: AsyncSession) -> UUID:
     """Return SCHEDULER_SYSTEM_USER_ID, the `created_by` of rows that nobody asked for by name."""
-    user_id: UUID = session.info[SYSTEM_USER]
+    user_id: UUID = session.info[SYSTEM_USER_KEY]
     return user_id

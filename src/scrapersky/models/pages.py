@@ -1,4 +1,4 @@
-"""Pages of a domain: one row for each URL its sitemaps list."""
+"""Pages of a domain: one row per URL."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import Owned
-from scrapersky.models.sitemaps import one_of
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin
+from scrapersky.models.sitemaps import build_enum_check
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
-LAST_WORTH_A_LOOK = 12
+MAX_CONTACT_PRIORITY_LEVEL = 12
 """Pages with a higher priority level are of kinds that hardly ever have contacts."""
-PAGE_WORDS = Words(
+PAGE_STATUSES = StatusNames(
     queued="Queued", processing="Processing", done="Complete", failed="Error", skipped="Filtered"
 )
 
@@ -53,12 +53,12 @@ class PageDecision(StrEnum):
     SKIPPED = "Skipped"
 
 
-ENGINE_WORDS = frozenset(
+ENGINE_STATUSES = frozenset(
     (PageCuration.QUEUED, PageCuration.PROCESSING, PageCuration.COMPLETE, PageCuration.ERROR)
 )
 
 
-class ContactScrape(StrEnum):
+class ContactScrapeStatus(StrEnum):
     """What reading a page for contacts came to."""
 
     NEW = "New"
@@ -68,13 +68,13 @@ class ContactScrape(StrEnum):
     NOT_A_FIT = "NotAFit"
 
 
-@queued(
+@declare_queue(
     "page_processing_status",
-    words=PAGE_WORDS,
+    words=PAGE_STATUSES,
     initial="New",
     order=("host", "priority_level"),
 )
-class Page(Base, Timestamps, Owned):
+class Page(Base, TimestampMixin, OwnedMixin):
     """As many as all sitemaps of a domain list, so every index has to earn its keep.
 
     The unique one makes importing twice store once and keeps a domain's digests together, in the
@@ -86,7 +86,7 @@ class Page(Base, Timestamps, Owned):
     __tablename__ = "pages"
     __table_args__ = (
         UniqueConstraint("domain_id", "url_digest"),
-        one_of("page_curation_status", *(each.value for each in PageCuration)),
+        build_enum_check("page_curation_status", *(each.value for each in PageCuration)),
         # One per list; without the id, for pages imported together then share one index entry.
         Index("ix_pages_created_at", "tenant_id", "created_at"),
         Index("ix_pages_domain_id", "domain_id", "created_at"),
@@ -97,12 +97,12 @@ class Page(Base, Timestamps, Owned):
             "domain_id",
             "priority_level",
             postgresql_where=text(
-                f"priority_level <= {LAST_WORTH_A_LOOK} AND page_type IS NOT NULL"
+                f"priority_level <= {MAX_CONTACT_PRIORITY_LEVEL} AND page_type IS NOT NULL"
             ),
         ),
         # Stored before pages were classified.
         Index("ix_pages_unclassified", "id", postgresql_where=text("page_type IS NULL")),
-        one_of("contact_scrape_status", *(each.value for each in ContactScrape)),
+        build_enum_check("contact_scrape_status", *(each.value for each in ContactScrapeStatus)),
         {"postgresql_with": {"fillfactor": 80}},
     )
 
@@ -145,7 +145,7 @@ class Page(Base, Timestamps, Owned):
     forms: Mapped[int | None] = mapped_column(SmallInteger)
     has_contact_form: Mapped[bool | None]
     word_count: Mapped[int | None] = mapped_column(Integer)
-    contact_scrape_status: Mapped[str] = mapped_column(server_default=ContactScrape.NEW)
+    contact_scrape_status: Mapped[str] = mapped_column(server_default=ContactScrapeStatus.NEW)
     contacts_found: Mapped[int | None] = mapped_column(Integer)
 
     if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Places that providers know, and the searches that found them."""
+"""Places known to providers, and the searches that found them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import OfTenant, Owned
-from scrapersky.models.sitemaps import FileCuration, one_of
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin, TenantMixin
+from scrapersky.models.sitemaps import FileCuration, build_enum_check
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
 PlaceCuration = FileCuration
-DEEP_SCAN_WORDS = Words(queued="Queued", processing="Processing", done="Completed", failed="Error")
+DEEP_SCAN_STATUSES = StatusNames(
+    queued="Queued", processing="Processing", done="Completed", failed="Error"
+)
 NOT_QUEUED = "New"
 """What a place or a business is for its stage until somebody, or a policy, wants it to go on."""
 
@@ -50,20 +52,20 @@ class BusinessStatus(StrEnum):
     FUTURE_OPENING = "future_opening"
 
 
-COORDINATES = "latitude BETWEEN -90 AND 90 AND longitude BETWEEN -180 AND 180"
+COORDINATES_CHECK = "latitude BETWEEN -90 AND 90 AND longitude BETWEEN -180 AND 180"
 
 
-@queued("deep_scan_status", words=DEEP_SCAN_WORDS, initial=NOT_QUEUED)
-class Place(Base, Timestamps, Owned):
+@declare_queue("deep_scan_status", words=DEEP_SCAN_STATUSES, initial=NOT_QUEUED)
+class Place(Base, TimestampMixin, OwnedMixin):
     """A place as one provider knows it; what is known of the business stands in its own row."""
 
     __tablename__ = "places"
     __table_args__ = (
         UniqueConstraint("tenant_id", "provider", "place_id"),
-        one_of("provider", *(each.value for each in Provider)),
-        one_of("status", *(each.value for each in PlaceCuration)),
-        one_of("business_status", *(each.value for each in BusinessStatus)),
-        CheckConstraint(COORDINATES, name="coordinates"),
+        build_enum_check("provider", *(each.value for each in Provider)),
+        build_enum_check("status", *(each.value for each in PlaceCuration)),
+        build_enum_check("business_status", *(each.value for each in BusinessStatus)),
+        CheckConstraint(COORDINATES_CHECK, name="coordinates"),
         Index("ix_places_created_at", "tenant_id", "created_at", "id"),
         Index("ix_places_local_business_id", "local_business_id"),
         {"postgresql_with": {"fillfactor": 80}},
@@ -124,7 +126,7 @@ class Place(Base, Timestamps, Owned):
         deep_scan_error: Mapped[str | None]
 
 
-class Sighted(StrEnum):
+class PlaceSightingState(StrEnum):
     """What a search's place was to us when the search met it."""
 
     NEW = "new"
@@ -132,12 +134,12 @@ class Sighted(StrEnum):
     SAME = "same"
 
 
-class SearchPlace(Base, OfTenant):
+class SearchPlace(Base, TenantMixin):
     """That a search found a place; a place is found by many searches."""
 
     __tablename__ = "search_places"
     __table_args__ = (
-        one_of("sighted", *(each.value for each in Sighted)),
+        build_enum_check("sighted", *(each.value for each in PlaceSightingState)),
         Index("ix_search_places_place_id", "place_id"),
     )
 
@@ -173,11 +175,11 @@ class TileState(StrEnum):
     """The search had enough, or its budget was at its end."""
 
 
-class SearchTile(Base, OfTenant):
+class SearchTile(Base, TenantMixin):
     """A part of a search's area, asked by itself; the search goes on where its tiles stand."""
 
     __tablename__ = "search_tiles"
-    __table_args__ = (one_of("state", *(each.value for each in TileState)),)
+    __table_args__ = (build_enum_check("state", *(each.value for each in TileState)),)
 
     search_id: Mapped[UUID] = mapped_column(
         ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True
@@ -204,7 +206,7 @@ class SearchTile(Base, OfTenant):
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
 
 
-class SavedSearch(Base, Timestamps, Owned):
+class SavedSearch(Base, TimestampMixin, OwnedMixin):
     """A search that is asked again every so many days."""
 
     __tablename__ = "saved_searches"

@@ -20,11 +20,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import Owned
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
-IMPORT_WORDS = Words(queued="Queued", processing="Processing", done="Complete", failed="Error")
+IMPORT_STATUSES = StatusNames(
+    queued="Queued", processing="Processing", done="Complete", failed="Error"
+)
 
 
 class FileStatus(StrEnum):
@@ -49,23 +51,23 @@ class FileCuration(StrEnum):
     ARCHIVED = "Archived"
 
 
-def one_of(column: str, *words: str) -> CheckConstraint:
+def build_enum_check(column: str, *words: str) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({', '.join(repr(word) for word in words)})", name=column)
 
 
-@queued("sitemap_import_status", words=IMPORT_WORDS, initial="New")
-class SitemapFile(Base, Timestamps, Owned):
+@declare_queue("sitemap_import_status", words=IMPORT_STATUSES, initial="New")
+class SitemapFile(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "sitemap_files"
     __table_args__ = (
         UniqueConstraint("domain_id", "url_digest"),
-        one_of("status", *(each.value for each in FileStatus)),
-        one_of(
+        build_enum_check("status", *(each.value for each in FileStatus)),
+        build_enum_check(
             "sitemap_type", "index", "standard", "image", "video", "news", "rss", "atom", "text"
         ),
-        one_of(
+        build_enum_check(
             "discovery_method", "robots_txt", "common_path", "html_link", "sitemap_index", "manual"
         ),
-        one_of("curation_status", *(each.value for each in FileCuration)),
+        build_enum_check("curation_status", *(each.value for each in FileCuration)),
         Index("ix_sitemap_files_created_at", "tenant_id", "created_at", "id"),
         Index("ix_sitemap_files_job_id", "job_id"),
         {"postgresql_with": {"fillfactor": 80}},

@@ -1,4 +1,4 @@
-"""What the stages are called: rows of one feature are handed to the stages of another by name."""
+"""Names of the stages, for features that queue rows of another feature's stage."""
 
 SEARCH_STAGE = "process_place_searches"
 DEEP_SCAN_STAGE = "process_deep_scans"

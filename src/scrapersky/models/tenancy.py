@@ -1,4 +1,8 @@
-"""Keeps a session to one tenant's rows: whatever is asked in it, the condition is added here.
+"""Restrict a session to the rows of one tenant.
+
+The condition is added to every statement, so a service that forgets it still sees no other
+tenant's rows. Sessions of requests are restricted; the engine's are not, because it works rows of
+all tenants.
 
 The sessions of requests are kept so, and a service that forgets to ask for the tenant still finds
 nothing of anybody else. The engine's sessions are not kept: it works everybody's rows.
@@ -15,22 +19,22 @@ from sqlalchemy.orm.util import LoaderCriteriaOption
 
 from scrapersky.models.accounts import DEFAULT_TENANT_ID, Tenant
 from scrapersky.models.contacts import BulkAction, BulkActionRows
-from scrapersky.models.ownership import OfTenant
-from scrapersky.models.requests import Batch, BatchJob
+from scrapersky.models.jobs import Batch, BatchJob
+from scrapersky.models.ownership import TenantMixin
 from scrapersky.models.sitemaps import SitemapFile, SitemapUrl
 from scrapersky.pipeline.tables import DeadLetter
 
-KEPT_TO = "scrapersky.tenant"
+TENANT_KEY = "scrapersky.tenant"
 
 
-def keep_to_tenant(session: AsyncSession, tenant_id: UUID) -> None:
+def restrict_to_tenant(session: AsyncSession, tenant_id: UUID) -> None:
     """From now on the session reads and changes rows of this tenant only."""
-    session.info[KEPT_TO] = tenant_id
+    session.info[TENANT_KEY] = tenant_id
 
 
 @event.listens_for(Session, "do_orm_execute")
 def _add_conditions(state: ORMExecuteState) -> None:
-    tenant_id = state.session.info.get(KEPT_TO)
+    tenant_id = state.session.info.get(TENANT_KEY)
     if tenant_id is not None and not state.is_insert:
         state.statement = state.statement.options(*_conditions(tenant_id))
 
@@ -38,33 +42,37 @@ def _add_conditions(state: ORMExecuteState) -> None:
 def _conditions(tenant_id: UUID) -> tuple[LoaderCriteriaOption, ...]:
     return (
         with_loader_criteria(
-            OfTenant, lambda model: model.tenant_id == tenant_id, include_aliases=True
+            TenantMixin, lambda model: model.tenant_id == tenant_id, include_aliases=True
         ),
         with_loader_criteria(Tenant, Tenant.id == tenant_id, include_aliases=True),
-        with_loader_criteria(DeadLetter, _letters_of(tenant_id), include_aliases=True),
+        with_loader_criteria(
+            DeadLetter, _build_dead_letter_condition(tenant_id), include_aliases=True
+        ),
         with_loader_criteria(
             SitemapUrl,
-            _through(SitemapUrl.sitemap_id, SitemapFile, tenant_id),
+            _build_owner_condition(SitemapUrl.sitemap_id, SitemapFile, tenant_id),
             include_aliases=True,
         ),
         with_loader_criteria(
-            BatchJob, _through(BatchJob.batch_id, Batch, tenant_id), include_aliases=True
+            BatchJob,
+            _build_owner_condition(BatchJob.batch_id, Batch, tenant_id),
+            include_aliases=True,
         ),
         with_loader_criteria(
             BulkActionRows,
-            _through(BulkActionRows.action_id, BulkAction, tenant_id),
+            _build_owner_condition(BulkActionRows.action_id, BulkAction, tenant_id),
             include_aliases=True,
         ),
     )
 
 
-def _letters_of(tenant_id: UUID) -> ColumnElement[bool]:
+def _build_dead_letter_condition(tenant_id: UUID) -> ColumnElement[bool]:
     """A letter about a row that is nobody's goes to those who run the installation."""
     mine = DeadLetter.tenant_id == tenant_id
     return or_(mine, DeadLetter.tenant_id.is_(None)) if tenant_id == DEFAULT_TENANT_ID else mine
 
 
-def _through(
+def _build_owner_condition(
     key: InstrumentedAttribute[UUID], owner: type[SitemapFile | Batch | BulkAction], tenant_id: UUID
 ) -> ColumnElement[bool]:
     """Rows that come by the million have no tenant of their own, but that of what they are in."""

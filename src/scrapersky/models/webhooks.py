@@ -1,4 +1,4 @@
-"""Who is told of what happens, and every telling as a row that waits until it is taken."""
+"""Webhook endpoints and deliveries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from uuid import UUID
 from sqlalchemy import ARRAY, ForeignKey, Index, Integer, Text, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
-from scrapersky.models.ownership import OfTenant, Owned
-from scrapersky.models.sitemaps import one_of
-from scrapersky.pipeline.queue import Words, queued
+from scrapersky.db.base import Base, TimestampMixin, uuid7
+from scrapersky.models.ownership import OwnedMixin, TenantMixin
+from scrapersky.models.sitemaps import build_enum_check
+from scrapersky.pipeline.queue import StatusNames, declare_queue
 
-DELIVERY_WORDS = Words(
+DELIVERY_STATUSES = StatusNames(
     queued="pending",
     processing="processing",
     done="delivered",
@@ -33,7 +33,7 @@ class WebhookEvent(StrEnum):
     TEST = "test"
 
 
-class WebhookEndpoint(Base, Timestamps, Owned):
+class WebhookEndpoint(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "webhook_endpoints"
     __table_args__ = (Index("ix_webhook_endpoints_created_at", "tenant_id", "created_at", "id"),)
 
@@ -51,13 +51,13 @@ class WebhookEndpoint(Base, Timestamps, Owned):
     """When something was last taken."""
 
 
-@queued("status", words=DELIVERY_WORDS, order=["host"])
-class WebhookDelivery(Base, OfTenant):
+@declare_queue("status", words=DELIVERY_STATUSES, order=["host"])
+class WebhookDelivery(Base, TenantMixin):
     """One event for one endpoint; by its id a receiver can tell a repetition."""
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
-        one_of("event", *(each.value for each in WebhookEvent)),
+        build_enum_check("event", *(each.value for each in WebhookEvent)),
         Index("ix_webhook_deliveries_created_at", "tenant_id", "created_at", "id"),
         Index("ix_webhook_deliveries_endpoint_id", "endpoint_id", "created_at"),
         # Small, for what comes in the order of its age; old ones are deleted by it.

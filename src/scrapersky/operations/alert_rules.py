@@ -1,8 +1,12 @@
-"""Every alert: what it means, the setting that is its limit, and how it is judged.
+"""Alert rules: what each means, the setting that limits it, and how it is evaluated.
+
+A rule reads the facts and yields at most one finding per subject. It is stateless; `alerts.py`
+decides when an alert begins and when it clears. Problems of stages, chores and queues are
+detected by the pipeline, which also feeds `/health/schedulers`.
 
 A rule looks at the facts and says what it finds, at most one finding for a subject. It keeps no
 memory; when an alert begins and when it is over is `alerts.py`'s business. What can be wrong with
-stages, chores and queues is judged in `pipeline/troubles.py`, where `/health/schedulers` has it
+stages, chores and queues is judged in `pipeline/health.py`, where `/health/schedulers` has it
 from too.
 """
 
@@ -12,20 +16,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from scrapersky.pipeline.health import HealthIssue, HealthIssueKind
 from scrapersky.pipeline.report import StageReport
 from scrapersky.pipeline.tables import EventKind, Worker
-from scrapersky.pipeline.troubles import Trouble, TroubleKind
 from scrapersky.settings import Settings
 
 
 @dataclass(frozen=True)
-class Facts:
+class AlertFacts:
     """What the rules look at: the installation at one moment."""
 
     settings: Settings
     now: datetime
     reports: Sequence[StageReport]
-    troubles: Sequence[tuple[str, Trouble]]
+    troubles: Sequence[tuple[str, HealthIssue]]
     """What is wrong with stages, chores and queues, each with its subject."""
     failing_chores: int
     unhandled_rows: int
@@ -39,30 +43,30 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AlertFinding:
     rule: str
     subject: str
     """The stage, process or machine; empty when it is about everything."""
     sentence: str
 
 
-Judgement = Callable[[Facts], Iterator[tuple[str, str]]]
+AlertCheck = Callable[[AlertFacts], Iterator[tuple[str, str]]]
 """Subject and sentence of each thing that is wrong."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class AlertRule:
     name: str
     means: str
     limit: str | None
     """The setting."""
-    judge: Judgement
+    judge: AlertCheck
 
 
-def _trouble(kind: TroubleKind) -> Judgement:
+def _check_trouble(kind: HealthIssueKind) -> AlertCheck:
     """What was judged already."""
 
-    def judge(facts: Facts) -> Iterator[tuple[str, str]]:
+    def judge(facts: AlertFacts) -> Iterator[tuple[str, str]]:
         for subject, each in facts.troubles:
             if each.kind is kind:
                 yield subject, each.sentence
@@ -70,10 +74,10 @@ def _trouble(kind: TroubleKind) -> Judgement:
     return judge
 
 
-def _too_many(kind: EventKind, limit: str, sentence: str) -> Judgement:
+def _check_event_count(kind: EventKind, limit: str, sentence: str) -> AlertCheck:
     """Events of a kind in the last hour, stage by stage."""
 
-    def judge(facts: Facts) -> Iterator[tuple[str, str]]:
+    def judge(facts: AlertFacts) -> Iterator[tuple[str, str]]:
         most = getattr(facts.settings, limit)
         for report in facts.reports:
             count = report.last_hour.get(kind, 0)
@@ -83,7 +87,7 @@ def _too_many(kind: EventKind, limit: str, sentence: str) -> Judgement:
     return judge
 
 
-def _nothing_found(facts: Facts) -> Iterator[tuple[str, str]]:
+def _check_scans(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     enough = facts.settings.alert_scans_without_sitemaps
     if facts.scans_ended >= enough and not facts.scans_that_found:
         yield (
@@ -93,7 +97,7 @@ def _nothing_found(facts: Facts) -> Iterator[tuple[str, str]]:
         )
 
 
-def _deaf(facts: Facts) -> Iterator[tuple[str, str]]:
+def _check_listeners(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     limit = facts.settings.alert_listener_down_seconds
     for each in facts.workers:
         since = each.vitals.get("deaf_since")
@@ -107,7 +111,7 @@ def _deaf(facts: Facts) -> Iterator[tuple[str, str]]:
             )
 
 
-def _disk_low(facts: Facts) -> Iterator[tuple[str, str]]:
+def _check_disk(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     """One for a machine: its processes share the disk."""
     limit = facts.settings.alert_disk_free_bytes
     told: set[str] = set()
@@ -122,7 +126,7 @@ def _disk_low(facts: Facts) -> Iterator[tuple[str, str]]:
             )
 
 
-def _many_circuits(facts: Facts) -> Iterator[tuple[str, str]]:
+def _check_circuits(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     if facts.open_circuits >= facts.settings.alert_open_circuits:
         yield (
             "",
@@ -131,121 +135,121 @@ def _many_circuits(facts: Facts) -> Iterator[tuple[str, str]]:
         )
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        name=TroubleKind.NOT_REGISTERED,
+RULES: tuple[AlertRule, ...] = (
+    AlertRule(
+        name=HealthIssueKind.NOT_REGISTERED,
         means="A stage could not be set up in some process; the others run.",
         limit=None,
-        judge=_trouble(TroubleKind.NOT_REGISTERED),
+        judge=_check_trouble(HealthIssueKind.NOT_REGISTERED),
     ),
-    Rule(
-        name=TroubleKind.RUN_FAILING,
+    AlertRule(
+        name=HealthIssueKind.RUN_FAILING,
         means="The last run of a stage failed: rows could not be claimed or stored.",
         limit=None,
-        judge=_trouble(TroubleKind.RUN_FAILING),
+        judge=_check_trouble(HealthIssueKind.RUN_FAILING),
     ),
-    Rule(
-        name=TroubleKind.NO_CONSUMER,
+    AlertRule(
+        name=HealthIssueKind.NO_CONSUMER,
         means="Rows are due and no process works the stage.",
         limit=None,
-        judge=_trouble(TroubleKind.NO_CONSUMER),
+        judge=_check_trouble(HealthIssueKind.NO_CONSUMER),
     ),
-    Rule(
-        name=TroubleKind.STUCK_ROWS,
+    AlertRule(
+        name=HealthIssueKind.STUCK_ROWS,
         means="Rows are left in processing past their lease or by a dead worker.",
         limit=None,
-        judge=_trouble(TroubleKind.STUCK_ROWS),
+        judge=_check_trouble(HealthIssueKind.STUCK_ROWS),
     ),
-    Rule(
-        name=TroubleKind.NOT_TICKING,
+    AlertRule(
+        name=HealthIssueKind.NOT_TICKING,
         means="The processes that work the stage live, but its scheduler has stopped.",
         limit="alert_ticks_missed",
-        judge=_trouble(TroubleKind.NOT_TICKING),
+        judge=_check_trouble(HealthIssueKind.NOT_TICKING),
     ),
-    Rule(
-        name=TroubleKind.OLDEST_DUE,
+    AlertRule(
+        name=HealthIssueKind.OLDEST_DUE,
         means="A row is due and could be worked, and nobody has for too long.",
         limit="queue_oldest_due_limit_seconds",
-        judge=_trouble(TroubleKind.OLDEST_DUE),
+        judge=_check_trouble(HealthIssueKind.OLDEST_DUE),
     ),
-    Rule(
-        name=TroubleKind.PAUSED_LONG,
+    AlertRule(
+        name=HealthIssueKind.PAUSED_LONG,
         means="Somebody paused the stage and rows wait for it: was it forgotten?",
         limit="alert_paused_seconds",
-        judge=_trouble(TroubleKind.PAUSED_LONG),
+        judge=_check_trouble(HealthIssueKind.PAUSED_LONG),
     ),
-    Rule(
-        name=TroubleKind.CHORE_FAILING,
+    AlertRule(
+        name=HealthIssueKind.CHORE_FAILING,
         means="The last run of a chore (housekeeping job) failed.",
         limit=None,
-        judge=_trouble(TroubleKind.CHORE_FAILING),
+        judge=_check_trouble(HealthIssueKind.CHORE_FAILING),
     ),
-    Rule(
-        name=TroubleKind.UNHANDLED_ROWS,
+    AlertRule(
+        name=HealthIssueKind.UNHANDLED_ROWS,
         means="Jobs wait whose job_type no stage handles.",
         limit=None,
-        judge=_trouble(TroubleKind.UNHANDLED_ROWS),
+        judge=_check_trouble(HealthIssueKind.UNHANDLED_ROWS),
     ),
-    Rule(
-        name=TroubleKind.OWN_LIMIT,
+    AlertRule(
+        name=HealthIssueKind.OWN_LIMIT,
         means="A process has run out of file descriptors, database connections, processes or "
         "disk space in the last five minutes.",
         limit=None,
-        judge=_trouble(TroubleKind.OWN_LIMIT),
+        judge=_check_trouble(HealthIssueKind.OWN_LIMIT),
     ),
-    Rule(
+    AlertRule(
         name="dead_letters_rising",
         means="Many rows of a stage are given up.",
         limit="alert_dead_letters_per_hour",
-        judge=_too_many(
+        judge=_check_event_count(
             EventKind.FAILED,
             "alert_dead_letters_per_hour",
             "{count} rows were given up in the last hour, more than {most}; "
             "`scrapersky dead-letter list` tells why.",
         ),
     ),
-    Rule(
+    AlertRule(
         name="rescues_rising",
         means="Many rows lose their worker: processes die, or are killed for their memory.",
         limit="alert_rescues_per_hour",
-        judge=_too_many(
+        judge=_check_event_count(
             EventKind.RESCUED,
             "alert_rescues_per_hour",
             "{count} rows lost their worker in the last hour, more than {most}; "
             "look why processes end.",
         ),
     ),
-    Rule(
+    AlertRule(
         name="no_sitemaps_found",
         means="Scans end one after the other and none finds anything.",
         limit="alert_scans_without_sitemaps",
-        judge=_nothing_found,
+        judge=_check_scans,
     ),
-    Rule(
+    AlertRule(
         name="listener_down",
         means="A process does not hear of new rows and works them only at the next tick.",
         limit="alert_listener_down_seconds",
-        judge=_deaf,
+        judge=_check_listeners,
     ),
-    Rule(
+    AlertRule(
         name="disk_low",
         means="The disk of the data folder is nearly full.",
         limit="alert_disk_free_bytes",
-        judge=_disk_low,
+        judge=_check_disk,
     ),
-    Rule(
+    AlertRule(
         name="many_circuits_open",
         means="Many hosts at once keep failing and are left alone.",
         limit="alert_open_circuits",
-        judge=_many_circuits,
+        judge=_check_circuits,
     ),
 )
 
 
-def judge(facts: Facts) -> list[Finding]:
+def evaluate_rules(facts: AlertFacts) -> list[AlertFinding]:
     """Everything that is wrong, one finding for a rule and a subject."""
     found = {
-        (rule.name, subject): Finding(rule.name, subject, sentence)
+        (rule.name, subject): AlertFinding(rule.name, subject, sentence)
         for rule in RULES
         for subject, sentence in rule.judge(facts)
     }

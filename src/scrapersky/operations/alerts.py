@@ -1,4 +1,4 @@
-"""Look for what is wrong, remember since when, and say it when it begins and when it is over."""
+"""Evaluate the alert rules, store when alerts begin and clear, and log both."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.models import JOB_WORDS, Job, JobType
+from scrapersky.models import JOB_STATUSES, Job, JobType
 from scrapersky.models.jobs import SITEMAPS_COUNT
-from scrapersky.operations.alert_rules import Facts, Finding, judge
+from scrapersky.operations.alert_rules import AlertFacts, AlertFinding, evaluate_rules
 from scrapersky.pipeline.chores import Chore
-from scrapersky.pipeline.report import Standing, full_standing
+from scrapersky.pipeline.report import PipelineStatus, load_full_status
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import Alert, AlertPost, Host
 from scrapersky.settings import Settings
 
-LOOK_EVERY = timedelta(seconds=30)
-WINDOW = timedelta(hours=1)
-RECENT = 50
+CHECK_INTERVAL = timedelta(seconds=30)
+SCAN_WINDOW = timedelta(hours=1)
+MAX_RECENT_ALERTS = 50
 
 log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Firing:
+class FiringAlert:
     """An alert right now; `since` is nothing when it was not noted yet."""
 
     rule: str
@@ -41,9 +41,9 @@ class Firing:
     id: UUID | None = None
 
 
-async def facts_now(session: AsyncSession, standing: Standing) -> Facts:
-    ended, found = await _scans(session)
-    return Facts(
+async def load_facts(session: AsyncSession, standing: PipelineStatus) -> AlertFacts:
+    ended, found = await _count_scans(session)
+    return AlertFacts(
         settings=standing.settings,
         now=standing.now,
         reports=standing.reports,
@@ -57,15 +57,15 @@ async def facts_now(session: AsyncSession, standing: Standing) -> Facts:
     )
 
 
-async def _scans(session: AsyncSession) -> tuple[int, int]:
+async def _count_scans(session: AsyncSession) -> tuple[int, int]:
     """Scans that ended in the last hour, and those of them that found a sitemap."""
     assert Job.result_data is not None
     sitemaps = Job.result_data[SITEMAPS_COUNT].astext.cast(Integer)
     found = await session.execute(
         select(func.count(), func.count().filter(sitemaps > 0)).where(
-            Job.finished_at > func.now() - WINDOW,
+            Job.finished_at > func.now() - SCAN_WINDOW,
             Job.job_type == JobType.SITEMAP,
-            Job.status.in_([JOB_WORDS.done, JOB_WORDS.failed]),
+            Job.status.in_([JOB_STATUSES.done, JOB_STATUSES.failed]),
         )
     )
     ended, useful = found.one()
@@ -77,18 +77,20 @@ async def count_open_circuits(session: AsyncSession) -> int:
     return int(await session.scalar(counted.where(Host.circuit_open_until > func.now())) or 0)
 
 
-async def firing_now(session: AsyncSession, standing: Standing) -> list[Firing]:
+async def list_firing_alerts(session: AsyncSession, standing: PipelineStatus) -> list[FiringAlert]:
     """Judged afresh, so that it is true also when no process is left that would note it."""
-    findings = judge(await facts_now(session, standing))
-    noted = {(each.rule, each.subject): each for each in await _noted(session)}
+    findings = evaluate_rules(await load_facts(session, standing))
+    noted = {(each.rule, each.subject): each for each in await _load_open_alerts(session)}
     return [
-        Firing(**asdict(each), since=row.began_at if row else None, id=row.id if row else None)
+        FiringAlert(**asdict(each), since=row.began_at if row else None, id=row.id if row else None)
         for each in findings
         for row in [noted.get((each.rule, each.subject))]
     ]
 
 
-async def recent(session: AsyncSession, limit: int = RECENT) -> Sequence[Alert]:
+async def list_recent_alerts(
+    session: AsyncSession, limit: int = MAX_RECENT_ALERTS
+) -> Sequence[Alert]:
     """Those that are over, the last to begin first."""
     found = await session.scalars(
         select(Alert)
@@ -99,28 +101,28 @@ async def recent(session: AsyncSession, limit: int = RECENT) -> Sequence[Alert]:
     return found.all()
 
 
-async def _noted(session: AsyncSession) -> Sequence[Alert]:
+async def _load_open_alerts(session: AsyncSession) -> Sequence[Alert]:
     found = await session.scalars(select(Alert).where(Alert.cleared_at.is_(None)))
     return found.all()
 
 
-async def look(database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
+async def check_alerts(database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
     """Judge, note what began and what is over, and say so after it is noted."""
     async with database.reading() as session:
-        standing = await full_standing(session, stages, settings)
-        findings = judge(await facts_now(session, standing))
+        standing = await load_full_status(session, stages, settings)
+        findings = evaluate_rules(await load_facts(session, standing))
     async with database.transaction() as session:
-        began = await _note_begun(session, findings)
-        cleared = await _note_cleared(session, findings)
+        began = await _store_begun(session, findings)
+        cleared = await _store_cleared(session, findings)
         if settings.alert_webhook_url:
-            await _ask_to_post(session, began, cleared)
+            await _queue_posts(session, began, cleared)
     for each in began:
-        log.error("alert", **_fields(each))
+        log.error("alert", **_build_log_fields(each))
     for each in cleared:
-        log.warning("alert over", **_fields(each), began_at=each.began_at.isoformat())
+        log.warning("alert over", **_build_log_fields(each), began_at=each.began_at.isoformat())
 
 
-async def _note_begun(session: AsyncSession, findings: Sequence[Finding]) -> Sequence[Alert]:
+async def _store_begun(session: AsyncSession, findings: Sequence[AlertFinding]) -> Sequence[Alert]:
     """Of several processes that find the same at once, one notes it."""
     if not findings:
         return ()
@@ -135,7 +137,9 @@ async def _note_begun(session: AsyncSession, findings: Sequence[Finding]) -> Seq
     return begun.all()
 
 
-async def _note_cleared(session: AsyncSession, findings: Sequence[Finding]) -> Sequence[Alert]:
+async def _store_cleared(
+    session: AsyncSession, findings: Sequence[AlertFinding]
+) -> Sequence[Alert]:
     still = [(each.rule, each.subject) for each in findings]
     cleared = await session.scalars(
         update(Alert)
@@ -147,7 +151,7 @@ async def _note_cleared(session: AsyncSession, findings: Sequence[Finding]) -> S
     return cleared.all()
 
 
-async def _ask_to_post(
+async def _queue_posts(
     session: AsyncSession, began: Sequence[Alert], cleared: Sequence[Alert]
 ) -> None:
     """In the transaction that notes the alert: none is noted and not posted."""
@@ -160,18 +164,18 @@ async def _ask_to_post(
         await session.execute(insert(AlertPost), posts)
 
 
-def _fields(alert: Alert) -> dict[str, str]:
+def _build_log_fields(alert: Alert) -> dict[str, str]:
     about = {"subject": alert.subject} if alert.subject else {}
     return {"rule": alert.rule, **about, "sentence": alert.sentence, "alert_id": str(alert.id)}
 
 
-def looking_after(stages: Sequence[AnyStage]) -> Chore:
+def build_alert_chore(stages: Sequence[AnyStage]) -> Chore:
     async def run(database: Database, settings: Settings) -> None:
-        await look(database, settings, stages)
+        await check_alerts(database, settings, stages)
 
     return Chore(
         name="look_for_alerts",
         does="Look for what is wrong, and say so once.",
-        every=LOOK_EVERY,
+        every=CHECK_INTERVAL,
         run=run,
     )

@@ -1,7 +1,7 @@
-"""The figures of the installation and of this process, in the words of Prometheus.
+"""`/metrics`: figures of the installation and of this process in the Prometheus format.
 
-Of what is in the database every process tells the same, as gauges. What a process has counted is
-its own and begins at nothing when it starts; these never go back, whatever retention deletes.
+Figures from the database are gauges and equal in every process. Counters belong to one process,
+start at zero with it and never decrease.
 """
 
 from __future__ import annotations
@@ -11,26 +11,113 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from fastapi import APIRouter, Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from sqlalchemy import ColumnElement, Date, Subquery, and_, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky import __version__
 from scrapersky.db.session import Database
-from scrapersky.errors import OwnLimit
-from scrapersky.operations.alert_rules import RULES, Facts, judge
-from scrapersky.operations.spending import Spent
+from scrapersky.errors import LimitedResource
+from scrapersky.http.application import Context
+from scrapersky.http.auth import OperatorViewer
+from scrapersky.http.context import Overview
+from scrapersky.http.problems import problem_responses
+from scrapersky.models import CostEntry, CostMeter, CostMonth, CostState, InstallationBudget
+from scrapersky.operations.alert_rules import RULES, AlertFacts, evaluate_rules
+from scrapersky.operations.alerts import load_facts
 from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.figures import free_bytes
-from scrapersky.pipeline.report import StageReport
+from scrapersky.pipeline.report import StageReport, load_full_status
 from scrapersky.pipeline.tables import EventKind, Worker
-from scrapersky.scraper.fetch_ends import FetchEnd
+from scrapersky.pipeline.vitals import get_free_bytes
+from scrapersky.scraper.http.fetch_outcomes import FetchOutcome
+from scrapersky.settings import Settings
 
-PREFIX = "scrapersky_"
-PROCESS = " Counted by this process since it started; other processes count their own."
-LAST_HOUR = " In the last hour, over all processes."
-THIS_MONTH = " In the provider's month, over all tenants; it begins at nothing with the next."
-WORDS = {
+PROVIDER_TIMEZONE = "America/Los_Angeles"
+"""As in `places/budget/ledger.py`: their months begin at midnight there, and so does what is
+free.
+"""
+
+
+@dataclass(frozen=True)
+class ProviderSpending:
+    """A kind of request in the provider's month."""
+
+    provider: str
+    sku: str
+    requests: int
+    """Those that a provider did not bill are not among them."""
+    usd: Decimal
+
+
+async def load_month_spending(session: AsyncSession) -> Sequence[ProviderSpending]:
+    """Every kind that was asked for, what is free among them."""
+    paid = _select_paid()
+    found = await session.execute(
+        select(
+            CostMeter.provider,
+            CostMeter.sku,
+            CostMeter.requests,
+            func.coalesce(paid.c.usd, Decimal(0)),
+        )
+        .outerjoin(paid, and_(paid.c.provider == CostMeter.provider, paid.c.sku == CostMeter.sku))
+        .where(CostMeter.month == _build_first_day())
+        .order_by(CostMeter.provider, CostMeter.sku)
+    )
+    return [ProviderSpending(*each) for each in found]
+
+
+async def get_installation_cap(session: AsyncSession, settings: Settings) -> Decimal | None:
+    """What all tenants together may spend in a month; None where there is no such cap."""
+    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    default = settings.places_installation_cap_usd
+    return found if found is not None or default is None else Decimal(str(default))
+
+
+def _select_paid() -> Subquery:
+    """Tenants that spent something come first, for the ledger's index begins with the tenant: a
+    scrape reads what this month cost and no more of the ledger."""
+    return (
+        select(CostEntry.provider, CostEntry.sku, func.sum(CostEntry.usd).label("usd"))
+        .select_from(CostMonth)
+        .join(CostEntry, CostEntry.tenant_id == CostMonth.tenant_id)
+        .where(
+            CostMonth.month == _build_first_day(),
+            CostMonth.spent_usd > 0,
+            CostEntry.asked_at >= func.timezone(PROVIDER_TIMEZONE, _build_month_start()),
+            CostEntry.state != CostState.NOT_BILLED,
+        )
+        .group_by(CostEntry.provider, CostEntry.sku)
+        .subquery("paid")
+    )
+
+
+def _build_month_start() -> ColumnElement[object]:
+    """Midnight there, on the first."""
+    return func.date_trunc("month", func.timezone(PROVIDER_TIMEZONE, func.now()))
+
+
+def _build_first_day() -> ColumnElement[object]:
+    return cast(_build_month_start(), Date)
+
+
+# The figures of the installation and of this process, in the words of Prometheus.
+#
+# Of what is in the database every process tells the same, as gauges. What a process has counted is
+# its own and begins at nothing when it starts; these never go back, whatever retention deletes.
+
+METRIC_PREFIX = "scrapersky_"
+PROCESS_HELP = " Counted by this process since it started; other processes count their own."
+LAST_HOUR_HELP = " In the last hour, over all processes."
+THIS_MONTH_HELP = " In the provider's month, over all tenants; it begins at nothing with the next."
+ATTEMPT_LABELS = {
     EventKind.COMPLETED: "completed",
     EventKind.SKIPPED: "skipped",
     EventKind.RETRIED: "retried",
@@ -43,8 +130,8 @@ WORDS = {
 }
 """How an attempt ended, as operators say it: a row that failed for good is dead."""
 
-Figure = Callable[[StageReport], float | None]
-OF_STAGES: Mapping[str, tuple[str, Figure]] = {
+StageFigure = Callable[[StageReport], float | None]
+STAGE_GAUGES: Mapping[str, tuple[str, StageFigure]] = {
     "stage_queued_rows": ("Rows that wait, due or not.", lambda each: each.queued),
     "stage_due_rows": ("Rows that wait and whose time has come.", lambda each: each.due),
     "stage_oldest_due_seconds": (
@@ -83,78 +170,82 @@ OF_STAGES: Mapping[str, tuple[str, Figure]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Everything(Collector):
+class MetricsCollector(Collector):
     """All figures at one moment."""
 
-    facts: Facts
+    facts: AlertFacts
     database: Database
     engine: Engine | None
     """None where this process works no queue."""
-    spent: Sequence[Spent] = ()
+    spent: Sequence[ProviderSpending] = ()
     installation_cap_usd: Decimal | None = None
 
     def collect(self) -> Iterator[Metric]:
-        yield _one("build_info", "The version of the program.", 1, version=__version__)
-        yield from _stages(self.facts.reports)
-        yield _alerts(self.facts)
+        yield _build_gauge("build_info", "The version of the program.", 1, version=__version__)
+        yield from _build_stage_metrics(self.facts.reports)
+        yield _build_alerts(self.facts)
         failing = "Chores (housekeeping jobs) whose last run failed."
-        yield _one("chores_failing", failing, self.facts.failing_chores)
+        yield _build_gauge("chores_failing", failing, self.facts.failing_chores)
         unhandled = "Queued jobs whose job_type no stage handles."
-        yield _one("unhandled_jobs", unhandled, self.facts.unhandled_rows)
-        yield _one("hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits)
-        yield _one("workers", "Live processes that work queues.", len(self.facts.workers))
+        yield _build_gauge("unhandled_jobs", unhandled, self.facts.unhandled_rows)
+        yield _build_gauge(
+            "hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits
+        )
+        yield _build_gauge("workers", "Live processes that work queues.", len(self.facts.workers))
         yield _own_limits(self.facts.workers)
-        yield from _providers(self.spent)
+        yield from _build_provider_metrics(self.spent)
         if self.installation_cap_usd is not None:
             help_ = "What all tenants together may spend at place providers in a month."
-            yield _one("provider_installation_cap_usd", help_, float(self.installation_cap_usd))
-        yield from self._database_figures()
-        if (free := free_bytes(self.facts.settings.scrapersky_data_dir)) is not None:
-            yield _one("disk_free_bytes", "Free where the data folder lies.", free)
+            yield _build_gauge(
+                "provider_installation_cap_usd", help_, float(self.installation_cap_usd)
+            )
+        yield from self._build_database_metrics()
+        if (free := get_free_bytes(self.facts.settings.scrapersky_data_dir)) is not None:
+            yield _build_gauge("disk_free_bytes", "Free where the data folder lies.", free)
         if self.engine is not None:
-            yield from _process(self.engine)
+            yield from _build_process_metrics(self.engine)
 
-    def _database_figures(self) -> Iterator[Metric]:
+    def _build_database_metrics(self) -> Iterator[Metric]:
         size = self.facts.settings.database_pool_size
         used = self.database.checked_out()
-        yield _one("database_connections_in_use", "Of this process's pool.", used)
-        yield _one("database_connections_most", "As many as the pool may have.", size)
+        yield _build_gauge("database_connections_in_use", "Of this process's pool.", used)
+        yield _build_gauge("database_connections_most", "As many as the pool may have.", size)
         waits = CounterMetricFamily(
-            PREFIX + "database_pool_waits",
-            "Times that a connection was wanted while all were in use." + PROCESS,
+            METRIC_PREFIX + "database_pool_waits",
+            "Times that a connection was wanted while all were in use." + PROCESS_HELP,
         )
         waits.add_metric([], self.database.pool_waits())
         yield waits
 
 
-def exposition(everything: Everything) -> bytes:
+def render_metrics(everything: MetricsCollector) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(everything)
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
 
-def _one(name: str, help_: str, value: float, **labels: str) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(PREFIX + name, help_, labels=list(labels))
+def _build_gauge(name: str, help_: str, value: float, **labels: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(METRIC_PREFIX + name, help_, labels=list(labels))
     family.add_metric(list(labels.values()), value)
     return family
 
 
-def _stages(reports: Sequence[StageReport]) -> Iterator[Metric]:
-    for name, (help_, figure) in OF_STAGES.items():
-        family = GaugeMetricFamily(PREFIX + name, help_, labels=["stage"])
+def _build_stage_metrics(reports: Sequence[StageReport]) -> Iterator[Metric]:
+    for name, (help_, figure) in STAGE_GAUGES.items():
+        family = GaugeMetricFamily(METRIC_PREFIX + name, help_, labels=["stage"])
         for report in reports:
             if (value := figure(report)) is not None:
                 family.add_metric([report.name], float(value))
         yield family
-    yield _durations(reports)
-    yield _attempts(reports)
+    yield _build_durations(reports)
+    yield _build_attempts(reports)
 
 
-def _durations(reports: Sequence[StageReport]) -> Metric:
+def _build_durations(reports: Sequence[StageReport]) -> Metric:
     family = GaugeMetricFamily(
-        PREFIX + "stage_duration_seconds",
-        "From claim to end; half and 95 % of the attempts took no longer." + LAST_HOUR,
+        METRIC_PREFIX + "stage_duration_seconds",
+        "From claim to end; half and 95 % of the attempts took no longer." + LAST_HOUR_HELP,
         labels=["stage", "quantile"],
     )
     for report in reports:
@@ -164,23 +255,23 @@ def _durations(reports: Sequence[StageReport]) -> Metric:
     return family
 
 
-def _attempts(reports: Sequence[StageReport]) -> Metric:
+def _build_attempts(reports: Sequence[StageReport]) -> Metric:
     family = GaugeMetricFamily(
-        PREFIX + "stage_attempts_last_hour",
-        "Attempts by how they ended." + LAST_HOUR,
+        METRIC_PREFIX + "stage_attempts_last_hour",
+        "Attempts by how they ended." + LAST_HOUR_HELP,
         labels=["stage", "end"],
     )
     for report in reports:
-        for kind, word in WORDS.items():
+        for kind, word in ATTEMPT_LABELS.items():
             family.add_metric([report.name, word], report.last_hour.get(kind, 0))
     return family
 
 
-def _alerts(facts: Facts) -> Metric:
+def _build_alerts(facts: AlertFacts) -> Metric:
     family = GaugeMetricFamily(
-        PREFIX + "alerts", "Alerts that fire right now, by rule.", labels=["rule"]
+        METRIC_PREFIX + "alerts", "Alerts that fire right now, by rule.", labels=["rule"]
     )
-    firing = Counter(each.rule for each in judge(facts))
+    firing = Counter(each.rule for each in evaluate_rules(facts))
     for rule in RULES:
         family.add_metric([rule.name], firing[rule.name])
     return family
@@ -188,26 +279,27 @@ def _alerts(facts: Facts) -> Metric:
 
 def _own_limits(workers: Sequence[Worker]) -> Metric:
     family = GaugeMetricFamily(
-        PREFIX + "workers_at_own_limit",
+        METRIC_PREFIX + "workers_at_own_limit",
         "Live processes that ran out of it in the last five minutes.",
         labels=["limit"],
     )
-    for limit in OwnLimit:
+    for limit in LimitedResource:
         reached = sum(limit.value in each.vitals.get("own_limits", {}) for each in workers)
         family.add_metric([limit.value], reached)
     return family
 
 
-def _providers(spent: Sequence[Spent]) -> Iterator[Metric]:
+def _build_provider_metrics(spent: Sequence[ProviderSpending]) -> Iterator[Metric]:
     """By the provider's own kinds of requests; who asked is told by the ledger, and not here."""
     requests = GaugeMetricFamily(
-        PREFIX + "provider_requests_this_month",
-        "Requests to place providers, the free ones too; not those they did not bill." + THIS_MONTH,
+        METRIC_PREFIX + "provider_requests_this_month",
+        "Requests to place providers, the free ones too; not those they did not bill."
+        + THIS_MONTH_HELP,
         labels=["provider", "sku"],
     )
     money = GaugeMetricFamily(
-        PREFIX + "provider_spent_usd_this_month",
-        "What these cost, as our ledger has it; 0 where all were free." + THIS_MONTH,
+        METRIC_PREFIX + "provider_spent_usd_this_month",
+        "What these cost, as our ledger has it; 0 where all were free." + THIS_MONTH_HELP,
         labels=["provider", "sku"],
     )
     for each in spent:
@@ -217,38 +309,63 @@ def _providers(spent: Sequence[Spent]) -> Iterator[Metric]:
     yield money
 
 
-def _process(engine: Engine) -> Iterator[Metric]:
+def _build_process_metrics(engine: Engine) -> Iterator[Metric]:
     """What this process has counted."""
     if engine.wakeups.is_listening:
         up = "1 when this process hears of new rows at once, 0 when it has to wait for its tick."
-        yield _one("listener_up", up, engine.wakeups.listener.up)
+        yield _build_gauge("listener_up", up, engine.wakeups.listener.up)
     fetches = CounterMetricFamily(
-        PREFIX + "fetches", "Fetches by how they ended." + PROCESS, labels=["end"]
+        METRIC_PREFIX + "fetches", "Fetches by how they ended." + PROCESS_HELP, labels=["end"]
     )
-    for end in FetchEnd:
+    for end in FetchOutcome:
         fetches.add_metric([end.value], engine.figures.fetches[end])
     yield fetches
-    yield _counted("rows_claimed", "Rows claimed.", ["stage"], _claimed(engine))
+    yield _build_counter("rows_claimed", "Rows claimed.", ["stage"], _iter_claimed_rows(engine))
     help_ = "Attempts by how they ended; rows rescued are those this process took from others."
-    yield _counted("attempts", help_, ["stage", "end"], _ended(engine))
+    yield _build_counter("attempts", help_, ["stage", "end"], _iter_ended_attempts(engine))
 
 
-def _counted(
+def _build_counter(
     name: str, help_: str, labels: Sequence[str], counts: Iterable[tuple[list[str], int]]
 ) -> Metric:
-    family = CounterMetricFamily(PREFIX + name, help_ + PROCESS, labels=labels)
+    family = CounterMetricFamily(METRIC_PREFIX + name, help_ + PROCESS_HELP, labels=labels)
     for values, count in counts:
         family.add_metric(values, count)
     return family
 
 
-def _claimed(engine: Engine) -> Iterator[tuple[list[str], int]]:
+def _iter_claimed_rows(engine: Engine) -> Iterator[tuple[list[str], int]]:
     for name, runner in engine.runners.items():
         yield [name], runner.claimed
 
 
-def _ended(engine: Engine) -> Iterator[tuple[list[str], int]]:
+def _iter_ended_attempts(engine: Engine) -> Iterator[tuple[list[str], int]]:
     for name, runner in engine.runners.items():
         totals = runner.settler.totals + engine.rescuer.totals[name]
-        for kind, word in WORDS.items():
+        for kind, word in ATTEMPT_LABELS.items():
             yield [name, word], totals[kind]
+
+
+router = APIRouter(tags=["health"])
+
+
+@router.get(
+    "/metrics",
+    summary="Figures of the installation and of this process, for Prometheus",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The Prometheus text format.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
+        **problem_responses(401, 403),
+    },
+)
+async def metrics(actor: OperatorViewer, context: Context, session: Overview) -> Response:
+    standing = await load_full_status(session, context.stages, context.settings)
+    facts = await load_facts(session, standing)
+    engine = context.scheduler.engine if context.scheduler else None
+    spent = await load_month_spending(session)
+    cap = await get_installation_cap(session, context.settings)
+    figures = render_metrics(MetricsCollector(facts, context.database, engine, spent, cap))
+    return Response(figures, media_type=CONTENT_TYPE_LATEST)

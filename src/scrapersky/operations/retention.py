@@ -1,4 +1,8 @@
-"""What is deleted when it is old: one line for each table, a little at a time.
+"""Delete old rows in batches, by one retention rule per table.
+
+Never deleted: active jobs and their batches, a domain's latest job, jobs and deliveries with an
+open dead letter, pending deliveries, hosts with a request in flight, and searches that found
+places (the lineage of every lead ends there).
 
 Nothing that is still at work is ever touched: not a job that waits or runs nor its batch, not a
 domain's last job, not a job or delivery whose dead letter is open, not a delivery that waits, not a
@@ -20,7 +24,7 @@ from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
 from scrapersky.models import (
-    DELIVERY_WORDS,
+    DELIVERY_STATUSES,
     AuditEntry,
     Batch,
     BatchJob,
@@ -31,7 +35,7 @@ from scrapersky.models import (
     UserSession,
     WebhookDelivery,
 )
-from scrapersky.models.jobs import CANCELLED, JOB_WORDS
+from scrapersky.models.jobs import CANCELLED, JOB_STATUSES
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.tables import (
     Alert,
@@ -46,14 +50,14 @@ from scrapersky.pipeline.tables import (
 )
 from scrapersky.settings import Settings
 
-BATCH_ROWS = 1_000
-EVERY = timedelta(hours=1)
+DELETE_BATCH_SIZE = 1_000
+DELETE_INTERVAL = timedelta(hours=1)
 
 log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetentionRule:
     """Rows of a table, and for how long."""
 
     model: type[Base]
@@ -76,77 +80,88 @@ class Kept:
         return timedelta(days=days) if days else None
 
 
-_last_of_its_domain = exists().where(
-    Domain.id == Job.domain_id, Domain.last_sitemap_job_id == Job.id
+_is_latest_job = exists().where(Domain.id == Job.domain_id, Domain.last_sitemap_job_id == Job.id)
+_has_places = exists().where(SearchPlace.search_id == Job.id)
+_is_job_finished = Job.status.in_([JOB_STATUSES.done, JOB_STATUSES.failed, CANCELLED])
+_has_active_job = exists().where(
+    BatchJob.batch_id == Batch.id, BatchJob.job_id == Job.id, ~_is_job_finished
 )
-_found_places = exists().where(SearchPlace.search_id == Job.id)
-_ended = Job.status.in_([JOB_WORDS.done, JOB_WORDS.failed, CANCELLED])
-_goes_on = exists().where(BatchJob.batch_id == Batch.id, BatchJob.job_id == Job.id, ~_ended)
-_letter_is_open = DeadLetter.state == DeadLetterState.OPEN.value
-_in_an_open_letter = exists().where(DeadLetter.row_id == Job.id, _letter_is_open)
-_told_or_not = WebhookDelivery.status.not_in([DELIVERY_WORDS.queued, DELIVERY_WORDS.processing])
-_told_in_an_open_letter = exists().where(DeadLetter.row_id == WebhookDelivery.id, _letter_is_open)
-_asked_right_now = exists().where(HostSlot.host == Host.host)
-_left_alone = func.coalesce(Host.circuit_open_until > func.now(), False)
+_is_dead_letter_open = DeadLetter.state == DeadLetterState.OPEN.value
+_job_has_open_dead_letter = exists().where(DeadLetter.row_id == Job.id, _is_dead_letter_open)
+_is_delivery_finished = WebhookDelivery.status.not_in(
+    [DELIVERY_STATUSES.queued, DELIVERY_STATUSES.processing]
+)
+_delivery_has_open_dead_letter = exists().where(
+    DeadLetter.row_id == WebhookDelivery.id, _is_dead_letter_open
+)
+_has_host_slot = exists().where(HostSlot.host == Host.host)
+_is_circuit_open = func.coalesce(Host.circuit_open_until > func.now(), False)
 
-KEPT: tuple[Kept, ...] = (
-    Kept(
+RETENTION_RULES: tuple[RetentionRule, ...] = (
+    RetentionRule(
         Job,
         Job.finished_at,
         "retention_jobs_days",
-        only=(_ended, ~_last_of_its_domain, ~_in_an_open_letter, ~_found_places),
+        only=(_is_job_finished, ~_is_latest_job, ~_job_has_open_dead_letter, ~_has_places),
     ),
-    Kept(Batch, Batch.created_at, "retention_jobs_days", only=(~_goes_on,), in_order=True),
-    Kept(StageEvent, StageEvent.at, "retention_stage_events_days", in_order=True),
-    Kept(DeadLetter, DeadLetter.closed_at, "retention_dead_letters_days", only=(~_letter_is_open,)),
-    Kept(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
+    RetentionRule(
+        Batch, Batch.created_at, "retention_jobs_days", only=(~_has_active_job,), in_order=True
+    ),
+    RetentionRule(StageEvent, StageEvent.at, "retention_stage_events_days", in_order=True),
+    RetentionRule(
+        DeadLetter,
+        DeadLetter.closed_at,
+        "retention_dead_letters_days",
+        only=(~_is_dead_letter_open,),
+    ),
+    RetentionRule(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
     # A failing chore fails again before that; what is older is of a chore that is no more.
-    Kept(ChoreFailure, ChoreFailure.failed_at, "retention_schedule_runs_days"),
-    Kept(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
-    Kept(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
-    Kept(
+    RetentionRule(ChoreFailure, ChoreFailure.failed_at, "retention_schedule_runs_days"),
+    RetentionRule(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
+    RetentionRule(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
+    RetentionRule(
         WebhookDelivery,
         WebhookDelivery.created_at,
         "retention_webhook_deliveries_days",
-        only=(_told_or_not, ~_told_in_an_open_letter),
+        only=(_is_delivery_finished, ~_delivery_has_open_dead_letter),
     ),
-    Kept(UserSession, UserSession.expires_at, "retention_sessions_days"),
-    Kept(Worker, Worker.beat_at, "retention_workers_days"),
-    Kept(
+    RetentionRule(UserSession, UserSession.expires_at, "retention_sessions_days"),
+    RetentionRule(Worker, Worker.beat_at, "retention_workers_days"),
+    RetentionRule(
         Host,
         Host.next_slot_at,
         "retention_hosts_days",
-        only=(Host.max_concurrency.is_(None), ~_asked_right_now, ~_left_alone),
+        only=(Host.max_concurrency.is_(None), ~_has_host_slot, ~_is_circuit_open),
     ),
-    Kept(Alert, Alert.cleared_at, "retention_alerts_days"),
+    RetentionRule(Alert, Alert.cleared_at, "retention_alerts_days"),
 )
 
 
-async def delete_old(database: Database, settings: Settings) -> dict[str, int]:
+async def delete_old_rows(database: Database, settings: Settings) -> dict[str, int]:
     """How many rows of which table were deleted."""
-    deleted = {each.name: await _delete_old_of(database, settings, each) for each in KEPT}
+    deleted = {each.name: await _apply_rule(database, settings, each) for each in RETENTION_RULES}
     deleted = {name: count for name, count in deleted.items() if count}
     if deleted:
         log.info("old rows deleted", **deleted)
     return deleted
 
 
-async def _delete_old_of(database: Database, settings: Settings, kept: Kept) -> int:
+async def _apply_rule(database: Database, settings: Settings, kept: RetentionRule) -> int:
     limit = kept.age_limit(settings)
     total = 0
     while limit is not None:
         count = await _delete_batch(database, kept, limit)
         total += count
-        if count < BATCH_ROWS:
+        if count < DELETE_BATCH_SIZE:
             break
     return total
 
 
-async def _delete_batch(database: Database, kept: Kept, limit: timedelta) -> int:
+async def _delete_batch(database: Database, kept: RetentionRule, limit: timedelta) -> int:
     """In a transaction of its own; rows that somebody else has locked are left for next time."""
     key = tuple_(*inspect(kept.model).primary_key)
     async with database.transaction() as session:
-        found = await session.execute(_oldest(kept, limit))
+        found = await session.execute(_select_oldest(kept, limit))
         keys = [tuple(row) for row in found]
         if keys:
             gone = delete(kept.model).where(key.in_(keys))
@@ -154,20 +169,20 @@ async def _delete_batch(database: Database, kept: Kept, limit: timedelta) -> int
     return len(keys)
 
 
-def _oldest(kept: Kept, limit: timedelta) -> Select[Any]:
+def _select_oldest(kept: RetentionRule, limit: timedelta) -> Select[Any]:
     keys = inspect(kept.model).primary_key
     wanted = [kept.age < func.now() - limit, *kept.only]
     if kept.in_order:
         (key,) = keys
-        first = select(key).order_by(key).limit(BATCH_ROWS)
+        first = select(key).order_by(key).limit(DELETE_BATCH_SIZE)
         wanted.append(key.in_(first.scalar_subquery()))
-    rows = select(*keys).where(*wanted).limit(BATCH_ROWS)
+    rows = select(*keys).where(*wanted).limit(DELETE_BATCH_SIZE)
     return rows.with_for_update(of=kept.model, skip_locked=True)
 
 
 CHORE = Chore(
     name="delete_old_rows",
     does="Delete ended jobs, events, closed dead letters and the like that are old.",
-    every=EVERY,
-    run=delete_old,
+    every=DELETE_INTERVAL,
+    run=delete_old_rows,
 )

@@ -1,35 +1,274 @@
-"""Stages, workers and dead letters."""
+"""Routes of stages, workers, hosts, dead letters and alerts."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from scrapersky.http.auth import (
-    Curator,
-    OperatorAdmin,
-    OperatorCurator,
-    OperatorViewer,
-    Viewer,
+from scrapersky.http.application import Context
+from scrapersky.http.auth import Curator, OperatorAdmin, OperatorCurator, OperatorViewer, Viewer
+from scrapersky.http.context import Overview, Reading, Transaction
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists import (
+    BulkOut,
+    BulkRequest,
+    ListPage,
+    ListQuery,
+    ProcessingOptions,
+    SpreadOptions,
+    build_bulk_dependency,
 )
-from scrapersky.http.context import Context, Overview, Reading, Transaction
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed
 from scrapersky.operations import service
-from scrapersky.operations.listing import LETTERS
+from scrapersky.operations import service as bulk
+from scrapersky.operations import service as flow
+from scrapersky.operations.alert_rules import RULES
+from scrapersky.operations.alerts import FiringAlert, list_firing_alerts, list_recent_alerts
+from scrapersky.operations.listing import DEAD_LETTER_LISTING, STAGE_ROWS
 from scrapersky.operations.schemas import (
     Accepted,
     DeadLetterDetail,
     DeadLetterOut,
     NoteIn,
+    PaceOut,
     StageOut,
     WorkerOut,
 )
-from scrapersky.pipeline.report import live_workers, report_stage, report_stages
-from scrapersky.pipeline.tables import Worker
+from scrapersky.operations.service import find_stage
+from scrapersky.pipeline.bulk import CANCEL, REQUEUE, RESET
+from scrapersky.pipeline.flow import apply_pace_changes
+from scrapersky.pipeline.report import (
+    list_live_workers,
+    load_full_status,
+    report_stage,
+    report_stages,
+)
+from scrapersky.pipeline.tables import Alert, Host, Worker
+
+alert_router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
+
+RULE_MEANINGS = {rule.name: rule.means for rule in RULES}
+
+
+class FiringOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    rule: str = Field(examples=["oldest_due_too_old"])
+    subject: str = Field(
+        description="The stage, process or machine; empty when it is about everything.",
+        examples=["process_pending_sitemaps"],
+    )
+    sentence: str = Field(
+        examples=["The oldest due row has waited for 912 seconds, more than the limit of 600."]
+    )
+    means: str = Field(examples=["A row has been due for too long."])
+    since: datetime | None = Field(description="Nothing when it has only just been found.")
+    id: UUID | None
+
+
+class PastAlertOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    rule: str = Field(examples=["listener_down"])
+    subject: str
+    sentence: str
+    began_at: datetime
+    cleared_at: datetime
+
+
+class AlertsOut(BaseModel):
+    firing: list[FiringOut]
+    recent: list[PastAlertOut] = Field(description="Those that are over, the last to begin first.")
+
+
+def alerts_out(firing: Sequence[FiringAlert], past: Sequence[Alert]) -> AlertsOut:
+    return AlertsOut(
+        firing=[FiringOut(**vars(each), means=RULE_MEANINGS[each.rule]) for each in firing],
+        recent=[PastAlertOut.model_validate(each) for each in past],
+    )
+
+
+@alert_router.get("/alerts", summary="What is wrong right now, and what was")
+async def list_alerts(actor: OperatorViewer, context: Context, session: Overview) -> AlertsOut:
+    """Judged at the moment of asking, by the rules that `/health/schedulers` goes by too."""
+    standing = await load_full_status(session, context.stages, context.settings)
+    firing = await list_firing_alerts(session, standing)
+    return alerts_out(firing, await list_recent_alerts(session))
+
+
+bulk_router = APIRouter(
+    tags=["operations"], responses=problem_responses(400, 401, 403, 409, 415, 422)
+)
+
+REPLAY_REQUEST = build_bulk_dependency(DEAD_LETTER_LISTING, "Replay", more=[SpreadOptions])
+DISCARD_REQUEST = build_bulk_dependency(DEAD_LETTER_LISTING, "Discard")
+REQUEUE_REQUEST = build_bulk_dependency(STAGE_ROWS, "Requeue", more=[SpreadOptions])
+CANCEL_REQUEST = build_bulk_dependency(STAGE_ROWS, "Cancel")
+RESET_REQUEST = build_bulk_dependency(STAGE_ROWS, "Reset", more=[SpreadOptions, ProcessingOptions])
+
+
+@bulk_router.post("/dead-letters/replay", summary="Give the rows of many dead letters a new start")
+async def replay_dead_letters(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    asked: Annotated[BulkRequest, Depends(REPLAY_REQUEST)],
+) -> BulkOut:
+    """By ids or by the filters of the list. Each row is taken once, whoever else replays it; with
+    `per_minute` the rows become due one after the other."""
+    return await bulk.replay_dead_letters(session, actor, context.stages, asked)
+
+
+@bulk_router.post(
+    "/dead-letters/discard", summary="Close many dead letters; their rows stay failed"
+)
+async def discard_dead_letters(
+    actor: Curator, session: Transaction, asked: Annotated[BulkRequest, Depends(DISCARD_REQUEST)]
+) -> BulkOut:
+    return await bulk.discard_dead_letters(session, actor, asked)
+
+
+@bulk_router.post(
+    "/stages/{name}/rows/requeue",
+    summary="Queue failed rows of a stage again",
+    responses=problem_responses(404),
+)
+async def requeue_rows(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    name: str,
+    asked: Annotated[BulkRequest, Depends(REQUEUE_REQUEST)],
+) -> BulkOut:
+    stage = find_stage(context.stages, name)
+    return await bulk.act_on_rows(session, actor, stage, REQUEUE, asked, context.settings)
+
+
+@bulk_router.post(
+    "/stages/{name}/rows/cancel",
+    summary="Take queued rows of a stage out of the queue",
+    responses=problem_responses(404),
+)
+async def cancel_rows(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    name: str,
+    asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
+) -> BulkOut:
+    """They are cancelled where the stage has a word for that, else failed, with the note."""
+    stage = find_stage(context.stages, name)
+    return await bulk.act_on_rows(session, actor, stage, CANCEL, asked, context.settings)
+
+
+@bulk_router.post(
+    "/stages/{name}/rows/reset",
+    summary="Have ended rows of a stage worked again, from the start",
+    responses=problem_responses(404),
+)
+async def reset_rows(
+    actor: Curator,
+    context: Context,
+    session: Transaction,
+    name: str,
+    asked: Annotated[BulkRequest, Depends(RESET_REQUEST)],
+) -> BulkOut:
+    """Rows that are being worked lose their claim only with `also_processing`."""
+    stage = find_stage(context.stages, name)
+    return await bulk.act_on_rows(session, actor, stage, RESET, asked, context.settings)
+
+
+flow_router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
+
+
+class PaceIn(BaseModel):
+    """What to change; null takes a change back, what is left out stays."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"concurrency": 2, "batch_size": None}]}
+    )
+
+    interval_minutes: Annotated[float, Field(gt=0, le=1440)] | None = None
+    batch_size: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=1_000, strict=True)] | None = None
+    high_water: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] | None = None
+
+
+class PaceChanged(BaseModel):
+    stage: str = Field(examples=["process_pending_sitemaps"])
+    pace: PaceOut
+    changed: dict[str, Any] = Field(
+        description="What differs from the settings.", examples=[{"concurrency": 2}]
+    )
+
+
+class HostOut(BaseModel):
+    host: str = Field(examples=["example.com"])
+    in_flight: int = Field(description="Requests under way, over all workers.")
+    next_slot_at: datetime = Field(description="No request begins before this.")
+    max_concurrency: int | None
+    crawl_delay_seconds: float | None
+    failures: int = Field(description="In a row.")
+    circuit_open_until: datetime | None = Field(description="Left alone until then.")
+    circuit_reason: str | None
+
+
+class Hosts(BaseModel):
+    items: list[HostOut]
+    next_cursor: str | None
+
+
+@flow_router.patch(
+    "/stages/{name}/pace",
+    summary="Change how fast a stage goes, in every process",
+    responses=problem_responses(404),
+)
+async def change_pace(
+    actor: OperatorAdmin, context: Context, session: Transaction, name: str, wanted: PaceIn
+) -> PaceChanged:
+    """Each process takes it with its next heartbeat; it stays until it is taken back."""
+    stage = find_stage(context.stages, name)
+    changes = wanted.model_dump(exclude_unset=True)
+    changed = await flow.change_pace(session, actor, stage, changes)
+    pace = apply_pace_changes(stage.get_pace(context.settings), changed)
+    return PaceChanged(stage=stage.name, pace=PaceOut.model_validate(pace), changed=changed)
+
+
+@flow_router.get("/hosts", summary="Hosts we have made requests to, by name")
+async def list_hosts(
+    actor: OperatorViewer,
+    session: Reading,
+    left_alone: bool = False,
+    cursor: Annotated[str, Query(max_length=300)] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Hosts:
+    """With `left_alone=true` only those whose circuit is open, with the reason and until when."""
+    found = await flow.list_hosts(session, left_alone=left_alone, after=cursor, limit=limit + 1)
+    shown = found[:limit]
+    more = shown[-1][0].host if len(found) > limit else None
+    return Hosts(items=[host_out(*each) for each in shown], next_cursor=more)
+
+
+@flow_router.post(
+    "/hosts/{host}/ask-again",
+    summary="Stop leaving a host alone",
+    responses=problem_responses(404),
+)
+async def ask_again(actor: OperatorAdmin, session: Transaction, host: str) -> HostOut:
+    """Its failures are forgotten and the next request goes out at once."""
+    return host_out(*await flow.reset_host(session, actor, host))
+
+
+def host_out(host: Host, in_flight: int) -> HostOut:
+    own = set(HostOut.model_fields) - {"in_flight"}
+    return HostOut(in_flight=in_flight, **{name: getattr(host, name) for name in own})
+
 
 NO_TRACEBACK = {"traceback": None}
 
@@ -58,7 +297,7 @@ async def run_stage(
     actor: OperatorCurator, context: Context, session: Transaction, name: str
 ) -> Accepted:
     stage = service.find_stage(context.stages, name)
-    service.run_now(session, actor, stage)
+    service.wake_stage(session, actor, stage)
     return Accepted(stage=stage.name, status="woken")
 
 
@@ -93,20 +332,27 @@ async def resume_stage(
 async def list_workers(
     actor: OperatorViewer, context: Context, session: Reading
 ) -> list[WorkerOut]:
-    alive = {each.id for each in await live_workers(session, context.settings)}
+    alive = {each.id for each in await list_live_workers(session, context.settings)}
     known = await session.scalars(select(Worker).order_by(Worker.started_at, Worker.id))
-    return [WorkerOut.model_validate({**_plain(each), "alive": each.id in alive}) for each in known]
+    return [
+        WorkerOut.model_validate({**_build_worker_fields(each), "alive": each.id in alive})
+        for each in known
+    ]
 
 
-def _plain(worker: Worker) -> dict[str, object]:
+def _build_worker_fields(worker: Worker) -> dict[str, object]:
     return {name: getattr(worker, name) for name in WorkerOut.model_fields if name != "alive"}
 
 
 @router.get("/dead-letters", summary="Rows that were given up, newest first")
 async def list_dead_letters(
-    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(LETTERS.asked)]
-) -> Listed[DeadLetterOut]:
-    return (await LETTERS.show(session, actor, asked)).listed(DeadLetterOut.model_validate)
+    actor: Viewer,
+    session: Reading,
+    asked: Annotated[ListQuery, Depends(DEAD_LETTER_LISTING.parse_query)],
+) -> ListPage[DeadLetterOut]:
+    return (await DEAD_LETTER_LISTING.show(session, actor, asked)).to_page(
+        DeadLetterOut.model_validate
+    )
 
 
 @router.get(
@@ -115,7 +361,9 @@ async def list_dead_letters(
     responses=problem_responses(404),
 )
 async def get_dead_letter(actor: Viewer, session: Reading, letter_id: UUID) -> DeadLetterDetail:
-    found = DeadLetterDetail.model_validate(await service.get_letter(session, actor, letter_id))
+    found = DeadLetterDetail.model_validate(
+        await service.get_dead_letter(session, actor, letter_id)
+    )
     return found if service.can_read_traceback(actor) else found.model_copy(update=NO_TRACEBACK)
 
 
@@ -128,7 +376,7 @@ async def get_dead_letter(actor: Viewer, session: Reading, letter_id: UUID) -> D
 async def replay_dead_letter(
     actor: Curator, context: Context, session: Transaction, letter_id: UUID
 ) -> DeadLetterOut:
-    letter = await service.replay(session, actor, letter_id, context.stages)
+    letter = await service.replay_dead_letter(session, actor, letter_id, context.stages)
     return DeadLetterOut.model_validate(letter)
 
 
@@ -141,4 +389,6 @@ async def discard_dead_letter(
     actor: Curator, session: Transaction, letter_id: UUID, wanted: NoteIn | None = None
 ) -> DeadLetterOut:
     note = wanted.note if wanted else None
-    return DeadLetterOut.model_validate(await service.discard(session, actor, letter_id, note=note))
+    return DeadLetterOut.model_validate(
+        await service.discard_dead_letter(session, actor, letter_id, note=note)
+    )

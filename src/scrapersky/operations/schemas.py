@@ -1,4 +1,4 @@
-"""Stages, workers and dead letters as the API shows them."""
+"""Stages, workers and dead letters in the API."""
 
 from __future__ import annotations
 

@@ -1,21 +1,167 @@
-"""Pause and resume stages; replay and discard dead letters."""
+"""Pause, resume and tune stages; reset hosts; replay and discard dead letters."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.errors import Conflict, NotFound
-from scrapersky.http.lists import owned_by
+from scrapersky.errors import Conflict, InvalidInput, NotFound
+from scrapersky.lists import BulkGroup, BulkOut, BulkRequest, build_owner_condition
+from scrapersky.lists.bulk import BulkOperation, build_row_operation, execute
 from scrapersky.models import Actor, Role, record
-from scrapersky.pipeline import bulk_acts
-from scrapersky.pipeline.bulk_acts import Manner
+from scrapersky.operations.listing import DEAD_LETTER_LISTING, build_stage_listing
+from scrapersky.pipeline import bulk
+from scrapersky.pipeline.bulk import BulkOptions, StatusTransition, count_letters, is_letter_open
+from scrapersky.pipeline.flow import CHANGEABLE_FIELDS
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, StageControl
+from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, Host, HostSlot, StageControl
 from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.settings import Pace, Settings
+
+
+async def replay_dead_letters(
+    session: AsyncSession, actor: Actor, stages: Sequence[AnyStage], asked: BulkRequest
+) -> BulkOut:
+    """Give the rows of open letters a new start, with all their attempts."""
+    letters = asked.conditions(DEAD_LETTER_LISTING, actor)
+
+    async def count(stage: AnyStage, manner: BulkOptions) -> list[BulkGroup]:
+        found = await count_letters(session, stage, letters, manner)
+        return [BulkGroup(stage=stage.name, error_class=kind, count=n) for kind, n in found.items()]
+
+    async def do(stage: AnyStage, manner: BulkOptions) -> list[UUID]:
+        return await bulk.replay_letters(session, stage, letters, manner=manner)
+
+    return await execute(
+        session, actor, BulkOperation("dead_letter.replay", count, do), stages, asked
+    )
+
+
+async def discard_dead_letters(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
+    """Close open letters; their rows stay failed."""
+    letters = asked.conditions(DEAD_LETTER_LISTING, actor)
+    kinds = (DeadLetter.stage, DeadLetter.error_class)
+    counted = select(*kinds, func.count()).where(is_letter_open(), *letters).group_by(*kinds)
+    groups = [
+        BulkGroup(stage=stage, error_class=kind, count=n)
+        for stage, kind, n in await session.execute(counted)
+    ]
+    closed = None
+    if not asked.dry_run:
+        closed = len(
+            await bulk.discard_letters(session, letters, manner=asked.build_options(actor))
+        )
+        record(session, actor, "dead_letter.discard", None, **asked.to_details(), updated=closed)
+    return asked.build_response(groups, closed)
+
+
+async def act_on_rows(
+    session: AsyncSession,
+    actor: Actor,
+    stage: AnyStage,
+    act: StatusTransition,
+    asked: BulkRequest,
+    settings: Settings,
+) -> BulkOut:
+    """Requeue, cancel or reset rows of any stage."""
+    name = f"stage.rows.{act.name}"
+    deed = build_row_operation(
+        session, actor, act, asked, name=name, listing=build_stage_listing, settings=settings
+    )
+    return await execute(session, actor, deed, [stage], asked)
+
+
+MAX_PACE: Mapping[str, float] = {
+    "interval_minutes": 24 * 60,
+    "batch_size": 10_000,
+    "concurrency": 1_000,
+    "high_water": 100_000_000,
+}
+"""The most that can be meant; more is a slip of the finger."""
+INTEGER_FIELDS = {each.name for each in fields(Pace) if each.type == "int"}
+
+
+async def change_pace(
+    session: AsyncSession, actor: Actor, stage: AnyStage, changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every process takes it with its next heartbeat. None takes a change back: as the settings
+    say. What is not named stays as it is. Answers all that is changed now."""
+    _check_pace(changes)
+    control = await session.get(StageControl, stage.name, with_for_update=True)
+    kept = {**((control.pace if control else None) or {}), **changes}
+    pace = {name: value for name, value in kept.items() if value is not None}
+    values = {"pace": pace or None}
+    # Without `updated_at`, which tells since when the stage is paused.
+    await session.execute(
+        insert(StageControl)
+        .values(stage=stage.name, changed_by=actor.user_id, **values)
+        .on_conflict_do_update(index_elements=[StageControl.stage], set_=values)
+    )
+    record(session, actor, "stage.pace", stage.name, changes=dict(changes))
+    return pace
+
+
+def _check_pace(changes: Mapping[str, Any]) -> None:
+    if not changes:
+        raise InvalidInput(f"Say what to change: {', '.join(CHANGEABLE_FIELDS)}.")
+    for name, value in changes.items():
+        if name not in CHANGEABLE_FIELDS:
+            raise InvalidInput(
+                f"{name} cannot be changed while the program runs; {', '.join(CHANGEABLE_FIELDS)} can."
+            )
+        if value is not None and not _is_valid_pace(name, value):
+            kind = "a whole number" if name in INTEGER_FIELDS else "a number"
+            raise InvalidInput(f"{name} must be {kind} above 0, up to {MAX_PACE[name]:,}.")
+
+
+def _is_valid_pace(name: str, value: Any) -> bool:
+    wanted = int if name in INTEGER_FIELDS else (int, float)
+    is_number = isinstance(value, wanted) and not isinstance(value, bool)
+    return is_number and 0 < value <= MAX_PACE[name]
+
+
+def select_hosts(*, left_alone: bool = False) -> Select[Any]:
+    """Hosts with the requests under way at each; or only those whose circuit is open."""
+    in_flight = (
+        select(func.count())
+        .where(HostSlot.host == Host.host, HostSlot.expires_at > func.now())
+        .scalar_subquery()
+    )
+    found = select(Host, in_flight.label("in_flight"))
+    return found.where(Host.circuit_open_until > func.now()) if left_alone else found
+
+
+async def list_hosts(
+    session: AsyncSession, *, left_alone: bool, after: str = "", limit: int = 100
+) -> Sequence[tuple[Host, int]]:
+    found = await session.execute(
+        select_hosts(left_alone=left_alone)
+        .where(Host.host > after)
+        .order_by(Host.host)
+        .limit(limit)
+    )
+    return [(host, int(in_flight)) for host, in_flight in found]
+
+
+async def reset_host(session: AsyncSession, actor: Actor, host: str) -> tuple[Host, int]:
+    """Close the host's circuit and forget its failures: the next request goes out."""
+    asked = await session.scalar(
+        update(Host)
+        .where(Host.host == host)
+        .values(failures=0, circuit_open_until=None, circuit_reason=None, next_slot_at=func.now())
+        .returning(Host.host)
+    )
+    if asked is None:
+        raise NotFound(f"No request has been made to {host}.")
+    record(session, actor, "host.ask_again", host)
+    row, in_flight = (await session.execute(select_hosts().where(Host.host == host))).one()
+    return row, int(in_flight)
 
 
 def find_stage(stages: tuple[AnyStage, ...], name: str) -> AnyStage:
@@ -43,19 +189,19 @@ async def set_paused(
         wake_after_commit(session, stage.name)
 
 
-def run_now(session: AsyncSession, actor: Actor, stage: AnyStage) -> None:
+def wake_stage(session: AsyncSession, actor: Actor, stage: AnyStage) -> None:
     """Have every consumer of the stage look at its queue at once."""
     record(session, actor, "stage.run", stage.name)
     wake_after_commit(session, stage.name)
 
 
-def letters_of(actor: Actor) -> Select[DeadLetter]:
+def select_dead_letters(actor: Actor) -> Select[DeadLetter]:
     """The tenant's; those of rows that are nobody's are the default tenant's."""
-    return select(DeadLetter).where(owned_by(DeadLetter, actor))
+    return select(DeadLetter).where(build_owner_condition(DeadLetter, actor))
 
 
-async def get_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
-    letter = await session.scalar(letters_of(actor).where(DeadLetter.id == letter_id))
+async def get_dead_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
+    letter = await session.scalar(select_dead_letters(actor).where(DeadLetter.id == letter_id))
     if letter is None:
         raise NotFound(f"There is no dead letter {letter_id}.")
     return letter
@@ -66,17 +212,17 @@ def can_read_traceback(actor: Actor) -> bool:
     return actor.is_operator and actor.role.includes(Role.CURATOR)
 
 
-async def replay(
+async def replay_dead_letter(
     session: AsyncSession, actor: Actor, letter_id: UUID, stages: tuple[AnyStage, ...]
 ) -> DeadLetter:
     """Give the row a new start, with all its attempts."""
-    letter = await get_letter(session, actor, letter_id)
+    letter = await get_dead_letter(session, actor, letter_id)
     stage = find_stage(stages, letter.stage)
-    which, manner = [DeadLetter.id == letter_id], Manner(by=actor.user_id)
-    taken = await bulk_acts.replay(session, stage, which, manner=manner)
+    which, manner = [DeadLetter.id == letter_id], BulkOptions(by=actor.user_id)
+    taken = await bulk.replay_letters(session, stage, which, manner=manner)
     await session.refresh(letter)
     if not taken:
-        _refuse_closed(letter)
+        _check_dead_letter_open(letter)
         raise Conflict(
             f"The row of dead letter {letter_id} is not failed any more, or another one is active "
             "for the same; discard the letter."
@@ -85,11 +231,11 @@ async def replay(
     return letter
 
 
-async def discard(
+async def discard_dead_letter(
     session: AsyncSession, actor: Actor, letter_id: UUID, *, note: str | None = None
 ) -> DeadLetter:
     """Close the letter; the row stays failed."""
-    letter = await _open_letter(session, actor, letter_id)
+    letter = await _get_open_dead_letter(session, actor, letter_id)
     letter.state = DeadLetterState.DISCARDED
     letter.closed_at = func.now()
     letter.closed_by = actor.user_id
@@ -100,17 +246,17 @@ async def discard(
     return letter
 
 
-async def _open_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
+async def _get_open_dead_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
     """Locked, so that of two people who replay the same letter one is told."""
     letter = await session.scalar(
-        letters_of(actor).where(DeadLetter.id == letter_id).with_for_update()
+        select_dead_letters(actor).where(DeadLetter.id == letter_id).with_for_update()
     )
     if letter is None:
         raise NotFound(f"There is no dead letter {letter_id}.")
-    _refuse_closed(letter)
+    _check_dead_letter_open(letter)
     return letter
 
 
-def _refuse_closed(letter: DeadLetter) -> None:
+def _check_dead_letter_open(letter: DeadLetter) -> None:
     if letter.state != DeadLetterState.OPEN:
         raise Conflict(f"Dead letter {letter.id} was {letter.state} already.")

@@ -1,4 +1,4 @@
-"""Pages as the API shows them."""
+"""API schemas of pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from scrapersky.models import PAGE_WORDS
+from scrapersky.models import PAGE_STATUSES
 
 
 class PageOut(BaseModel):
@@ -52,12 +52,12 @@ class PageOut(BaseModel):
     @computed_field(description="Why it was not read; null unless it was filtered.")  # type: ignore[prop-decorator]
     @property
     def reason(self) -> str | None:
-        if self.page_processing_status != PAGE_WORDS.skipped:
+        if self.page_processing_status != PAGE_STATUSES.skipped:
             return None
-        return self.page_processing_error or _why_filtered(self.page_type)
+        return self.page_processing_error or _explain_filtered(self.page_type)
 
 
-def _why_filtered(page_type: str | None) -> str:
+def _explain_filtered(page_type: str | None) -> str:
     if page_type in (None, "other"):
         return (
             "Nothing says what kind of page it is; such pages are read when somebody selects them."

@@ -1,4 +1,4 @@
-"""Housekeeping: things done once in a while, by one process, however many there are."""
+"""Periodic tasks that run once per time slot across all processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrapersky.pipeline.outcome import summarize_error
 from scrapersky.pipeline.tables import ChoreFailure, ScheduleRun
 from scrapersky.settings import Settings
 
-SLOTS_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+SLOT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 SLOT_SLACK_SECONDS = 0.5
 """So that the clocks of machines that are a little apart agree on which slot it is."""
 
@@ -44,7 +44,7 @@ class Chore:
     run: Callable[[Database, Settings], Awaitable[Any]]
 
 
-async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) -> bool:
+async def claim_slot(database: Database, chore: Chore, worker_id: UUID | None) -> bool:
     """True for the one process that may do the chore in the present slot.
 
     After the database's clock was set back, the slots that come next were all taken already, and
@@ -52,7 +52,7 @@ async def take_slot(database: Database, chore: Chore, worker_id: UUID | None) ->
     `clock_timestamp()`, not `now()`: a process that waited for its connection must not take the
     slot of one that came after it for one of the future.
     """
-    slot = func.date_bin(chore.every, func.now(), SLOTS_BEGIN)
+    slot = func.date_bin(chore.every, func.now(), SLOT_EPOCH)
     is_ahead = ScheduleRun.slot > func.clock_timestamp() + CLOCK_STEP_TOLERANCE
     async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
         await session.execute(delete(ScheduleRun).where(ScheduleRun.name == chore.name, is_ahead))
@@ -121,11 +121,11 @@ async def list_chore_failures(session: AsyncSession) -> Sequence[ChoreFailure]:
 
 
 @asynccontextmanager
-async def doing_chores(
+async def run_chores(
     database: Database, settings: Settings, chores: Sequence[Chore]
 ) -> AsyncIterator[None]:
     """For a process without a scheduler: these chores, for as long as the block lasts."""
-    tasks = [asyncio.create_task(_repeat(database, settings, each)) for each in chores]
+    tasks = [asyncio.create_task(_run_periodically(database, settings, each)) for each in chores]
     try:
         yield
     finally:
@@ -134,13 +134,13 @@ async def doing_chores(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _repeat(database: Database, settings: Settings, chore: Chore) -> None:
+async def _run_periodically(database: Database, settings: Settings, chore: Chore) -> None:
     """At the beginning of each slot. A process that has just started leaves the present one to
     those that were there before: what it has to say can wait until the next."""
     while True:
         await asyncio.sleep(seconds_to_next_slot(chore.every))
         try:
-            if await take_slot(database, chore, None):
+            if await claim_slot(database, chore, None):
                 await run_chore(database, settings, chore)
         except Exception as error:
             log.error("chore failed", chore=chore.name, error=str(error), exc_info=error)
@@ -149,4 +149,4 @@ async def _repeat(database: Database, settings: Settings, chore: Chore) -> None:
 def seconds_to_next_slot(every: timedelta) -> float:
     """By this machine's clock; `take_slot` goes by the database's, so being early does no harm
     and being late by a moment neither."""
-    return (every - (datetime.now(UTC) - SLOTS_BEGIN) % every).total_seconds() + SLOT_SLACK_SECONDS
+    return (every - (datetime.now(UTC) - SLOT_EPOCH) % every).total_seconds() + SLOT_SLACK_SECONDS

@@ -1,4 +1,8 @@
-"""The statements of a queue, built once per stage: claim, prove, settle, look for lost rows.
+"""The SQL statements of a stage's queue: claim, prove, settle, find lost rows.
+
+All times are the database's. A status is always an inlined literal: with a bound parameter a
+generic plan cannot use the partial index.
+
 
 All times are the database's; a status is always written out as a literal, because with a bound
 one a generic plan cannot use the partial index.
@@ -45,28 +49,28 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from scrapersky.db.base import Base
-from scrapersky.db.direct import Fixed, Values, number_written_out, written_out
-from scrapersky.pipeline.host_claims import HostFirst
-from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Change, Claim, LossTally
+from scrapersky.db.statements import CompiledStatement, RowValues, inline_integer, inline_text
+from scrapersky.pipeline.host_claims import HostClaimStatements
+from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim, LossTally, RowChange
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageControl, StageEvent, Worker
 from scrapersky.pipeline.workers import is_alive
 
-JUST_NOW = timedelta(seconds=2)
+RECENTLY_DUE_WINDOW = timedelta(seconds=2)
 
 
-class Claims:
+class QueueStatements:
     """The statements of one stage."""
 
     def __init__(self, stage: AnyStage) -> None:
         self.stage = stage
         self.model: Any = stage.model
         self.queue = stage.queue
-        self._by_host = HostFirst(self, stage.host) if stage.host else None
-        self.claim_by_id = Fixed(self._claim_by_id())
+        self._by_host = HostClaimStatements(self, stage.host) if stage.host else None
+        self.claim_by_id = CompiledStatement(self._claim_by_id())
         self.prove = self._prove()
-        self.complete = Fixed(self._complete())
-        self.settle_plainly = Fixed(self._settle_plainly())
+        self.complete = CompiledStatement(self._complete())
+        self.settle_plainly = CompiledStatement(self._settle_without_results())
         self.settle_rows = self._settle(fenced=True, returning_rows=True)
         self.settle_ids = self._settle(fenced=True, returning_rows=False)
         self.resettle = self._settle(fenced=False, returning_rows=False)
@@ -86,23 +90,25 @@ class Claims:
         self._keys = [each.key for each in inspect(stage.model).column_attrs]
 
     @cached_property
-    def claim(self) -> Fixed:
-        return Fixed(self._by_host.claim() if self._by_host else self._claim(self.is_shared()))
+    def claim(self) -> CompiledStatement:
+        return CompiledStatement(
+            self._by_host.claim() if self._by_host else self._claim(self.is_shared())
+        )
 
     @cached_property
-    def claim_isolated(self) -> Fixed:
+    def claim_isolated(self) -> CompiledStatement:
         """The next due row that is to be worked alone."""
-        return Fixed(self._claim(self.is_isolated()))
+        return CompiledStatement(self._claim(self.is_isolated()))
 
     @cached_property
     def next_due(self) -> Select[Any]:
         return self._by_host.next_due() if self._by_host else self._next_due()
 
     def is_queued(self) -> ColumnElement[bool]:
-        return self.queue.status == written_out(self.stage.words.queued)
+        return self.queue.status == inline_text(self.stage.words.queued)
 
     def is_processing(self) -> ColumnElement[bool]:
-        return self.queue.status == written_out(self.stage.words.processing)
+        return self.queue.status == inline_text(self.stage.words.processing)
 
     def is_due(self) -> ColumnElement[bool]:
         return and_(self.is_queued(), self.queue.due_at <= func.now())
@@ -113,11 +119,11 @@ class Claims:
         return self.queue.rescues < bindparam("isolate_after", type_=SmallInteger)
 
     def is_isolated(self) -> ColumnElement[bool]:
-        return self.queue.rescues >= number_written_out(ISOLATE_AFTER_RESCUES)
+        return self.queue.rescues >= inline_integer(ISOLATE_AFTER_RESCUES)
 
     def only(self) -> list[ColumnElement[bool]]:
         """The stage's fixed filter."""
-        return [getattr(self.model, k) == written_out(v) for k, v in self.stage.only.items()]
+        return [getattr(self.model, k) == inline_text(v) for k, v in self.stage.only.items()]
 
     def ready_seconds(self, places: int, *only: ColumnElement[bool]) -> ColumnElement[float | None]:
         """For how long a row could have been worked and was not; nothing where none can be now.
@@ -149,7 +155,7 @@ class Claims:
         return [*first, self.queue.due_at, self.model.id]
 
     def paused(self) -> ColumnElement[bool]:
-        ours = StageControl.stage == written_out(self.stage.name)
+        ours = StageControl.stage == inline_text(self.stage.name)
         return exists().where(ours, StageControl.paused)
 
     def _claim(self, which: ColumnElement[bool]) -> Update:
@@ -166,14 +172,14 @@ class Claims:
         )
         # As an array, so that no plan reads the whole table to join it, whatever the limit is.
         taken = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
-        return self.taking().where(self.model.id == any_(taken))
+        return self.build_claim_update().where(self.model.id == any_(taken))
 
     def _claim_by_id(self) -> Update:
         """That one row, due or not, if it is queued."""
         wanted = self.model.id == bindparam("row_id", type_=Uuid)
-        return self.taking().where(wanted, self.is_queued(), *self.only())
+        return self.build_claim_update().where(wanted, self.is_queued(), *self.only())
 
-    def taking(self) -> Update:
+    def build_claim_update(self) -> Update:
         queue = self.queue
         values: dict[Any, Any] = {
             queue.status: self.stage.words.processing,
@@ -190,7 +196,7 @@ class Claims:
         columns = [each.expression for each in inspect(self.stage.model).column_attrs]
         return update(self.model.__table__).values(values).returning(*columns)
 
-    def claimed(self, values: Values) -> tuple[Claim, Base]:
+    def parse_claimed(self, values: RowValues) -> tuple[Claim, Base]:
         """What a claim returned; the row is an object of the model that no session knows."""
         row: Base = self._new_row()
         state = vars(row)
@@ -215,55 +221,59 @@ class Claims:
 
     def _settle(self, *, fenced: bool, returning_rows: bool) -> Update:
         """Many rows at once, each with its own outcome; fenced, only those still held."""
-        marking = self._marking(_table(CHANGE, "change"), fenced=fenced)
+        marking = self._build_settle_update(
+            _unnest_parameters(CHANGE_COLUMNS, "change"), fenced=fenced
+        )
         return marking.returning(self.model if returning_rows else self.model.id)
 
-    def _marking(self, change: Any, *, fenced: bool) -> Update:
+    def _build_settle_update(self, change: Any, *, fenced: bool) -> Update:
         queue = self.queue
         due = case((change.c.delay.is_(None), queue.due_at), else_=func.now() + change.c.delay)
         values: dict[Any, Any] = {
             queue.status: change.c.status,
             queue.due_at: due,
             queue.attempts: queue.attempts - change.c.refund,
-            queue.rescues: _count(queue.rescues, change.c.tally, LossTally.RESCUED),
-            queue.interruptions: _count(queue.interruptions, change.c.tally, LossTally.INTERRUPTED),
+            queue.rescues: _count_losses(queue.rescues, change.c.tally, LossTally.RESCUED),
+            queue.interruptions: _count_losses(
+                queue.interruptions, change.c.tally, LossTally.INTERRUPTED
+            ),
             queue.error: change.c.error,
-            **self._let_go(),
+            **self._clear_lease(),
             **self.stage.follow(change.c.status),
         }
         if self.stage.finished:
             ended = case((change.c.status != self.stage.words.queued, func.now()), else_=null())
             values[getattr(self.model, self.stage.finished)] = ended
-        return self._of(change, fenced=fenced).values(values)
+        return self._update_changed(change, fenced=fenced).values(values)
 
-    def _of(self, change: Any, *, fenced: bool) -> Update:
+    def _update_changed(self, change: Any, *, fenced: bool) -> Update:
         held = [self.queue.lease_token == change.c.token, self.is_processing()] if fenced else []
         return update(self.model).where(self.model.id == change.c.id, *held)
 
-    def _let_go(self) -> dict[Any, Any]:
+    def _clear_lease(self) -> dict[Any, Any]:
         queue = self.queue
         return dict.fromkeys((queue.lease_token, queue.lease_expires_at, queue.worker_id), null())
 
     def _complete(self) -> Select[Any]:
         """`_settle_plainly` for rows whose work succeeded, which are nearly all: one event for
         all of them, and one for each that was not held any more."""
-        change = select(_table(COMPLETED, "given")).cte("change")
+        change = select(_unnest_parameters(COMPLETED_COLUMNS, "given")).cte("change")
         values: dict[Any, Any] = {
-            self.queue.status: written_out(self.stage.words.done),
+            self.queue.status: inline_text(self.stage.words.done),
             self.queue.rescues: 0,
             self.queue.interruptions: 0,
             self.queue.error: null(),
-            **self._let_go(),
+            **self._clear_lease(),
             **self.stage.follow(self.stage.words.done),
         }
         if self.stage.finished:
             values[getattr(self.model, self.stage.finished)] = func.now()
-        marked = self._of(change, fenced=True).values(values).returning(self.model.id)
+        marked = self._update_changed(change, fenced=True).values(values).returning(self.model.id)
         settled = marked.cte("settled")
         together = (
             select(
-                written_out(self.stage.name),
-                written_out(EventKind.COMPLETED.value),
+                inline_text(self.stage.name),
+                inline_text(EventKind.COMPLETED.value),
                 bindparam("worker", type_=Uuid),
                 func.count(),
                 func.array_agg(change.c.duration_ms),
@@ -273,29 +283,31 @@ class Claims:
         )
         names = ["stage", "kind", "worker_id", "rows", "durations_ms"]
         told = insert(StageEvent).from_select(names, together, include_defaults=False)
-        lost = self._events(change, settled, null(), null()).where(settled.c.id.is_(None))
-        return select(settled.c.id).add_cte(told.cte("told"), self._telling(lost).cte("lost"))
+        lost = self._select_events(change, settled, null(), null()).where(settled.c.id.is_(None))
+        return select(settled.c.id).add_cte(told.cte("told"), self._insert_events(lost).cte("lost"))
 
-    def _settle_plainly(self) -> Select[Any]:
+    def _settle_without_results(self) -> Select[Any]:
         """Settle rows of which nobody stores anything, and write their events, in one statement;
         returns the ids that were still held."""
-        change = select(_table(CHANGE | TOLD, "given")).cte("change")
-        settled = self._marking(change, fenced=True).returning(self.model.id).cte("settled")
-        events = self._events(change, settled, change.c.kind, change.c.error)
-        return select(settled.c.id).add_cte(self._telling(events).cte("told"))
+        change = select(_unnest_parameters(CHANGE_COLUMNS | EVENT_COLUMNS, "given")).cte("change")
+        settled = (
+            self._build_settle_update(change, fenced=True).returning(self.model.id).cte("settled")
+        )
+        events = self._select_events(change, settled, change.c.kind, change.c.error)
+        return select(settled.c.id).add_cte(self._insert_events(events).cte("told"))
 
-    def _events(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
+    def _select_events(self, change: CTE, settled: CTE, kind: Any, error: Any) -> Select[Any]:
         return select(
-            written_out(self.stage.name),
+            inline_text(self.stage.name),
             change.c.id,
-            case((settled.c.id.is_(None), written_out(EventKind.FENCED.value)), else_=kind),
+            case((settled.c.id.is_(None), inline_text(EventKind.FENCED.value)), else_=kind),
             bindparam("worker", type_=Uuid),
             change.c.attempt,
             func.array_append(null(), change.c.duration_ms, type_=ARRAY(Integer)),
             error,
         ).select_from(change.outerjoin(settled, settled.c.id == change.c.id))
 
-    def _telling(self, events: Select[Any]) -> Any:
+    def _insert_events(self, events: Select[Any]) -> Any:
         names = ["stage", "row_id", "kind", "worker_id", "attempt", "durations_ms", "error"]
         return insert(StageEvent).from_select(names, events, include_defaults=False)
 
@@ -338,7 +350,7 @@ class Claims:
 
     def _disowned(self) -> Select[Any]:
         """Of the tokens given, those that hold nothing any more."""
-        held = _held()
+        held = _unnest_held()
         ours = and_(
             self.model.id == held.c.id,
             self.queue.lease_token == held.c.token,
@@ -353,12 +365,12 @@ class Claims:
     def _next_due(self) -> Select[Any]:
         """How long until the next row that waits for its time is due. Rows that became due a
         moment ago count: the last claim may have looked just before."""
-        lately = func.now() - JUST_NOW
+        lately = func.now() - RECENTLY_DUE_WINDOW
         later = self.queue.due_at > lately
         waiting = and_(self.is_queued(), self.is_shared(), later, *self.only())
         return select(func.min(self.queue.due_at) - func.now()).where(waiting)
 
-    def parameters(self, changes: Sequence[Change]) -> dict[str, list[Any]]:
+    def parameters(self, changes: Sequence[RowChange]) -> dict[str, list[Any]]:
         """What the settling statements take, as columns."""
         return {
             "ids": [each.row_id for each in changes],
@@ -370,7 +382,7 @@ class Claims:
             "tallies": [each.tally for each in changes],
         }
 
-    def claim_of(self, row: Base) -> Claim:
+    def read_claim(self, row: Base) -> Claim:
         """What is known of the claim on a row that is taken away from its worker. A row that
         somebody set to processing by hand has no token; rescue does not prove one."""
         state = self.queue.of(row)
@@ -384,7 +396,7 @@ class Claims:
         )
 
 
-CHANGE: dict[str, tuple[str, Any]] = {
+CHANGE_COLUMNS: dict[str, tuple[str, Any]] = {
     "ids": ("id", Uuid),
     "tokens": ("token", Uuid),
     "statuses": ("status", Text),
@@ -393,30 +405,33 @@ CHANGE: dict[str, tuple[str, Any]] = {
     "errors": ("error", Text),
     "tallies": ("tally", Text),
 }
-TOLD: dict[str, tuple[str, Any]] = {
+EVENT_COLUMNS: dict[str, tuple[str, Any]] = {
     "kinds": ("kind", Text),
     "attempts": ("attempt", SmallInteger),
     "durations": ("duration_ms", Integer),
 }
-COMPLETED = {each: (CHANGE | TOLD)[each] for each in ("ids", "tokens", "attempts", "durations")}
+COMPLETED_COLUMNS = {
+    each: (CHANGE_COLUMNS | EVENT_COLUMNS)[each]
+    for each in ("ids", "tokens", "attempts", "durations")
+}
 
 
-def _table(columns: Mapping[str, tuple[str, Any]], name: str) -> TableValuedAlias:
+def _unnest_parameters(columns: Mapping[str, tuple[str, Any]], name: str) -> TableValuedAlias:
     """Outcomes as a table: an array per column, so that one statement serves any number."""
     arrays = [bindparam(each, type_=ARRAY(kind)) for each, (_, kind) in columns.items()]
     named = [column(each, kind) for each, kind in columns.values()]
     return func.unnest(*arrays).table_valued(*named).render_derived(name)
 
 
-def _count(counted: Any, tally: ColumnElement[str], grows: LossTally) -> ColumnElement[int]:
+def _count_losses(counted: Any, tally: ColumnElement[str], grows: LossTally) -> ColumnElement[int]:
     return case(
-        (tally == written_out(LossTally.CLEAR), 0),
-        (tally == written_out(grows), counted + 1),
+        (tally == inline_text(LossTally.CLEAR), 0),
+        (tally == inline_text(grows), counted + 1),
         else_=counted,
     )
 
 
-def _held() -> TableValuedAlias:
+def _unnest_held() -> TableValuedAlias:
     return (
         func.unnest(
             bindparam("ids", type_=ARRAY(Uuid)),
@@ -427,16 +442,16 @@ def _held() -> TableValuedAlias:
     )
 
 
-def lease_of(timeout: timedelta, grace_seconds: float) -> timedelta:
+def get_lease(timeout: timedelta, grace_seconds: float) -> timedelta:
     return timeout + timedelta(seconds=grace_seconds)
 
 
-_built: dict[str, Claims] = {}
+_statements_by_stage: dict[str, QueueStatements] = {}
 
 
-def claims_of(stage: AnyStage) -> Claims:
+def get_statements(stage: AnyStage) -> QueueStatements:
     """The stage's statements. They are kept: to build them takes longer than to ask them."""
-    known = _built.get(stage.name)
+    known = _statements_by_stage.get(stage.name)
     if known is None or known.stage is not stage:
-        known = _built[stage.name] = Claims(stage)
+        known = _statements_by_stage[stage.name] = QueueStatements(stage)
     return known

@@ -1,4 +1,4 @@
-"""Rows that were given up: written down with everything known, replayed or discarded by people."""
+"""Write dead letters, and requeue their rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
-from scrapersky.pipeline.bulk_acts import REQUEUE, Manner, is_one_of, start_over
-from scrapersky.pipeline.outcome import Outcome
+from scrapersky.pipeline.bulk import REQUEUE, BulkOptions, matches_ids, restart_rows
+from scrapersky.pipeline.outcome import AttemptOutcome
 from scrapersky.pipeline.queue import Claim
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, EventKind, StageEvent
 
 
-async def bury(
+async def insert_dead_letters(
     session: AsyncSession,
     stage: AnyStage,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[AttemptOutcome],
     *,
     tenants: dict[UUID, UUID | None],
     worker: str,
@@ -37,7 +37,7 @@ async def bury(
             "error_class": each.error_class,
             "error": each.error or each.error_class,
             "traceback": each.traceback,
-            "first_failed_at": await _first_failure(session, stage, each.claim),
+            "first_failed_at": await _find_first_failure(session, stage, each.claim),
             "worker": worker,
         }
         for each in outcomes
@@ -56,7 +56,7 @@ async def bury(
     )
 
 
-async def _first_failure(session: AsyncSession, stage: AnyStage, claim: Claim) -> Any:
+async def _find_first_failure(session: AsyncSession, stage: AnyStage, claim: Claim) -> Any:
     """When this run of failures began: of the row's failed attempts, as many as it has had now."""
     failures = (
         select(StageEvent.at)
@@ -76,5 +76,5 @@ async def requeue(
     session: AsyncSession, stage: AnyStage, ids: Sequence[UUID], *, by: UUID | None = None
 ) -> list[UUID]:
     """Give failed rows a new start and close their dead letters; returns the rows it took."""
-    which = [is_one_of(stage.model.id, ids)]
-    return await start_over(session, stage, REQUEUE, which, manner=Manner(by=by))
+    which = [matches_ids(stage.model.id, ids)]
+    return await restart_rows(session, stage, REQUEUE, which, manner=BulkOptions(by=by))

@@ -1,4 +1,4 @@
-"""A process's share of the pipeline: its identity and heartbeat, and a runner for each stage."""
+"""One process's part of the pipeline: heartbeat, housekeeping and a runner per stage."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
-from scrapersky.db.session import Database, async_url
+from scrapersky.db.session import Database, parse_database_url
 from scrapersky.errors import NotFound, SettingsError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import workers
-from scrapersky.pipeline.claims import claims_of
-from scrapersky.pipeline.figures import DatabaseClock, Figures, Vitals
-from scrapersky.pipeline.flow import changed_pace, pace_changes, valve_of
+from scrapersky.pipeline.claims import get_statements
+from scrapersky.pipeline.flow import apply_pace_changes, build_valve, load_pace_changes
 from scrapersky.pipeline.hosts import HostGate
 from scrapersky.pipeline.isolation import IsolatedWorker
 from scrapersky.pipeline.loop import StageRunner
-from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.rescue import Rescuer
 from scrapersky.pipeline.stage import AnyStage, Tools
+from scrapersky.pipeline.vitals import DatabaseClock, FetchCounters, ResourceMonitor, WorkerVitals
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.descriptors import raise_descriptor_limit
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.parser_pool import ParserPool
+from scrapersky.scraper.html.parser_pool import ParserPool
+from scrapersky.scraper.http.descriptors import raise_descriptor_limit
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.settings import Pace, Settings
 
-GOODBYE_SECONDS = 5.0
+SIGN_OFF_TIMEOUT_SECONDS = 5.0
 """A farewell that the database does not answer keeps no process from ending; its worker would be
 found dead anyhow."""
 
@@ -37,7 +36,7 @@ HAND_BACK_SECONDS = 5.0
 """Beyond the grace, for what is left to be stored and handed back."""
 HOUSEKEEPING_DEADLINE_SECONDS = 60.0
 PACES_DEADLINE_SECONDS = 30.0
-MISSED_BEAT_SECONDS = 1.0
+MISSED_BEAT_RETRY_SECONDS = 1.0
 """Soon after one that was missed, the next is tried: others wait to hear who is there."""
 
 log = get_logger(__name__)
@@ -56,7 +55,7 @@ class Engine:
         fetch: Fetcher,
         worker: WorkerIdentity,
         known: Sequence[AnyStage] = (),
-        figures: Figures | None = None,
+        figures: FetchCounters | None = None,
         gate: HostGate | None = None,
         parser: ParserPool | None = None,
         isolates: bool = False,
@@ -66,9 +65,9 @@ class Engine:
         self.wakeups = wakeups
         self.worker = worker
         self.gate = gate
-        self.figures = figures or Figures()
-        self.own_limits = OwnLimits()
-        self.vitals = Vitals(wakeups, settings.scrapersky_data_dir, self.own_limits)
+        self.figures = figures or FetchCounters()
+        self.own_limits = ResourceMonitor()
+        self.vitals = WorkerVitals(wakeups, settings.scrapersky_data_dir, self.own_limits)
         self.tools = Tools(fetch=fetch, settings=settings, parser=parser or ParserPool())
         self.runners: dict[str, StageRunner] = {}
         self.on_interval_change: Callable[[StageRunner], None] = lambda _: None
@@ -104,7 +103,9 @@ class Engine:
                 worker=self.worker,
                 tools=self.tools,
                 settings=self.settings,
-                valve=valve_of(stage, self.known, database=self.database, settings=self.settings),
+                valve=build_valve(
+                    stage, self.known, database=self.database, settings=self.settings
+                ),
                 isolates=isolates,
                 own_limits=self.own_limits,
             )
@@ -119,7 +120,7 @@ class Engine:
         if stage.name in self.failures:
             return False
         try:
-            claims_of(stage)
+            get_statements(stage)
         except Exception as error:
             log.warning("rows of this stage are not rescued", stage=stage.name, error=str(error))
             return False
@@ -132,11 +133,11 @@ class Engine:
 
     async def start(self) -> None:
         await self.beat()
-        await self._take_paces()
+        await self._apply_pace_changes()
         # Two tasks: a beat must never wait for housekeeping, which takes many round trips.
         self._tasks = [
-            asyncio.create_task(self._keep_beating(), name="heartbeat"),
-            asyncio.create_task(self._keep_house(), name="housekeeping"),
+            asyncio.create_task(self._run_heartbeat(), name="heartbeat"),
+            asyncio.create_task(self._run_housekeeping(), name="housekeeping"),
         ]
         await self.rescuer.rescue()
 
@@ -151,7 +152,7 @@ class Engine:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GOODBYE_SECONDS)
+            await asyncio.wait(self._tasks, timeout=SIGN_OFF_TIMEOUT_SECONDS)
         await self._sign_off()
 
     async def _hand_back(self, grace: float) -> None:
@@ -167,13 +168,16 @@ class Engine:
 
     async def _sign_off(self) -> None:
         with suppress(Exception):
-            async with asyncio.timeout(GOODBYE_SECONDS), self._heart.transaction() as session:
+            async with (
+                asyncio.timeout(SIGN_OFF_TIMEOUT_SECONDS),
+                self._heart.transaction() as session,
+            ):
                 await workers.sign_off(session, self.worker)
         with suppress(TimeoutError):
-            async with asyncio.timeout(GOODBYE_SECONDS):
+            async with asyncio.timeout(SIGN_OFF_TIMEOUT_SECONDS):
                 await self._heart.close()
 
-    async def _keep_beating(self) -> None:
+    async def _run_heartbeat(self) -> None:
         usual = pause = self.settings.worker_beat_seconds
         while True:
             await asyncio.sleep(pause)
@@ -181,12 +185,12 @@ class Engine:
                 await self.beat()
                 pause = usual
             except Exception as error:
-                pause = min(usual, MISSED_BEAT_SECONDS)
+                pause = min(usual, MISSED_BEAT_RETRY_SECONDS)
                 self.own_limits.note(error)
                 log.warning("heartbeat missed", error=str(error) or repr(error))
-                self._note_silence()
+                self._handle_missed_beats()
 
-    def _note_silence(self) -> None:
+    def _handle_missed_beats(self) -> None:
         """Stop working rows that others may have taken over; in the end, give up."""
         silent = monotonic() - self._last_beat
         if silent > self.settings.worker_dead_after_seconds and not self._is_suspended():
@@ -207,44 +211,44 @@ class Engine:
             each.suspended = False
             each.poke()
 
-    async def _keep_house(self) -> None:
+    async def _run_housekeeping(self) -> None:
         """What is done about as often as a beat, but may take longer."""
         while True:
             await asyncio.sleep(self.settings.worker_beat_seconds)
             try:
                 async with asyncio.timeout(HOUSEKEEPING_DEADLINE_SECONDS):
-                    await self._look_after_everything()
+                    await self._do_housekeeping()
             except Exception as error:
                 log.warning("housekeeping failed", error=str(error) or repr(error))
 
-    async def _look_after_everything(self) -> None:
-        await self._take_paces()
+    async def _do_housekeeping(self) -> None:
+        await self._apply_pace_changes()
         if self.gate is not None:
-            await self.gate.repay()
+            await self.gate.release_leaked_slots()
             await self.gate.renew()
         for runner in self.runners.values():
-            await self._look_after(runner)
+            await self._check_runner(runner)
         if self._isolated is not None:
             await self._isolated.start_if_needed()
 
-    async def _look_after(self, runner: StageRunner) -> None:
+    async def _check_runner(self, runner: StageRunner) -> None:
         """What we hold and is not ours any more; what is ours and we do not hold."""
         async with self.database.reading() as session:
             await runner.drop_disowned(session)
         await self.rescuer.rescue_strays(runner)
 
-    async def _take_paces(self) -> None:
+    async def _apply_pace_changes(self) -> None:
         """What operators have changed since the last beat, for this process's stages."""
         async with self.database.bounded_reading(PACES_DEADLINE_SECONDS) as session:
-            changes = await pace_changes(session, list(self.known))
+            changes = await load_pace_changes(session, list(self.known))
         for name, stage in self.known.items():
-            pace = changed_pace(stage.paced(self.settings), changes.get(name))
+            pace = apply_pace_changes(stage.get_pace(self.settings), changes.get(name))
             for each in self.runners.values():
-                each.valve.set_mark(name, pace.high_water)
+                each.valve.set_high_water(name, pace.high_water)
             if name in self.runners and pace != self.runners[name].pace:
-                self._apply(self.runners[name], pace)
+                self._apply_pace(self.runners[name], pace)
 
-    def _apply(self, runner: StageRunner, pace: Pace) -> None:
+    def _apply_pace(self, runner: StageRunner, pace: Pace) -> None:
         log.info("pace changed", stage=runner.stage.name, **asdict(pace))
         retimed = pace.interval_minutes != runner.pace.interval_minutes
         runner.change_pace(pace)
@@ -256,7 +260,7 @@ class Engine:
         async with self._heart.bounded_transaction(deadline) as session:
             clock = DatabaseClock(await workers.read_clock(session))
             state, vitals = self.state(clock), self.vitals.read(clock)
-            await workers.beat(session, self.worker, state, vitals)
+            await workers.record_heartbeat(session, self.worker, state, vitals)
         self.rescuer.note_beat()
         self._last_beat = monotonic()
         if self._is_suspended():
@@ -277,7 +281,7 @@ class Engine:
 
 
 @asynccontextmanager
-async def assembled_engine(
+async def build_engine(
     database: Database,
     settings: Settings,
     stages: Sequence[AnyStage],
@@ -290,8 +294,8 @@ async def assembled_engine(
     worker = WorkerIdentity()
     gate = HostGate(database, settings, worker_id=worker.id)
     listen = settings.listen_database_url
-    wakeups = Wakeups(database, async_url(listen) if listen else None)
-    figures = Figures()
+    wakeups = Wakeups(database, parse_database_url(listen) if listen else None)
+    figures = FetchCounters()
     fetcher = Fetcher.from_settings(settings, gate=gate, tell_end=figures.count_fetch)
     async with fetcher as fetch, ParserPool.from_settings(settings) as parser:
         try:
@@ -313,7 +317,7 @@ async def assembled_engine(
 
 
 @asynccontextmanager
-async def running_engine(
+async def run_engine(
     database: Database,
     settings: Settings,
     stages: Sequence[AnyStage],
@@ -321,7 +325,7 @@ async def running_engine(
     known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Engine]:
     """An engine that beats but does not tick: its user says which rows to work."""
-    async with assembled_engine(database, settings, stages, known=known) as engine:
+    async with build_engine(database, settings, stages, known=known) as engine:
         try:
             await engine.start()
             yield engine

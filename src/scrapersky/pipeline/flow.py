@@ -1,4 +1,4 @@
-"""How fast a stage may go right now: what operators have set, and what its successors can take."""
+"""Pace changes by operators, and backpressure from the stages that a stage feeds."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import claims_of
+from scrapersky.pipeline.claims import get_statements
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import StageControl
 from scrapersky.settings import Pace, Settings
 
-RESUMES_AT = 0.7
+RESUME_RATIO = 0.7
 """Of the high-water mark: a stage that was held back claims again below this."""
-LOOK_EVERY_SECONDS = 1.0
+DEPTH_CACHE_SECONDS = 1.0
 """How long a measured depth is believed; so many claims share one count."""
 LOOK_DEADLINE_SECONDS = 30.0
 """Every claim waits for this count."""
-HELD_BACK_LOOK_SECONDS = 5.0
+HELD_BACK_POLL_SECONDS = 5.0
 """A stage that may not claim looks again after this, not only at its next tick."""
-CHANGEABLE = ("interval_minutes", "batch_size", "concurrency", "high_water")
+CHANGEABLE_FIELDS = ("interval_minutes", "batch_size", "concurrency", "high_water")
 """What an operator may change while the program runs."""
 
 log = get_logger(__name__)
 
 
-def changed_pace(pace: Pace, changes: Mapping[str, Any] | None) -> Pace:
+def apply_pace_changes(pace: Pace, changes: Mapping[str, Any] | None) -> Pace:
     """The pace from the settings with what an operator has changed; unknown words are ignored,
     for a newer version may have written them."""
-    given = {name: value for name, value in (changes or {}).items() if name in CHANGEABLE}
+    given = {name: value for name, value in (changes or {}).items() if name in CHANGEABLE_FIELDS}
     return replace(pace, **given)
 
 
-async def pace_changes(session: AsyncSession, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+async def load_pace_changes(
+    session: AsyncSession, names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """What operators have changed, by stage."""
     found = await session.execute(
         select(StageControl.stage, StageControl.pace).where(
@@ -59,7 +61,7 @@ class Successor:
     is_full: bool = False
 
     def __post_init__(self) -> None:
-        claims = claims_of(self.stage)
+        claims = get_statements(self.stage)
         self._waiting = select(self.stage.model.id).where(claims.is_due(), *claims.only())
 
     async def measure(self, session: AsyncSession) -> None:
@@ -68,7 +70,7 @@ class Successor:
         self.depth = int(await session.scalar(select(func.count()).select_from(bounded)) or 0)
         if self.depth >= self.high_water:
             self.is_full = True
-        elif self.depth <= self.high_water * RESUMES_AT:
+        elif self.depth <= self.high_water * RESUME_RATIO:
             self.is_full = False
 
     @property
@@ -76,7 +78,7 @@ class Successor:
         """From 1, come on, down to 0, nothing more; it shrinks between the two marks."""
         if self.is_full:
             return 0.0
-        low = self.high_water * RESUMES_AT
+        low = self.high_water * RESUME_RATIO
         return min(1.0, (self.high_water - self.depth) / (self.high_water - low))
 
 
@@ -93,7 +95,7 @@ class Valve:
 
     is_closed: bool = False
 
-    def set_mark(self, stage: str, high_water: int) -> None:
+    def set_high_water(self, stage: str, high_water: int) -> None:
         for each in self.successors:
             if each.stage.name == stage:
                 each.high_water = high_water
@@ -102,19 +104,19 @@ class Valve:
         """How many of so many rows may be claimed now."""
         if not self.successors or wanted <= 0:
             return wanted
-        if monotonic() - self._looked >= LOOK_EVERY_SECONDS:
-            await self._look()
+        if monotonic() - self._looked >= DEPTH_CACHE_SECONDS:
+            await self._measure_successors()
         room = min(each.room for each in self.successors)
         return math.ceil(wanted * room)
 
-    async def _look(self) -> None:
+    async def _measure_successors(self) -> None:
         async with self.database.bounded_reading(LOOK_DEADLINE_SECONDS) as session:
             for each in self.successors:
                 await each.measure(session)
         self._looked = monotonic()
-        self._say(_why(self.successors))
+        self._log_change(_explain_limit(self.successors))
 
-    def _say(self, why: str | None) -> None:
+    def _log_change(self, why: str | None) -> None:
         """Once when it begins to be held back altogether, once when it goes on."""
         was_full, is_full = self.is_closed, any(each.is_full for each in self.successors)
         self.held_back, self.is_closed = why, is_full
@@ -124,20 +126,20 @@ class Valve:
             log.info("stage goes on", stage=self.stage.name)
 
 
-def _why(successors: Sequence[Successor]) -> str | None:
+def _explain_limit(successors: Sequence[Successor]) -> str | None:
     tight = min(successors, key=lambda each: each.room)
     if tight.room >= 1:
         return None
     mark = f"{tight.high_water:,} rows, the most that may wait for {tight.stage.name}"
     if tight.is_full:
-        return f"There were {mark}; claiming goes on at {RESUMES_AT:.0%} of that."
+        return f"There were {mark}; claiming goes on at {RESUME_RATIO:.0%} of that."
     return f"{tight.depth:,} of {mark}: claiming less."
 
 
-def valve_of(
+def build_valve(
     stage: AnyStage, known: Mapping[str, AnyStage], *, database: Database, settings: Settings
 ) -> Valve:
     """Over the stages it feeds, as far as there are any."""
     fed = [known[name] for name in stage.feeds if name in known]
-    marks = tuple(Successor(each, each.paced(settings).high_water) for each in fed)
+    marks = tuple(Successor(each, each.get_pace(settings).high_water) for each in fed)
     return Valve(stage, database, marks)

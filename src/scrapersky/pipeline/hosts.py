@@ -1,4 +1,4 @@
-"""Politeness over all workers: every request takes its turn from the `hosts` table."""
+"""The host gate: rate limits, concurrency and circuit breaker per host, shared by all workers."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from sqlalchemy import and_, delete, exists, false, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import retry_outages
 from scrapersky.db.base import uuid7
+from scrapersky.db.outages import retry_outages
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
 from scrapersky.pipeline.tables import Host, HostSlot, Worker
 from scrapersky.pipeline.workers import is_alive
-from scrapersky.scraper.failures import HostClosed
-from scrapersky.scraper.politeness import ErrorKind, HostOutcome, SlotLost
+from scrapersky.scraper.http.fetch_errors import HostClosed
+from scrapersky.scraper.http.rate_limit import FetchErrorKind, HostOutcome, SlotLost
 from scrapersky.settings import Settings
 
 FAILURES_TO_OPEN = 5
 """So many failures in a row, and the host is left alone for a while."""
 TIMEOUTS_TO_OPEN = 2
 """The same for time-outs, which cost more than a refusal: each holds a row for all its time."""
-CIRCUIT_FIRST = timedelta(minutes=1)
-CIRCUIT_LAST = timedelta(hours=1)
+CIRCUIT_MIN_PAUSE = timedelta(minutes=1)
+CIRCUIT_MAX_PAUSE = timedelta(hours=1)
 PUSHBACK_DEFAULT = timedelta(seconds=5)
 """How long a 429 or 503 without Retry-After moves the whole host."""
-LONGEST_TURN = timedelta(seconds=60)
+MAX_TURN_WAIT = timedelta(seconds=60)
 """A turn further away than this is not waited for: the row comes back later instead."""
-LOOK_AGAIN_SECONDS = 0.05
-HOSTS_REMEMBERED = 5_000
+POLL_SECONDS = 0.05
+MAX_HOSTS_CACHED = 5_000
 DEADLINE_SECONDS = 30.0
 """For each transaction of the gate, waiting for a pooled connection included."""
 
@@ -53,7 +53,7 @@ def read_boot_clock() -> float:
 
 
 @dataclass(frozen=True)
-class Turn:
+class HostTurn:
     """A slot taken; the request may start after the wait."""
 
     slot_id: UUID
@@ -82,7 +82,7 @@ class HostGate:
         self._settings = settings
         self._worker_id = worker_id
         self._clock = clock
-        self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + LONGEST_TURN
+        self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + MAX_TURN_WAIT
         self._safe_seconds = settings.worker_dead_after_seconds / 2
         """Slots of silent workers are freed no earlier than `worker_dead_after_seconds` after they
         were taken. Half of that is left for a clock that runs differently and for the sending."""
@@ -100,43 +100,45 @@ class HostGate:
         """Our own tasks queue up here, so that only those with a chance ask the database."""
 
     @asynccontextmanager
-    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[Turn]:
-        self._stay_small()
+    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[HostTurn]:
+        self._evict_places()
         async with self._places[host]:
-            turn = await self._come_up(host, exempt=exempt)
-            self._taken[turn.slot_id] = self._renewal_due()
+            turn = await self._acquire(host, exempt=exempt)
+            self._taken[turn.slot_id] = self._get_renewal_time()
             try:
                 yield turn
             finally:
                 del self._taken[turn.slot_id]
-                await asyncio.shield(self._give_back(turn))
+                await asyncio.shield(self._release(turn))
 
-    def _renewal_due(self) -> float:
+    def _get_renewal_time(self) -> float:
         return self._clock() + self._slot_lifetime.total_seconds() / 3
 
-    async def _come_up(self, host: str, *, exempt: bool) -> Turn:
+    async def _acquire(self, host: str, *, exempt: bool) -> HostTurn:
         """Take a turn and wait for it. After a long wait, or if the process stood still meanwhile,
         the slot may have been given to another; then a new one is taken."""
         while True:
-            turn = await self._take_turn(host, exempt=exempt)
+            turn = await self._reserve_slot(host, exempt=exempt)
             try:
                 await asyncio.sleep(turn.wait_seconds)
                 if (confirmed := await self._confirm(turn)) is not None:
                     return confirmed
             except BaseException:
-                await asyncio.shield(self._give_back(turn))
+                await asyncio.shield(self._release(turn))
                 raise
 
-    async def _confirm(self, turn: Turn) -> Turn | None:
+    async def _confirm(self, turn: HostTurn) -> HostTurn | None:
         """The same turn while it is surely ours; else look, and make it safe for another while."""
         asked = self._clock()
         if asked < turn.safe_until:
             return turn
-        renewal = _renewal([turn.slot_id], self._slot_lifetime)
+        renewal = _build_renewal([turn.slot_id], self._slot_lifetime)
         still_there = await retry_outages(lambda: self._run(renewal))
-        return None if still_there is None else replace(turn, safe_until=self._safe_from(asked))
+        return (
+            None if still_there is None else replace(turn, safe_until=self._get_safe_until(asked))
+        )
 
-    def _safe_from(self, asked: float) -> float:
+    def _get_safe_until(self, asked: float) -> float:
         return asked + self._safe_seconds
 
     async def renew(self) -> None:
@@ -145,9 +147,9 @@ class HostGate:
         now = self._clock()
         if due := [each for each, at in self._taken.items() if at <= now]:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-                await session.execute(_renewal(due, self._slot_lifetime))
+                await session.execute(_build_renewal(due, self._slot_lifetime))
             for each in self._taken.keys() & due:
-                self._taken[each] = self._renewal_due()
+                self._taken[each] = self._get_renewal_time()
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         """A good answer needs a write only if there was trouble before."""
@@ -198,68 +200,68 @@ class HostGate:
         async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
             return await session.scalar(statement)
 
-    async def repay(self) -> None:
+    async def release_leaked_slots(self) -> None:
         """Give back the slots that could not be given back while the database was away."""
         if owed := frozenset(self._owed):
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
             self._owed -= owed
 
-    def _stay_small(self) -> None:
+    def _evict_places(self) -> None:
         """What is remembered here only saves round trips; the table is the truth."""
-        if len(self._places) > HOSTS_REMEMBERED:
+        if len(self._places) > MAX_HOSTS_CACHED:
             self._places.clear()
 
-    async def _take_turn(self, host: str, *, exempt: bool) -> Turn:
+    async def _reserve_slot(self, host: str, *, exempt: bool) -> HostTurn:
         """Look again until a place is free; the fetcher's deadline bounds the wait."""
         while True:
             if turn := await retry_outages(lambda: self._try_once(host, exempt=exempt)):
                 return turn
-            await asyncio.sleep(LOOK_AGAIN_SECONDS * random.uniform(0.5, 1.5))
+            await asyncio.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    async def _try_once(self, host: str, *, exempt: bool) -> Turn | None:
+    async def _try_once(self, host: str, *, exempt: bool) -> HostTurn | None:
         """Take a slot if one is free. After an outage nobody knows whether it was taken, so it is
         owed from then on: the next attempt deletes it before it asks for another."""
-        await self.repay()
+        await self.release_leaked_slots()
         asked, slot_id = self._clock(), uuid7()
         try:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-                wait = await self._try(session, host, slot_id, exempt=exempt)
+                wait = await self._try_reserve(session, host, slot_id, exempt=exempt)
         except DatabaseUnavailable:
             self._owed.add(slot_id)
             raise
         if wait is None:
             return None
-        return Turn(slot_id, wait, self._safe_from(asked), self._clock)
+        return HostTurn(slot_id, wait, self._get_safe_until(asked), self._clock)
 
-    async def _try(
+    async def _try_reserve(
         self, session: AsyncSession, host: str, slot_id: UUID, *, exempt: bool
     ) -> float | None:
         """The host's row is locked first: only then is what is counted still true when we act."""
-        now, row = await _locked(session, host)
+        now, row = await _lock_host(session, host)
         is_well = row.is_proven and not row.failures
         (self._in_trouble.discard if is_well else self._in_trouble.add)(host)
-        _refuse_closed(row, now)
-        if await self._in_flight(session, host) >= (
+        _refuse_open_circuit(row, now)
+        if await self._count_in_flight(session, host) >= (
             row.max_concurrency or self._settings.host_concurrency
         ):
             return None
-        return self._reserve(session, row, now, slot_id, exempt=exempt)
+        return self._insert_slot(session, row, now, slot_id, exempt=exempt)
 
-    async def _in_flight(self, session: AsyncSession, host: str) -> int:
+    async def _count_in_flight(self, session: AsyncSession, host: str) -> int:
         counted = select(func.count()).where(
             HostSlot.host == host, HostSlot.expires_at > func.now()
         )
         return int(await session.scalar(counted) or 0)
 
-    def _reserve(
+    def _insert_slot(
         self, session: AsyncSession, row: Host, now: datetime, slot_id: UUID, *, exempt: bool
     ) -> float:
         """Add the slot; returns for how many seconds its request has to wait."""
         start = max(now, row.next_slot_at)
-        if start - now > LONGEST_TURN:
+        if start - now > MAX_TURN_WAIT:
             raise HostClosed(f"{row.host} asked to be left alone for a while.", until=start)
-        row.next_slot_at = start + self._delay(row, exempt=exempt)
+        row.next_slot_at = start + self._get_delay(row, exempt=exempt)
         slot = HostSlot(
             id=slot_id,
             host=row.host,
@@ -269,12 +271,12 @@ class HostGate:
         session.add(slot)
         return (start - now).total_seconds()
 
-    def _delay(self, row: Host, *, exempt: bool) -> timedelta:
+    def _get_delay(self, row: Host, *, exempt: bool) -> timedelta:
         if row.crawl_delay_seconds is not None:
             return timedelta(seconds=row.crawl_delay_seconds)
         return timedelta(milliseconds=0 if exempt else self._settings.host_delay_ms)
 
-    async def _give_back(self, turn: Turn) -> None:
+    async def _release(self, turn: HostTurn) -> None:
         try:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id == turn.slot_id))
@@ -283,7 +285,7 @@ class HostGate:
             log.warning("a host's slot could not be given back yet", error=str(error))
 
 
-async def _locked(session: AsyncSession, host: str) -> tuple[datetime, Host]:
+async def _lock_host(session: AsyncSession, host: str) -> tuple[datetime, Host]:
     """The host's row, made by the first who asks, and the time.
 
     Whether it is there is asked each time: one who made it before us may not have committed it.
@@ -297,7 +299,7 @@ async def _locked(session: AsyncSession, host: str) -> tuple[datetime, Host]:
     return now, row
 
 
-def _refuse_closed(host: Host, now: datetime) -> None:
+def _refuse_open_circuit(host: Host, now: datetime) -> None:
     until = host.circuit_open_until
     if until is not None and until > now:
         raise HostClosed(
@@ -315,7 +317,7 @@ async def _push_back(session: AsyncSession, host: str, seconds: float | None) ->
 
 
 async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome) -> None:
-    timed_out = outcome.error is ErrorKind.TIMED_OUT
+    timed_out = outcome.error is FetchErrorKind.TIMED_OUT
     changes: dict[str, Any] = {"failures": Host.failures + 1, "timeouts": 0}
     if timed_out:
         changes |= {"timeouts": Host.timeouts + 1, "is_proven": False}
@@ -328,8 +330,8 @@ async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome)
     # would otherwise make the pause many times as long.
     if beyond < 0 or was_open:
         return
-    away = min(CIRCUIT_FIRST * 2 ** min(beyond, 10), CIRCUIT_LAST)
-    reason = _describe(outcome)
+    away = min(CIRCUIT_MIN_PAUSE * 2 ** min(beyond, 10), CIRCUIT_MAX_PAUSE)
+    reason = _describe_outcome(outcome)
     await session.execute(
         update(Host)
         .where(Host.host == host)
@@ -341,11 +343,11 @@ async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome)
     log.warning("host left alone", host=host, seconds=away.total_seconds(), reason=reason)
 
 
-def _describe(outcome: HostOutcome) -> str:
+def _describe_outcome(outcome: HostOutcome) -> str:
     return f"error {outcome.error}" if outcome.error else f"status {outcome.status}"
 
 
-def _renewal(slot_ids: Sequence[UUID], lifetime: timedelta) -> Any:
+def _build_renewal(slot_ids: Sequence[UUID], lifetime: timedelta) -> Any:
     return (
         update(HostSlot)
         .where(HostSlot.id.in_(slot_ids), HostSlot.expires_at > func.now())

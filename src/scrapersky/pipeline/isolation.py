@@ -1,4 +1,8 @@
-"""Rows that were lost with their worker twice: worked in a process of their own, one at a time.
+"""Work rows that were lost with their worker twice in a separate process, one at a time.
+
+A worker that dies takes all its rows with it, and at most one of them is to blame. Worked alone,
+that row identifies itself and its neighbours complete.
+
 
 A worker that dies takes all its rows with it, and at most one of them is to blame. Worked alone,
 the one that kills its worker identifies itself, and its neighbours complete.
@@ -16,12 +20,18 @@ from sqlalchemy import exists, or_, select
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import claims_of
+from scrapersky.pipeline.claims import get_statements
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
-COMMAND: Sequence[str] = (sys.executable, "-m", "scrapersky", "worker", "--isolated")
+ISOLATED_WORKER_COMMAND: Sequence[str] = (
+    sys.executable,
+    "-m",
+    "scrapersky",
+    "worker",
+    "--isolated",
+)
 STOP_SECONDS = 5.0
 """Beyond its own grace, before a child that was told to stop is killed."""
 
@@ -35,7 +45,7 @@ class IsolatedWorker:
         self._database = database
         self._settings = settings
         options = [option for each in stages for option in ("--stage", each.name)]
-        self._command = (*COMMAND, *options)
+        self._command = (*ISOLATED_WORKER_COMMAND, *options)
         self._waiting = select(or_(*(_has_due_rows(each) for each in stages)))
         self._process: asyncio.subprocess.Process | None = None
 
@@ -67,7 +77,7 @@ class IsolatedWorker:
 
 
 def _has_due_rows(stage: AnyStage) -> exists:  # type: ignore[valid-type]
-    claims = claims_of(stage)
+    claims = get_statements(stage)
     return exists().where(claims.is_due(), claims.is_isolated(), *claims.only(), ~claims.paused())
 
 

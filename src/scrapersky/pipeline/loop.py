@@ -1,4 +1,4 @@
-"""The heart: claim due rows, work them, settle them, until the queue is drained."""
+"""Claim due rows, work them and settle them until the queue is drained."""
 
 from __future__ import annotations
 
@@ -13,43 +13,42 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import find_outage, outages_as_unavailable, retry_outages, row_interruptions
-from scrapersky.db.direct import Values
+from scrapersky.db.outages import find_outage, retry_outages, row_interruptions, translate_outages
 from scrapersky.db.session import Database
-from scrapersky.errors import Rejected, Verdict
+from scrapersky.db.statements import RowValues
+from scrapersky.errors import Rejected, StageVerdict
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import claims_of, lease_of
-from scrapersky.pipeline.figures import RunReport
+from scrapersky.pipeline.claims import get_lease, get_statements
 from scrapersky.pipeline.flow import Valve
-from scrapersky.pipeline.host_claims import LOOK_AGAIN, HostRound
+from scrapersky.pipeline.host_claims import RECHECK_INTERVAL, HostRotation
 from scrapersky.pipeline.outcome import (
-    NOTHING,
+    NO_RESULT,
+    AttemptOutcome,
     LostClaim,
-    Outcome,
-    RetryRule,
+    RetryPolicy,
     WorkTimedOut,
-    completed,
-    handed_back,
-    outcome_of_error,
+    build_completed,
+    build_error_outcome,
+    build_handed_back,
     outcome_of_interruption,
     summarize_error,
 )
-from scrapersky.pipeline.own_limits import OwnLimits
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
 from scrapersky.pipeline.settle import log_failure
 from scrapersky.pipeline.settler import Settler
-from scrapersky.pipeline.slots import Held, Share, SlowSlots, TimeLimit, count_slow_slots
-from scrapersky.pipeline.stage import AnyStage, AtOnce, Tools
+from scrapersky.pipeline.slots import HeldRow, SlotShare, SlowSlots, TimeLimit, count_slow_slots
+from scrapersky.pipeline.stage import AnyStage, StoreImmediately, Tools
 from scrapersky.pipeline.tables import EventKind
+from scrapersky.pipeline.vitals import ResourceMonitor, RunReport
 from scrapersky.pipeline.workers import WorkerIdentity
-from scrapersky.scraper.deadline import wait_observer
+from scrapersky.scraper.http.limits import wait_observer
 from scrapersky.settings import Pace, Settings
 
 CHUNK_DEADLINE_SECONDS = 300.0
 PROVE_DEADLINE_SECONDS = 60.0
 PREPARE_DEADLINE_SECONDS = 60.0
 NEXT_DUE_DEADLINE_SECONDS = 30.0
-ALL_RESCUES = 32_767
+MAX_RESCUES = 32_767
 """More than any row has: for a process that cannot work isolated rows apart from the others."""
 
 log = get_logger(__name__)
@@ -68,24 +67,24 @@ class StageRunner:
         settings: Settings,
         valve: Valve | None = None,
         isolates: bool = False,
-        own_limits: OwnLimits | None = None,
+        own_limits: ResourceMonitor | None = None,
     ) -> None:
         self.stage = stage
         self.database = database
         self.worker = worker
         self.tools = tools
-        self.pace: Pace = stage.paced(settings)
-        self.claims = claims_of(stage)
-        self.round = HostRound(settings) if stage.host else None
-        self.rule = RetryRule.of(settings, self.pace.max_attempts)
-        self.lease: timedelta = lease_of(self.pace.timeout, settings.lease_grace_seconds)
-        self.own_limits = own_limits or OwnLimits()
+        self.pace: Pace = stage.get_pace(settings)
+        self.claims = get_statements(stage)
+        self.round = HostRotation(settings) if stage.host else None
+        self.rule = RetryPolicy.from_settings(settings, self.pace.max_attempts)
+        self.lease: timedelta = get_lease(self.pace.timeout, settings.lease_grace_seconds)
+        self.own_limits = own_limits or ResourceMonitor()
         self.settler = Settler(
             database, self.claims, rule=self.rule, worker=worker, own_limits=self.own_limits
         )
-        self._isolate_after = ISOLATE_AFTER_RESCUES if isolates else ALL_RESCUES
+        self._isolate_after = ISOLATE_AFTER_RESCUES if isolates else MAX_RESCUES
         """Rows lost more often are left to a process of their own, where there can be one."""
-        self.held: dict[UUID, Held] = {}
+        self.held: dict[UUID, HeldRow] = {}
         self.claimed = 0
         """Rows, since the process began."""
         self.free_slots = self.pace.concurrency
@@ -118,10 +117,10 @@ class StageRunner:
 
     # Claiming
 
-    async def claim(self, wanted: int, share: Share | None = None) -> list[Held]:
+    async def claim(self, wanted: int, share: SlotShare | None = None) -> list[HeldRow]:
         """Take up to so many due rows, of each kind no more than its share; the slots for them
         are reserved by the caller."""
-        share = share or Share(wanted, wanted)
+        share = share or SlotShare(wanted, wanted)
         parameters = {
             "limit": share.slots,
             "lease": self.lease,
@@ -139,37 +138,37 @@ class StageRunner:
         self.claimed += len(by_host)
         return [self._read(values, waits=not is_proven) for is_proven, values in by_host]
 
-    async def claim_isolated(self) -> Held | None:
+    async def claim_isolated(self) -> HeldRow | None:
         """Take the next due row that is to be worked alone."""
         parameters = {"limit": 1, "lease": self.lease, "worker": self.worker.id}
         rows = await self.database.hasty.fetch(self.claims.claim_isolated, parameters)
         self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
-    async def claim_by_id(self, row_id: UUID) -> Held | None:
+    async def claim_by_id(self, row_id: UUID) -> HeldRow | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
         rows = await self.database.hasty.fetch(self.claims.claim_by_id, parameters)
         self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
-    def _read(self, values: Values, *, waits: bool = False) -> Held:
-        claim, row = self.claims.claimed(values)
+    def _read(self, values: RowValues, *, waits: bool = False) -> HeldRow:
+        claim, row = self.claims.parse_claimed(values)
         try:
-            return Held(claim, self.stage.read(row), waits=waits)
-        except Verdict as verdict:
-            return Held(claim, verdict, waits=waits)
+            return HeldRow(claim, self.stage.read(row), waits=waits)
+        except StageVerdict as verdict:
+            return HeldRow(claim, verdict, waits=waits)
         except Exception as error:
             problem = Rejected(f"The row's data does not fit: {type(error).__name__}: {error}")
             problem.__cause__ = error
-            return Held(claim, problem, waits=waits)
+            return HeldRow(claim, problem, waits=waits)
 
     # Working
 
-    def begin(self, held: Held) -> asyncio.Task[EventKind]:
+    def begin(self, held: HeldRow) -> asyncio.Task[EventKind]:
         """Start the work of a claimed row; its slot is free again when the row is settled."""
         return self.begin_all([held])[0]
 
-    def begin_all(self, claimed: Sequence[Held]) -> list[asyncio.Task[EventKind]]:
+    def begin_all(self, claimed: Sequence[HeldRow]) -> list[asyncio.Task[EventKind]]:
         limit = TimeLimit(claimed, self.pace.timeout_seconds) if claimed else None
         self.settler.under_way += len(claimed)
         tasks = []
@@ -180,15 +179,17 @@ class StageRunner:
             tasks.append(held.task)
         return tasks
 
-    async def _work_and_settle(self, held: Held) -> EventKind:
+    async def _work_and_settle(self, held: HeldRow) -> EventKind:
         # The task's own context: whatever is logged while the row is worked tells which row.
-        structlog.contextvars.bind_contextvars(worker=self.worker.readable, **self._ids(held))
+        structlog.contextvars.bind_contextvars(
+            worker=self.worker.readable, **self._get_log_ids(held)
+        )
         wait_observer.set(SlowSlots(self, held))
         try:
             outcome = await self._attempt(held)
             held.ending = True
             if held.limit is not None:
-                held.limit.one_ended()
+                held.limit.release_one()
             if outcome is None:
                 return EventKind.FENCED
             return await self.settler.put(outcome)
@@ -199,12 +200,12 @@ class StageRunner:
             self.free_slots += not held.waits
             self._again.set()
 
-    async def _attempt(self, held: Held) -> Outcome | None:
+    async def _attempt(self, held: HeldRow) -> AttemptOutcome | None:
         """The outcome of the work, whatever it does; None when the row is not ours any more."""
         if self.stopping:  # its claim was under way when we were told to stop
-            return handed_back(held.claim)
+            return build_handed_back(held.claim)
         try:
-            return completed(held.claim, await self._perform(held))
+            return build_completed(held.claim, await self._perform(held))
         except asyncio.CancelledError as error:
             if held.late and not held.lost:
                 if (outage := find_outage(error)) is not None:
@@ -213,42 +214,42 @@ class StageRunner:
                     interrupted = outcome_of_interruption(held.claim, outage)
                     log_failure(self.stage, interrupted, outage)
                     return interrupted
-                return self._failed(held, self._timed_out(error))
-            return None if held.lost else handed_back(held.claim)
+                return self._build_failure(held, self._build_timeout(error))
+            return None if held.lost else build_handed_back(held.claim)
         except LostClaim:
-            log.warning("claim lost, nothing stored", **self._ids(held))
+            log.warning("claim lost, nothing stored", **self._get_log_ids(held))
             self.settler.totals[EventKind.FENCED] += 1
             return None
         except Exception as error:
-            return self._failed(held, error)
+            return self._build_failure(held, error)
 
-    def _failed(self, held: Held, error: Exception) -> Outcome:
+    def _build_failure(self, held: HeldRow, error: Exception) -> AttemptOutcome:
         self.own_limits.note(error)
-        outcome = outcome_of_error(held.claim, error, self.rule)
+        outcome = build_error_outcome(held.claim, error, self.rule)
         log_failure(self.stage, outcome, error)
         return outcome
 
-    def _timed_out(self, cancelled: asyncio.CancelledError) -> WorkTimedOut:
+    def _build_timeout(self, cancelled: asyncio.CancelledError) -> WorkTimedOut:
         """Where the work stood when its time was up is the cause."""
         seconds = self.pace.timeout_seconds
         late = WorkTimedOut(f"The work was not done within {seconds:g} seconds.")
         late.__cause__ = cancelled
         return late.with_traceback(cancelled.__traceback__)
 
-    async def _perform(self, held: Held) -> Any:
-        if isinstance(held.item, Verdict):
+    async def _perform(self, held: HeldRow) -> Any:
+        if isinstance(held.item, StageVerdict):
             raise held.item
         item = held.item
         if self.stage.prepare is not None:
             item = await retry_outages(lambda: self._prepare(held.item))
         working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
-            return await self._store_as_it_comes(held.claim, working)
+            return await self._store_stream(held.claim, working)
         return await working
 
     async def _prepare(self, item: Any) -> Any:
         assert self.stage.prepare is not None
-        with outages_as_unavailable():
+        with translate_outages():
             async with self.database.reading() as session:
                 async with asyncio.timeout(PROVE_DEADLINE_SECONDS):
                     await session.connection()
@@ -256,17 +257,17 @@ class StageRunner:
                     async with asyncio.timeout(PREPARE_DEADLINE_SECONDS):
                         return await self.stage.prepare(session, item)
 
-    async def _store_as_it_comes(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
+    async def _store_stream(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
         """Each result in a transaction of its own, but the last: it completes the row."""
-        latest = NOTHING
+        latest = NO_RESULT
         async with aclosing(results) as stream:  # type: ignore[type-var]
             async for result in stream:
-                if latest is not NOTHING:
+                if latest is not NO_RESULT:
                     await self._store_chunk(claim, latest)
                 latest = result
-                if isinstance(result, AtOnce):
+                if isinstance(result, StoreImmediately):
                     await self._store_chunk(claim, result)
-                    latest = NOTHING
+                    latest = NO_RESULT
         return latest
 
     async def _store_chunk(self, claim: Claim, result: Any) -> None:
@@ -286,7 +287,7 @@ class StageRunner:
                     await self.stage.store(session, row, result)
                     await session.flush()
 
-    def _ids(self, held: Held) -> dict[str, str]:
+    def _get_log_ids(self, held: HeldRow) -> dict[str, str]:
         row_id = str(held.claim.row_id)
         job = {"job_id": row_id} if "job_type" in self.stage.only else {}
         return {"stage": self.stage.name, "row_id": row_id, **job}
@@ -319,7 +320,7 @@ class StageRunner:
         for each in disowned:
             each.lost = True
             if each.task is not None:
-                log.warning("row taken away, its work is dropped", **self._ids(each))
+                log.warning("row taken away, its work is dropped", **self._get_log_ids(each))
                 each.task.cancel()
         return len(disowned)
 
@@ -387,27 +388,27 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
         # What was claimed begins now, not while the next claim is being prepared.
         await asyncio.sleep(0)
         mine = _count_ended(mine, report)
-        if claimed and _free(runner).together:
+        if claimed and _get_free_slots(runner).total:
             continue
         if not mine and not runner._again.is_set():
             return
-        await _something_happens(runner, mine)
+        await _wait_for_change(runner, mine)
 
 
-async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
+async def _fill_slots(runner: StageRunner) -> Sequence[HeldRow]:
     """Reserve, claim, give back what was not needed: runs of one stage share its slots."""
     if runner.suspended:
         return ()
-    wanted = await runner.valve.admit(min(runner.pace.batch_size, _free(runner).together))
+    wanted = await runner.valve.admit(min(runner.pace.batch_size, _get_free_slots(runner).total))
     # The slots may have been taken while the queues behind were being measured.
-    free = _free(runner)
-    share = Share(min(wanted, free.slots), min(wanted, free.slow_slots))
-    wanted = min(wanted, share.together)
+    free = _get_free_slots(runner)
+    share = SlotShare(min(wanted, free.slots), min(wanted, free.slow_slots))
+    wanted = min(wanted, share.total)
     if wanted <= 0:
         return ()
     runner.free_slots -= share.slots
     runner.free_slow_slots -= share.slow_slots
-    claimed: Sequence[Held] = ()
+    claimed: Sequence[HeldRow] = ()
     try:
         claimed = await runner.claim(wanted, share)
     finally:
@@ -419,10 +420,10 @@ async def _fill_slots(runner: StageRunner) -> Sequence[Held]:
     return claimed
 
 
-def _free(runner: StageRunner) -> Share:
+def _get_free_slots(runner: StageRunner) -> SlotShare:
     """What the stage may claim into now."""
     slow = runner.free_slow_slots if runner.stage.proves_hosts else 0
-    return Share(max(runner.free_slots, 0), max(slow, 0))
+    return SlotShare(max(runner.free_slots, 0), max(slow, 0))
 
 
 def _count_ended(
@@ -434,12 +435,12 @@ def _count_ended(
     return {task for task in tasks if not task.done()}
 
 
-async def _something_happens(runner: StageRunner, mine: set[asyncio.Task[EventKind]]) -> None:
+async def _wait_for_change(runner: StageRunner, mine: set[asyncio.Task[EventKind]]) -> None:
     """Until a poke, or until a slot is free again. A host becomes ready without telling anybody."""
     if runner.stopping:
         if mine:
             await asyncio.wait(mine)
         return
-    patience = LOOK_AGAIN.total_seconds() if runner.round else None
+    patience = RECHECK_INTERVAL.total_seconds() if runner.round else None
     with suppress(TimeoutError):
         await asyncio.wait_for(runner._again.wait(), patience)

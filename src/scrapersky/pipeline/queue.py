@@ -1,4 +1,4 @@
-"""The queue columns that stand beside a status column, and what they say of one row."""
+"""Queue columns beside a status column, their indexes, and the claim of one row."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, mapped_column
 
 from scrapersky.db.base import Base
-from scrapersky.db.direct import written_out
+from scrapersky.db.statements import inline_text
 
 Model = TypeVar("Model", bound=Base)
 
-KEPT_DECISION = "Skipped"
+PRESERVED_DECISION = "Skipped"
 """A person's decision that processing does not overwrite; Selected is a request, and is."""
 ISOLATE_AFTER_RESCUES = 2
 """A row that was lost with its worker this often may be what kills workers, so from then on it is
@@ -37,7 +37,7 @@ worked in a process of its own, one such row at a time. The number is part of an
 
 
 @dataclass(frozen=True)
-class Words:
+class StatusNames:
     """What a stage calls its states; operators know these words, so each stage has its own."""
 
     queued: str
@@ -76,7 +76,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Change:
+class RowChange:
     """What settling does to a row: its next status, and when it is due if it waits again."""
 
     row_id: UUID
@@ -123,13 +123,13 @@ class QueueColumns:
         return QueueState(**{name: getattr(row, each.key) for name, each in vars(self).items()})
 
 
-def prefix_of(status: str) -> str:
+def get_prefix(status: str) -> str:
     """`sitemap_analysis_status` → `sitemap_analysis_`; plain `status` has none."""
     return status.removesuffix("status")
 
 
 def queue_columns(model: type[Base], status: str) -> QueueColumns:
-    prefix = prefix_of(status)
+    prefix = get_prefix(status)
     names = [each for each in QueueColumns.__dataclass_fields__ if each != "status"]
     return QueueColumns(
         status=getattr(model, status), **{name: getattr(model, prefix + name) for name in names}
@@ -137,23 +137,23 @@ def queue_columns(model: type[Base], status: str) -> QueueColumns:
 
 
 def follow_status(
-    curation: InstrumentedAttribute[str], words: Words, status: ColumnElement[str] | str
+    curation: InstrumentedAttribute[str], words: StatusNames, status: ColumnElement[str] | str
 ) -> ColumnElement[str]:
     """Build the value of a curation column whose row gets this status.
 
     A row for which there was nothing to do is done: only its status has a word for that.
     """
-    new: Any = written_out(status) if isinstance(status, str) else status
+    new: Any = inline_text(status) if isinstance(status, str) else status
     if words.skipped is not None:
-        done = written_out(words.done)
-        new = case((new == written_out(words.skipped), done), else_=new)
-    return case((curation == written_out(KEPT_DECISION), curation), else_=new)
+        done = inline_text(words.done)
+        new = case((new == inline_text(words.skipped), done), else_=new)
+    return case((curation == inline_text(PRESERVED_DECISION), curation), else_=new)
 
 
-def queued(
+def declare_queue(
     status: str,
     *,
-    words: Words,
+    words: StatusNames,
     initial: str | None = None,
     also: Sequence[str] = (),
     order: Sequence[str] = (),
@@ -165,18 +165,18 @@ def queued(
     """
 
     def declare(model: type[Model]) -> type[Model]:
-        prefix = prefix_of(status)
-        for name, mapped in _columns(initial or words.queued).items():
+        prefix = get_prefix(status)
+        for name, mapped in _build_columns(initial or words.queued).items():
             setattr(model, status if name == "status" else prefix + name, mapped)
         allowed = {*words.all, *also}
-        _constrain(model, status, sorted({*allowed, initial or words.queued}))
-        _index(model, status, words, order)
+        _add_check(model, status, sorted({*allowed, initial or words.queued}))
+        _add_indexes(model, status, words, order)
         return model
 
     return declare
 
 
-def _columns(initial: str) -> Mapping[str, Any]:
+def _build_columns(initial: str) -> Mapping[str, Any]:
     return {
         "status": mapped_column(Text, nullable=False, server_default=initial),
         "due_at": mapped_column(DateTime(timezone=True), nullable=False, server_default=func.now()),
@@ -190,16 +190,16 @@ def _columns(initial: str) -> Mapping[str, Any]:
     }
 
 
-def _constrain(model: type[Base], status: str, allowed: Sequence[str]) -> None:
+def _add_check(model: type[Base], status: str, allowed: Sequence[str]) -> None:
     listed = ", ".join(f"'{word}'" for word in allowed)
     table: Any = model.__table__
     table.append_constraint(CheckConstraint(f"{status} IN ({listed})", name=status))
 
 
-def _index(model: type[Base], status: str, words: Words, order: Sequence[str]) -> None:
+def _add_indexes(model: type[Base], status: str, words: StatusNames, order: Sequence[str]) -> None:
     """Small indexes to find what is due, what a dead worker held, and what was given up."""
     table: Any = model.__table__
-    prefix = prefix_of(status)
+    prefix = get_prefix(status)
     columns = [table.c[name] for name in (*order, f"{prefix}due_at", "id")]
     where = text(f"{status} = '{words.queued}'")
     Index(f"ix_{table.name}_{prefix}due", *columns, postgresql_where=where)

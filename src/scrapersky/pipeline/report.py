@@ -1,4 +1,7 @@
-"""How the stages are doing: depths, ages, who consumes them, and whether that is healthy.
+"""Load the status of all stages: depths, ages, consumers and health.
+
+All stages are queried together in a few statements, because dashboards poll this every second.
+
 
 All stages are asked together, in a handful of queries however many there are: pages that are looked
 at all day ask every second.
@@ -15,28 +18,33 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.pipeline.chores import list_chore_failures
-from scrapersky.pipeline.counting import Counts, count_rows
-from scrapersky.pipeline.flow import changed_pace
-from scrapersky.pipeline.queue_figures import (
-    QueueFigures,
+from scrapersky.pipeline.flow import apply_pace_changes
+from scrapersky.pipeline.health import (
+    HealthIssue,
+    StageSituation,
+    find_chore_issues,
+    find_stage_issues,
+    find_unhandled_issues,
+    get_states,
+    is_ticking,
+    judge_own_limits,
+)
+from scrapersky.pipeline.queue_stats import (
+    QueueStats,
     UnhandledRows,
     count_whole_queues,
     find_unhandled,
-    queue_figures,
+    load_queue_stats,
 )
-from scrapersky.pipeline.rates import Durations, durations, last_hours
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import ChoreFailure, StageControl, Worker
-from scrapersky.pipeline.troubles import (
-    Situation,
-    Trouble,
-    get_states,
-    judge_chores,
-    judge_own_limits,
-    judge_unhandled,
-    ticks,
-    troubles_of,
+from scrapersky.pipeline.stats import (
+    Durations,
+    StatusCounts,
+    count_recent_events,
+    count_rows,
+    measure_durations,
 )
+from scrapersky.pipeline.tables import ChoreFailure, StageControl, Worker
 from scrapersky.pipeline.workers import is_alive
 from scrapersky.settings import Pace, Settings
 
@@ -87,7 +95,7 @@ class StageReport:
     """The last run failed, in some process."""
     held_back: str | None
     """Why it claims less or nothing because of what waits behind it."""
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[HealthIssue, ...]
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -96,7 +104,7 @@ class StageReport:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PipelineStatus:
     """All stages at one moment: what is judged, and who is there."""
 
     stages: Sequence[AnyStage]
@@ -104,10 +112,10 @@ class Standing:
     workers: Sequence[Worker]
     """Those alive."""
     controls: Mapping[str, StageControl]
-    figures: Mapping[str, QueueFigures]
+    figures: Mapping[str, QueueStats]
     chore_failures: Sequence[ChoreFailure] = ()
     unhandled: Sequence[UnhandledRows] = ()
-    counts: Mapping[str, Counts] = field(default_factory=dict)
+    counts: Mapping[str, StatusCounts] = field(default_factory=dict)
     last_hours: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     durations: Mapping[str, Durations] = field(default_factory=dict)
 
@@ -125,26 +133,29 @@ class Standing:
         return [self.report(each) for each in self.stages]
 
     @property
-    def troubles(self) -> list[tuple[str, Trouble]]:
+    def troubles(self) -> list[tuple[str, HealthIssue]]:
         """Everything that is wrong, each with its subject: stage, chore, table or worker."""
         of_stages = [(each.name, trouble) for each in self.reports for trouble in each.troubles]
         return [*of_stages, *self.other_troubles]
 
     @property
-    def other_troubles(self) -> list[tuple[str, Trouble]]:
+    def other_troubles(self) -> list[tuple[str, HealthIssue]]:
         """Those that are not of one stage."""
         return [
-            *judge_chores(self.chore_failures),
-            *judge_unhandled(self.unhandled),
+            *find_chore_issues(self.chore_failures),
+            *find_unhandled_issues(self.unhandled),
             *judge_own_limits(self.workers),
         ]
 
     def report(self, stage: AnyStage) -> StageReport:
         figures, control = self.figures[stage.name], self.controls.get(stage.name)
-        pace = changed_pace(stage.paced(self.settings), control.pace if control else None)
+        pace = apply_pace_changes(stage.get_pace(self.settings), control.pace if control else None)
         states = get_states(stage.name, self.workers)
-        last, since = _last_tick(states, figures.now), _paused_for(control, figures.now)
-        situation = Situation(
+        last, since = (
+            _find_last_tick(states, figures.now),
+            _get_paused_seconds(control, figures.now),
+        )
+        situation = StageSituation(
             states=states,
             due=figures.due,
             oldest_ready_seconds=figures.oldest_ready_seconds,
@@ -154,7 +165,7 @@ class Standing:
             stuck=figures.stuck,
             stuck_seconds=figures.stuck_seconds,
         )
-        counts = self.counts.get(stage.name, Counts({}))
+        counts = self.counts.get(stage.name, StatusCounts({}))
         p50, p95 = self.durations.get(stage.name, (None, None))
         return StageReport(
             name=stage.name,
@@ -178,30 +189,30 @@ class Standing:
             last_hour=self.last_hours.get(stage.name, {}),
             p50_ms=p50,
             p95_ms=p95,
-            consumers=sum(ticks(each) for each in states),
+            consumers=sum(is_ticking(each) for each in states),
             last_tick=last,
             failing=any(each.get("error") for each in states),
             held_back=next((each["held_back"] for each in states if each.get("held_back")), None),
-            troubles=troubles_of(situation, pace, self.settings),
+            troubles=find_stage_issues(situation, pace, self.settings),
         )
 
 
-def _last_tick(states: Sequence[Mapping[str, Any]], now: datetime) -> datetime | None:
+def _find_last_tick(states: Sequence[Mapping[str, Any]], now: datetime) -> datetime | None:
     known = [each["last_tick"] for each in states if each.get("last_tick")]
     return datetime.fromtimestamp(max(known), tz=now.tzinfo) if known else None
 
 
-def _paused_for(control: StageControl | None, now: datetime) -> float | None:
+def _get_paused_seconds(control: StageControl | None, now: datetime) -> float | None:
     return (now - control.updated_at).total_seconds() if control and control.paused else None
 
 
-async def standing(
+async def load_status(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
-) -> Standing:
+) -> PipelineStatus:
     """What health is judged by, in five queries; the reports lack counts and rates, and no queue is
     counted further than `MAX_COUNTED`. `stages` are all there are: rows that none of them takes are
     reported."""
-    brief = await _standing_of(session, stages, settings)
+    brief = await _load_brief_status(session, stages, settings)
     return replace(
         brief,
         chore_failures=await list_chore_failures(session),
@@ -209,35 +220,35 @@ async def standing(
     )
 
 
-async def _standing_of(
+async def _load_brief_status(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
-) -> Standing:
-    return Standing(
+) -> PipelineStatus:
+    return PipelineStatus(
         stages,
         settings,
-        await live_workers(session, settings),
-        await _controls(session, stages),
-        await queue_figures(session, stages, settings),
+        await list_live_workers(session, settings),
+        await _load_controls(session, stages),
+        await load_queue_stats(session, stages, settings),
     )
 
 
-async def full_standing(
+async def load_full_status(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
-) -> Standing:
+) -> PipelineStatus:
     """In eight queries; ten when a table is so large that it is not counted, and one more when a
     queue is longer than what `standing` counts, for here queues are counted whole."""
-    return await _with_counts(session, await standing(session, stages, settings))
+    return await _add_counts(session, await load_status(session, stages, settings))
 
 
-async def _with_counts(session: AsyncSession, brief: Standing) -> Standing:
+async def _add_counts(session: AsyncSession, brief: PipelineStatus) -> PipelineStatus:
     stages = brief.stages
     figures = await count_whole_queues(session, stages, brief.figures)
     return replace(
         brief,
         figures=figures,
         counts=await count_rows(session, stages, figures),
-        last_hours=await last_hours(session, stages),
-        durations=await durations(session, stages),
+        last_hours=await count_recent_events(session, stages),
+        durations=await measure_durations(session, stages),
     )
 
 
@@ -245,8 +256,8 @@ async def report_stages(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> list[StageReport]:
     """Of some stages, or of all, in six queries."""
-    brief = await _standing_of(session, stages, settings)
-    return (await _with_counts(session, brief)).reports
+    brief = await _load_brief_status(session, stages, settings)
+    return (await _add_counts(session, brief)).reports
 
 
 async def report_stage(session: AsyncSession, stage: AnyStage, settings: Settings) -> StageReport:
@@ -254,7 +265,7 @@ async def report_stage(session: AsyncSession, stage: AnyStage, settings: Setting
     return report
 
 
-async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Worker]:
+async def list_live_workers(session: AsyncSession, settings: Settings) -> Sequence[Worker]:
     dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
     found = await session.scalars(
         select(Worker).where(is_alive(dead_after)).order_by(Worker.started_at)
@@ -262,7 +273,9 @@ async def live_workers(session: AsyncSession, settings: Settings) -> Sequence[Wo
     return found.all()
 
 
-async def _controls(session: AsyncSession, stages: Sequence[AnyStage]) -> dict[str, StageControl]:
+async def _load_controls(
+    session: AsyncSession, stages: Sequence[AnyStage]
+) -> dict[str, StageControl]:
     names = [each.name for each in stages]
     found = await session.scalars(select(StageControl).where(StageControl.stage.in_(names)))
     return {each.stage: each for each in found}

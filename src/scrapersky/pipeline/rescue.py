@@ -1,4 +1,4 @@
-"""Give back rows whose worker died or whose lease ran out."""
+"""Requeue rows whose worker died or whose lease expired."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from scrapersky.db.base import Base
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseUnavailable
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claims, claims_of
+from scrapersky.pipeline.claims import QueueStatements, get_statements
 from scrapersky.pipeline.hosts import free_lost_slots, reset_future_slots
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import (
-    Outcome,
-    RetryRule,
+    AttemptOutcome,
+    RetryPolicy,
     WorkerDied,
-    outcome_of_outage,
-    outcome_of_rescue,
+    build_outage_outcome,
+    build_rescue_outcome,
 )
 from scrapersky.pipeline.queue import Claim
-from scrapersky.pipeline.settle import bury_the_dead, record
+from scrapersky.pipeline.settle import record_events, write_dead_letters
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.pipeline.workers import (
     WorkerIdentity,
-    bury_dead_neighbours,
+    reap_local_dead_workers,
     reset_future_beats,
 )
 from scrapersky.settings import Settings
 
 BATCH_ROWS = 100
 RESCUE_DEADLINE_SECONDS = 30.0
-Judge = Callable[[Claim, UUID | None, RetryRule], Outcome]
+OutcomeBuilder = Callable[[Claim, UUID | None, RetryPolicy], AttemptOutcome]
 """What becomes of a lost row, by its claim and the worker that held it."""
 
 log = get_logger(__name__)
@@ -72,27 +72,30 @@ class Rescuer:
         """What became of rescued rows, by stage, since the process began."""
         self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
         self._queues = [
-            (claims_of(each), RetryRule.of(settings, each.paced(settings).max_attempts))
+            (
+                get_statements(each),
+                RetryPolicy.from_settings(settings, each.get_pace(settings).max_attempts),
+            )
             for each in stages
         ]
 
     def note_beat(self) -> None:
         """This process has just said that it lives."""
-        if self._was_silent():
+        if self._has_missed_beats():
             self._judges_from = self._clock() + self._time_to_speak
         self._last_beat = self._clock()
 
-    def _was_silent(self) -> bool:
+    def _has_missed_beats(self) -> bool:
         beat = self._last_beat
         return beat is not None and self._clock() - beat > self._longest_gap
 
     async def rescue(self) -> int:
         """All rows that are lost right now; a dead process of this machine is noticed at once."""
-        if self._was_silent() or self._clock() < self._judges_from:
+        if self._has_missed_beats() or self._clock() < self._judges_from:
             return 0
         async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
             await reset_future_beats(session, dead_after=self._dead_after)
-            await bury_dead_neighbours(session)
+            await reap_local_dead_workers(session)
             await reset_future_slots(session, dead_after=self._dead_after)
             await free_lost_slots(session, dead_after=self._dead_after)
         return await self._rescue_every_stage()
@@ -104,7 +107,7 @@ class Rescuer:
         for claims, rule in self._queues:
             lost = {"dead_after": self._dead_after}
             try:
-                total += await self._rescue(claims, rule, claims.lost, lost, _judge_lost)
+                total += await self._rescue(claims, rule, claims.lost, lost, _build_lost_outcome)
             except Exception as error:
                 errors.append(error)
                 log.warning("rescue failed", stage=claims.stage.name, error=str(error))
@@ -122,16 +125,16 @@ class Rescuer:
             "from_the_future": runner.lease + self._dead_after,
         }
         return await self._rescue(
-            runner.claims, runner.rule, runner.claims.strays, strays, _judge_stray
+            runner.claims, runner.rule, runner.claims.strays, strays, _build_stray_outcome
         )
 
     async def _rescue(
         self,
-        claims: Claims,
-        rule: RetryRule,
+        claims: QueueStatements,
+        rule: RetryPolicy,
         statement: Select[Any],
         wanted: Mapping[str, Any],
-        judge: Judge,
+        judge: OutcomeBuilder,
     ) -> int:
         total = 0
         while count := await self._rescue_batch(claims, rule, statement, wanted, judge):
@@ -142,11 +145,11 @@ class Rescuer:
 
     async def _rescue_batch(
         self,
-        claims: Claims,
-        rule: RetryRule,
+        claims: QueueStatements,
+        rule: RetryPolicy,
         statement: Select[Any],
         wanted: Mapping[str, Any],
-        judge: Judge,
+        judge: OutcomeBuilder,
     ) -> int:
         """Lock, judge, write."""
         stage = claims.stage
@@ -156,7 +159,7 @@ class Rescuer:
             if not rows:
                 return 0
             outcomes = [
-                judge(claims.claim_of(row), claims.queue.of(row).worker_id, rule)
+                judge(claims.read_claim(row), claims.queue.of(row).worker_id, rule)
                 for row in rows.values()
                 if row is not None
             ]
@@ -166,19 +169,19 @@ class Rescuer:
                 claims.parameters(changes),
                 execution_options={"synchronize_session": False},
             )
-            await bury_the_dead(session, stage, rows, outcomes, self._worker)
-            await record(session, stage, outcomes, (), self._worker.id)
+            await write_dead_letters(session, stage, rows, outcomes, self._worker)
+            await record_events(session, stage, outcomes, (), self._worker.id)
             self.totals[stage.name].update(each.kind for each in outcomes)
             wake_after_commit(session, stage.name)
             return len(rows)
 
 
-def _judge_lost(claim: Claim, holder: UUID | None, rule: RetryRule) -> Outcome:
+def _build_lost_outcome(claim: Claim, holder: UUID | None, rule: RetryPolicy) -> AttemptOutcome:
     error = WorkerDied(f"Worker {holder} died, fell silent or held the row past its lease.")
-    return outcome_of_rescue(claim, error, rule)
+    return build_rescue_outcome(claim, error, rule)
 
 
-def _judge_stray(claim: Claim, _holder: UUID | None, _rule: RetryRule) -> Outcome:
-    return outcome_of_outage(
+def _build_stray_outcome(claim: Claim, _holder: UUID | None, _rule: RetryPolicy) -> AttemptOutcome:
+    return build_outage_outcome(
         claim, DatabaseUnavailable("The database was away while the row was claimed or settled.")
     )

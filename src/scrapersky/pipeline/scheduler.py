@@ -1,4 +1,4 @@
-"""Ticks every stage and every chore, starts runs when woken, and stops without losing a row."""
+"""Tick every stage and chore with APScheduler, run woken stages, and stop without losing a row."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.chores import Chore, run_chore, seconds_to_next_slot, take_slot
-from scrapersky.pipeline.engine import Engine, assembled_engine
-from scrapersky.pipeline.flow import HELD_BACK_LOOK_SECONDS
+from scrapersky.pipeline.chores import Chore, claim_slot, run_chore, seconds_to_next_slot
+from scrapersky.pipeline.engine import Engine, build_engine
+from scrapersky.pipeline.flow import HELD_BACK_POLL_SECONDS
 from scrapersky.pipeline.loop import StageRunner, run_job_loop
 from scrapersky.pipeline.outcome import summarize_error
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.settings import Settings
 
 MISFIRE_GRACE_SECONDS = 60
-STOP_PATIENCE_SECONDS = 5
-CANCEL_PATIENCE_SECONDS = 5
+STOP_TIMEOUT_SECONDS = 5
+CANCEL_TIMEOUT_SECONDS = 5
 """For what was cancelled to give its connection back; a database that is away answers nothing."""
 CLOCK_CHECK_SECONDS = 5.0
 CLOCK_STEP_SECONDS = 2.0
@@ -63,7 +63,7 @@ class Scheduler:
                 "replace_existing": True,
             },
         )
-        engine.on_interval_change = self._retime
+        engine.on_interval_change = self._reschedule_stage
         self._woken: set[asyncio.Task[Any]] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         self._ticks: set[asyncio.Task[Any]] = set()
@@ -113,12 +113,12 @@ class Scheduler:
         for alarm in self._alarms.values():
             alarm.cancel()
         await self.engine.stop()
-        await self._wait_for_tasks(STOP_PATIENCE_SECONDS)
+        await self._wait_for_tasks(STOP_TIMEOUT_SECONDS)
         if self.is_running:
             self._ticking.shutdown(wait=False)
         for task in self._woken:
             task.cancel()
-        await self._wait_for_tasks(CANCEL_PATIENCE_SECONDS)
+        await self._wait_for_tasks(CANCEL_TIMEOUT_SECONDS)
         log.info("scheduler stopped")
 
     async def _wait_for_tasks(self, seconds: float) -> None:
@@ -131,7 +131,7 @@ class Scheduler:
         name = runner.stage.name
         try:
             self._ticking.add_job(
-                self._tracked(self._tick),
+                self._track(self._tick),
                 IntervalTrigger(seconds=runner.pace.interval_minutes * 60, timezone=UTC),
                 args=[name],
                 id=name,
@@ -142,9 +142,9 @@ class Scheduler:
             runner.last_tick = monotonic()
             self.engine.wakeups.subscribe(name, lambda: self.wake(name))
         except Exception as error:
-            self._give_up_stage(runner, error)
+            self._unregister_stage(runner, error)
 
-    def _give_up_stage(self, runner: StageRunner, error: Exception) -> None:
+    def _unregister_stage(self, runner: StageRunner, error: Exception) -> None:
         """Take back what the registration did before it failed: a job left behind would tick a
         stage that this process does not run, and the stage would count as consumed here."""
         name = runner.stage.name
@@ -155,7 +155,7 @@ class Scheduler:
             self._ticking.remove_job(name)
         log.exception("stage could not be registered", stage=name)
 
-    def _retime(self, runner: StageRunner) -> None:
+    def _reschedule_stage(self, runner: StageRunner) -> None:
         if self.is_running and self._ticking.get_job(runner.stage.name):
             seconds = runner.pace.interval_minutes * 60
             trigger = IntervalTrigger(seconds=seconds, timezone=UTC)
@@ -171,7 +171,7 @@ class Scheduler:
             runner.last_error = summarize_error(error)
             # Soon, and not after the stage's interval, which may be hours: until a run succeeds
             # the stage is reported as failing.
-            self._wake_in(stage, RETRY_RUN_SECONDS)
+            self._wake_after(stage, RETRY_RUN_SECONDS)
             raise
 
     def wake(self, stage: str) -> None:
@@ -199,12 +199,12 @@ class Scheduler:
         """A row that waits for its time is started then, not at the next tick after it."""
         seconds = await runner.seconds_to_next_due()
         if runner.valve.is_closed:
-            seconds = HELD_BACK_LOOK_SECONDS
+            seconds = HELD_BACK_POLL_SECONDS
         if seconds is None or seconds > runner.pace.interval_minutes * 60:
             return
-        self._wake_in(runner.stage.name, seconds)
+        self._wake_after(runner.stage.name, seconds)
 
-    def _wake_in(self, stage: str, seconds: float) -> None:
+    def _wake_after(self, stage: str, seconds: float) -> None:
         if self._stopping:
             return
         if stage in self._alarms:
@@ -240,7 +240,7 @@ class Scheduler:
 
     def _register_chore(self, chore: Chore) -> None:
         self._ticking.add_job(
-            self._tracked(self._do_chore),
+            self._track(self._do_chore),
             IntervalTrigger(seconds=chore.every.total_seconds(), timezone=UTC),
             args=[chore],
             id=chore.name,
@@ -251,10 +251,10 @@ class Scheduler:
 
     async def _do_chore(self, chore: Chore, *, has_slot: bool = False) -> None:
         engine = self.engine
-        if has_slot or await take_slot(engine.database, chore, engine.worker.id):
+        if has_slot or await claim_slot(engine.database, chore, engine.worker.id):
             await self._run_chore(chore)
 
-    def _tracked(self, job: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    def _track(self, job: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         """The same, known to `stop` for as long as it runs."""
 
         async def run(*arguments: Any, **options: Any) -> None:
@@ -281,7 +281,7 @@ class Scheduler:
         if self._stopping or seconds_to_next_slot(chore.every) <= RETRY_CHORE_SECONDS:
             return
         self._ticking.add_job(
-            self._tracked(self._do_chore),
+            self._track(self._do_chore),
             DateTrigger(datetime.now(UTC) + timedelta(seconds=RETRY_CHORE_SECONDS)),
             args=[chore],
             kwargs={"has_slot": True},
@@ -310,7 +310,7 @@ class Scheduler:
 
 
 @asynccontextmanager
-async def running_scheduler(
+async def run_scheduler(
     database: Database,
     settings: Settings,
     stages: Sequence[AnyStage],
@@ -321,9 +321,7 @@ async def running_scheduler(
     """A scheduler over these stages, for as long as the block lasts; `known` are all there are."""
     # A process of its own for isolated rows takes the settings this one was started with.
     isolates = bool(settings.environ)
-    async with assembled_engine(
-        database, settings, stages, known=known, isolates=isolates
-    ) as engine:
+    async with build_engine(database, settings, stages, known=known, isolates=isolates) as engine:
         scheduler = Scheduler(engine, chores)
         await scheduler.start()
         try:
@@ -332,13 +330,13 @@ async def running_scheduler(
             await scheduler.stop()
 
 
-class _Expected(logging.Filter):
+class _SkippedTickFilter(logging.Filter):
     """A stage that drains a long queue skips its ticks; that is no news at warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "maximum number of running instances" not in record.getMessage()
 
 
-logging.getLogger("apscheduler.scheduler").addFilter(_Expected())
+logging.getLogger("apscheduler.scheduler").addFilter(_SkippedTickFilter())
 logging.getLogger("apscheduler.executors.default").setLevel(logging.CRITICAL)
 """It logs failed runs with their traceback; our listener does that already."""

@@ -11,23 +11,19 @@ from uuid import UUID
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.away import (
-    is_outage,
-    is_statement_timeout,
-    row_interruptions,
-)
 from scrapersky.db.base import Base
+from scrapersky.db.outages import is_outage, is_statement_timeout, row_interruptions
 from scrapersky.db.session import Database, limit_statements
 from scrapersky.errors import RowInterrupted, ScraperSkyError
 from scrapersky.logging import get_logger
 from scrapersky.pipeline import dead_letters
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import QueueStatements
 from scrapersky.pipeline.outcome import (
-    NOTHING,
-    Outcome,
-    RetryRule,
-    outcome_of_error,
-    outcome_of_outage,
+    NO_RESULT,
+    AttemptOutcome,
+    RetryPolicy,
+    build_error_outcome,
+    build_outage_outcome,
 )
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageEvent
@@ -42,22 +38,22 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Settlement:
+class SettleResult:
     """What really happened to the batch: the outcomes written, and the claims that were lost."""
 
-    written: tuple[Outcome, ...]
-    fenced: tuple[Outcome, ...]
+    written: tuple[AttemptOutcome, ...]
+    fenced: tuple[AttemptOutcome, ...]
 
 
 async def settle(
     session: AsyncSession,
-    claims: Claims,
-    outcomes: Sequence[Outcome],
+    claims: QueueStatements,
+    outcomes: Sequence[AttemptOutcome],
     *,
-    rule: RetryRule,
+    rule: RetryPolicy,
     worker: WorkerIdentity,
     careful: bool = True,
-) -> Settlement:
+) -> SettleResult:
     """End these attempts. The first statement proves every claim; what it does not return is lost.
 
     `careful` puts a savepoint around each row's store, so that one that fails or takes too long
@@ -68,39 +64,42 @@ async def settle(
     fenced = [each for each in outcomes if each.claim.row_id not in rows]
     failed_to_store = await _store_results(session, claims.stage, rows, written, rule, careful)
     if failed_to_store:
-        await _mark_again(session, claims, list(failed_to_store.values()))
+        await _mark_failed_stores(session, claims, list(failed_to_store.values()))
         written = [failed_to_store.get(each.claim.row_id, each) for each in written]
-    await bury_the_dead(session, claims.stage, rows, written, worker)
-    await record(session, claims.stage, written, fenced, worker.id)
-    return Settlement(tuple(written), tuple(fenced))
+    await write_dead_letters(session, claims.stage, rows, written, worker)
+    await record_events(session, claims.stage, written, fenced, worker.id)
+    return SettleResult(tuple(written), tuple(fenced))
 
 
-def is_plain(stage: AnyStage, outcomes: Sequence[Outcome]) -> bool:
+def has_no_results(stage: AnyStage, outcomes: Sequence[AttemptOutcome]) -> bool:
     """Nobody will look at these rows: nothing to store, nobody to tell that they were given up."""
     return not any(
-        each.kind is EventKind.FAILED or (stage.store is not None and each.result is not NOTHING)
+        each.kind is EventKind.FAILED or (stage.store is not None and each.result is not NO_RESULT)
         for each in outcomes
     )
 
 
-async def settle_plainly(
-    database: Database, claims: Claims, outcomes: Sequence[Outcome], worker: WorkerIdentity
-) -> Settlement:
+async def settle_without_results(
+    database: Database,
+    claims: QueueStatements,
+    outcomes: Sequence[AttemptOutcome],
+    worker: WorkerIdentity,
+) -> SettleResult:
     """The same as `settle` in one statement, for outcomes of which nothing is stored."""
-    parameters = {**_held_by(outcomes), "worker": worker.id}
+    parameters = {**_build_held_parameters(outcomes), "worker": worker.id}
     statement = claims.complete
     if any(each.kind is not EventKind.COMPLETED for each in outcomes):
         statement = claims.settle_plainly
         changes = claims.parameters([each.change(claims.stage.words) for each in outcomes])
         parameters |= {**changes, "kinds": [each.kind for each in outcomes]}
     held = {row_id for (row_id,) in await database.direct.fetch(statement, parameters)}
-    return Settlement(
+    return SettleResult(
         tuple(each for each in outcomes if each.claim.row_id in held),
         tuple(each for each in outcomes if each.claim.row_id not in held),
     )
 
 
-def _held_by(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _build_held_parameters(outcomes: Sequence[AttemptOutcome]) -> dict[str, Any]:
     now = monotonic()
     claims = [each.claim for each in outcomes]
     return {
@@ -112,12 +111,12 @@ def _held_by(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 async def _prove_and_mark(
-    session: AsyncSession, claims: Claims, outcomes: Sequence[Outcome]
+    session: AsyncSession, claims: QueueStatements, outcomes: Sequence[AttemptOutcome]
 ) -> dict[UUID, Base | None]:
     """Rows are loaded only where somebody will look at them."""
     words = claims.stage.words
     parameters = claims.parameters([each.change(words) for each in outcomes])
-    if not is_plain(claims.stage, outcomes):
+    if not has_no_results(claims.stage, outcomes):
         found = await session.scalars(
             claims.settle_rows, parameters, execution_options={"synchronize_session": False}
         )
@@ -128,7 +127,9 @@ async def _prove_and_mark(
     return dict.fromkeys(ids)
 
 
-async def _mark_again(session: AsyncSession, claims: Claims, outcomes: Sequence[Outcome]) -> None:
+async def _mark_failed_stores(
+    session: AsyncSession, claims: QueueStatements, outcomes: Sequence[AttemptOutcome]
+) -> None:
     """The rows are locked by us, so this needs no fence."""
     words = claims.stage.words
     await session.execute(
@@ -142,21 +143,21 @@ async def _store_results(
     session: AsyncSession,
     stage: AnyStage,
     rows: dict[UUID, Base | None],
-    outcomes: Sequence[Outcome],
-    rule: RetryRule,
+    outcomes: Sequence[AttemptOutcome],
+    rule: RetryPolicy,
     careful: bool,
-) -> dict[UUID, Outcome]:
+) -> dict[UUID, AttemptOutcome]:
     """Store each result; returns the new outcome of each row whose store did not succeed."""
     if stage.store is None:
         return {}
-    results = [each for each in outcomes if each.result is not NOTHING]
+    results = [each for each in outcomes if each.result is not NO_RESULT]
     if not careful:
         with row_interruptions():
             for each in results:
                 await stage.store(session, rows[each.claim.row_id], each.result)
             await session.flush()
         return {}
-    failed: list[tuple[Outcome, Exception]] = []
+    failed: list[tuple[AttemptOutcome, Exception]] = []
     if results:
         await limit_statements(session, CAREFUL_STATEMENT_MS)
     for each in results:
@@ -173,46 +174,48 @@ async def _store_results(
 
 def _judge_failed_stores(
     stage: AnyStage,
-    failed: Sequence[tuple[Outcome, Exception]],
-    rule: RetryRule,
+    failed: Sequence[tuple[AttemptOutcome, Exception]],
+    rule: RetryPolicy,
     *,
     stored: int,
-) -> dict[UUID, Outcome]:
+) -> dict[UUID, AttemptOutcome]:
     """Where several rows timed out and none was stored, the database is slow and no row is
     suspected; one that times out beside others that do not, or alone, is."""
     is_slow = not stored and len(failed) > 1
-    changed: dict[UUID, Outcome] = {}
+    changed: dict[UUID, AttemptOutcome] = {}
     for each, error in failed:
         if is_slow and isinstance(error, RowInterrupted):
-            outcome = outcome_of_outage(each.claim, error)
+            outcome = build_outage_outcome(each.claim, error)
         else:
-            outcome = outcome_of_error(each.claim, error, rule)
+            outcome = build_error_outcome(each.claim, error, rule)
         changed[each.claim.row_id] = outcome
         log_failure(stage, outcome, error)
     return changed
 
 
-async def bury_the_dead(
+async def write_dead_letters(
     session: AsyncSession,
     stage: AnyStage,
     rows: dict[UUID, Base | None],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[AttemptOutcome],
     worker: WorkerIdentity,
 ) -> None:
     """A dead letter for each row given up, and the stage is told."""
     dead = [each for each in outcomes if each.kind is EventKind.FAILED]
     if not dead:
         return
-    loaded = {each.claim.row_id: await _loaded(session, stage, rows, each) for each in dead}
+    loaded = {each.claim.row_id: await _load_row(session, stage, rows, each) for each in dead}
     tenants = {row_id: getattr(row, "tenant_id", None) for row_id, row in loaded.items()}
-    await dead_letters.bury(session, stage, dead, tenants=tenants, worker=worker.readable)
+    await dead_letters.insert_dead_letters(
+        session, stage, dead, tenants=tenants, worker=worker.readable
+    )
     if stage.gave_up is not None:
         for each in dead:
             await stage.gave_up(session, loaded[each.claim.row_id], each.error or "")
 
 
-async def _loaded(
-    session: AsyncSession, stage: AnyStage, rows: dict[UUID, Base | None], outcome: Outcome
+async def _load_row(
+    session: AsyncSession, stage: AnyStage, rows: dict[UUID, Base | None], outcome: AttemptOutcome
 ) -> Base:
     row_id = outcome.claim.row_id
     row = rows[row_id] or await session.get_one(stage.model, row_id, populate_existing=True)
@@ -220,11 +223,11 @@ async def _loaded(
     return row
 
 
-async def record(
+async def record_events(
     session: AsyncSession,
     stage: AnyStage,
-    written: Sequence[Outcome],
-    fenced: Sequence[Outcome],
+    written: Sequence[AttemptOutcome],
+    fenced: Sequence[AttemptOutcome],
     worker_id: UUID,
 ) -> None:
     """One event per ended attempt, and one for all that were completed together: history and
@@ -233,15 +236,15 @@ async def record(
         *((each.kind, each) for each in written if each.kind is not EventKind.COMPLETED),
         *((EventKind.FENCED, each) for each in fenced),
     ]
-    events = [_event(kind, [each], each) for kind, each in ended]
+    events = [_build_event(kind, [each], each) for kind, each in ended]
     if completed := [each for each in written if each.kind is EventKind.COMPLETED]:
-        events.append(_event(EventKind.COMPLETED, completed))
+        events.append(_build_event(EventKind.COMPLETED, completed))
     shared = {"stage": stage.name, "worker_id": worker_id}
     await session.execute(insert(StageEvent), [{**shared, **each} for each in events])
 
 
-def _event(
-    kind: EventKind, outcomes: Sequence[Outcome], about: Outcome | None = None
+def _build_event(
+    kind: EventKind, outcomes: Sequence[AttemptOutcome], about: AttemptOutcome | None = None
 ) -> dict[str, Any]:
     now = monotonic()
     return {
@@ -254,7 +257,7 @@ def _event(
     }
 
 
-def log_failure(stage: AnyStage, outcome: Outcome, error: BaseException) -> None:
+def log_failure(stage: AnyStage, outcome: AttemptOutcome, error: BaseException) -> None:
     """The whole traceback goes to the log, and to the dead letter; the row keeps a line."""
     say = log.error if outcome.kind is EventKind.FAILED else log.warning
     if outcome.kind in (EventKind.SKIPPED, EventKind.SNOOZED):

@@ -12,27 +12,27 @@ from typing import cast
 
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky.db.away import MAX_ROW_INTERRUPTIONS, is_outage, is_timeout
+from scrapersky.db.outages import MAX_ROW_INTERRUPTIONS, is_outage, is_timeout
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseUnavailable, RowInterrupted
 from scrapersky.logging import get_logger
-from scrapersky.pipeline.claims import Claims
+from scrapersky.pipeline.claims import QueueStatements
 from scrapersky.pipeline.outcome import (
-    Outcome,
-    RetryRule,
+    AttemptOutcome,
+    RetryPolicy,
     outcome_of_interruption,
     outcome_of_own_limit,
     summarize_error,
 )
-from scrapersky.pipeline.own_limits import OwnLimits, find_own_limit
 from scrapersky.pipeline.settle import (
-    Settlement,
-    is_plain,
+    SettleResult,
+    has_no_results,
     log_failure,
     settle,
-    settle_plainly,
+    settle_without_results,
 )
 from scrapersky.pipeline.tables import EventKind
+from scrapersky.pipeline.vitals import ResourceMonitor, find_exhausted_resource
 from scrapersky.pipeline.workers import WorkerIdentity
 
 BATCH_ROWS = 100
@@ -59,18 +59,18 @@ class Settler:
     def __init__(
         self,
         database: Database,
-        claims: Claims,
+        claims: QueueStatements,
         *,
-        rule: RetryRule,
+        rule: RetryPolicy,
         worker: WorkerIdentity,
-        own_limits: OwnLimits | None = None,
+        own_limits: ResourceMonitor | None = None,
     ) -> None:
         self._database = database
         self._claims = claims
         self._rule = rule
         self._worker = worker
-        self._own_limits = own_limits or OwnLimits()
-        self._waiting: list[tuple[Outcome, asyncio.Future[EventKind]]] = []
+        self._own_limits = own_limits or ResourceMonitor()
+        self._waiting: list[tuple[AttemptOutcome, asyncio.Future[EventKind]]] = []
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
@@ -79,7 +79,7 @@ class Settler:
         self.last_error: str | None = None
         """Why the last batch could not be stored; None when it was."""
 
-    def put(self, outcome: Outcome) -> asyncio.Future[EventKind]:
+    def put(self, outcome: AttemptOutcome) -> asyncio.Future[EventKind]:
         """Done when the row is settled; says what it came to."""
         settled: asyncio.Future[EventKind] = asyncio.get_running_loop().create_future()
         self._waiting.append((outcome, settled))
@@ -119,7 +119,7 @@ class Settler:
                 return
 
     async def _settle_batch(
-        self, batch: Sequence[tuple[Outcome, asyncio.Future[EventKind]]]
+        self, batch: Sequence[tuple[AttemptOutcome, asyncio.Future[EventKind]]]
     ) -> None:
         outcomes = [outcome for outcome, _ in batch]
         try:
@@ -137,11 +137,11 @@ class Settler:
 
     async def _settle_patiently(
         self,
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[AttemptOutcome],
         give_up_at: float | None = None,
         *,
         careful: bool = False,
-    ) -> Settlement:
+    ) -> SettleResult:
         """Through a restart of the database. A batch that was committed although we did not hear
         of it is fenced the second time, which is the truth: it is settled.
 
@@ -174,15 +174,17 @@ class Settler:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 2)
 
-    async def _settle_interrupted(self, outcome: Outcome, error: RowInterrupted) -> Settlement:
+    async def _settle_interrupted(
+        self, outcome: AttemptOutcome, error: RowInterrupted
+    ) -> SettleResult:
         """Requeue a row whose store was interrupted again and again with no other row beside it."""
         interrupted = outcome_of_interruption(outcome.claim, error)
         log_failure(self._claims.stage, interrupted, error)
         return await self._settle_patiently([interrupted])
 
     async def _settle_in_halves(
-        self, outcomes: Sequence[Outcome], give_up_at: float, *, careful: bool
-    ) -> Settlement:
+        self, outcomes: Sequence[AttemptOutcome], give_up_at: float, *, careful: bool
+    ) -> SettleResult:
         middle = len(outcomes) // 2
         settlements = []
         for half in (outcomes[:middle], outcomes[middle:]):
@@ -193,29 +195,37 @@ class Settler:
                 settlement = await self._hand_back(half, error)
             settlements.append(settlement)
         written, fenced = zip(*((each.written, each.fenced) for each in settlements), strict=True)
-        return Settlement(sum(written, ()), sum(fenced, ()))
+        return SettleResult(sum(written, ()), sum(fenced, ()))
 
-    async def _hand_back(self, outcomes: Sequence[Outcome], error: Exception) -> Settlement:
+    async def _hand_back(
+        self, outcomes: Sequence[AttemptOutcome], error: Exception
+    ) -> SettleResult:
         """Give up storing these results. What met a limit of ours is handed back at once if that
         much can be written; it needs neither a connection of the pool nor new disk space, mostly.
         All other rows are found as strays, which does not count against them either."""
         self._log_unsettled(outcomes)
-        if limit := find_own_limit(error):
+        if limit := find_exhausted_resource(error):
             handed_back = [outcome_of_own_limit(each.claim, limit) for each in outcomes]
             with suppress(Exception):
-                return await settle_plainly(self._database, self._claims, handed_back, self._worker)
-        return Settlement((), tuple(outcomes))
+                return await settle_without_results(
+                    self._database, self._claims, handed_back, self._worker
+                )
+        return SettleResult((), tuple(outcomes))
 
-    def _log_unsettled(self, outcomes: Sequence[Outcome]) -> None:
+    def _log_unsettled(self, outcomes: Sequence[AttemptOutcome]) -> None:
         log.exception(
             "could not settle; the rows will be rescued and worked again",
             stage=self._claims.stage.name,
             rows=len(outcomes),
         )
 
-    async def _settle_once(self, outcomes: Sequence[Outcome], *, careful: bool) -> Settlement:
-        if is_plain(self._claims.stage, outcomes):
-            return await settle_plainly(self._database, self._claims, outcomes, self._worker)
+    async def _settle_once(
+        self, outcomes: Sequence[AttemptOutcome], *, careful: bool
+    ) -> SettleResult:
+        if has_no_results(self._claims.stage, outcomes):
+            return await settle_without_results(
+                self._database, self._claims, outcomes, self._worker
+            )
         seconds = SETTLE_DEADLINE_SECONDS if careful else BATCH_DEADLINE_SECONDS
         async with self._database.bounded_transaction(seconds) as session:
             return await settle(

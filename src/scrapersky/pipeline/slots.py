@@ -1,4 +1,4 @@
-"""The rows a process holds, how many at once, and where those wait whose hosts do not answer."""
+"""The rows a process holds, their time limit, and the slots they occupy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOW_ROWS_PER_SLOT = 4
 """A stage may have so many times its CONCURRENCY waiting for slow hosts. The wait itself costs a
 connection and hardly anything else, but each row takes some transactions when it begins and ends,
 and with many more of them the others would wait for the database instead."""
-SHARE_OF_REQUESTS = 4
+REQUEST_BUDGET_DIVISOR = 4
 """And no more than this part of the requests that the process may have under way."""
 
 
@@ -24,12 +24,12 @@ def count_slow_slots(pace: Pace, tools: Tools) -> int:
     """Slots of a stage for rows that wait for slow or unproven hosts."""
     most = tools.settings.slow_host_slots
     if tools.fetch is not None:
-        most = min(most, max(1, tools.fetch.request_budget // SHARE_OF_REQUESTS))
+        most = min(most, max(1, tools.fetch.request_budget // REQUEST_BUDGET_DIVISOR))
     return min(most, SLOW_ROWS_PER_SLOT * pace.concurrency)
 
 
 @dataclass
-class Held:
+class HeldRow:
     """A claimed row and the task that works it."""
 
     claim: Claim
@@ -50,24 +50,24 @@ class TimeLimit:
 
     __slots__ = ("_left", "_timer")
 
-    def __init__(self, rows: Sequence[Held], seconds: float) -> None:
+    def __init__(self, rows: Sequence[HeldRow], seconds: float) -> None:
         self._left = len(rows)
-        self._timer = asyncio.get_running_loop().call_later(seconds, _time_is_up, rows)
+        self._timer = asyncio.get_running_loop().call_later(seconds, _cancel_late_rows, rows)
 
-    def one_ended(self) -> None:
+    def release_one(self) -> None:
         self._left -= 1
         if not self._left:
             self._timer.cancel()
 
 
-def _time_is_up(rows: Sequence[Held]) -> None:
+def _cancel_late_rows(rows: Sequence[HeldRow]) -> None:
     for each in rows:
         if each.task is not None and not each.ending:
             each.late = True
             each.task.cancel()
 
 
-class Runner(Protocol):
+class SlotOwner(Protocol):
     free_slots: int
     free_slow_slots: int
 
@@ -75,14 +75,14 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Share:
+class SlotShare:
     """Slots of either kind: ordinary ones, and those for slow and unproven hosts."""
 
     slots: int
     slow_slots: int
 
     @property
-    def together(self) -> int:
+    def total(self) -> int:
         return self.slots + self.slow_slots
 
 
@@ -96,7 +96,7 @@ class SlowSlots:
     and the stage claims nothing more until it is below its limit again.
     """
 
-    def __init__(self, runner: Runner, held: Held) -> None:
+    def __init__(self, runner: SlotOwner, held: HeldRow) -> None:
         self._runner, self._held = runner, held
 
     def on_slow_host(self) -> None:

@@ -1,4 +1,4 @@
-"""A stage is a value: whose rows, which words, how fast, and three functions."""
+"""The `Stage` value: model, status column, pace and the functions read, work and store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import Base
-from scrapersky.pipeline.queue import QueueColumns, Words, follow_status, queue_columns
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.parser_pool import ParserPool
-from scrapersky.scraper.robots_memory import RobotsMemory
+from scrapersky.pipeline.queue import QueueColumns, StatusNames, follow_status, queue_columns
+from scrapersky.scraper.html.parser_pool import ParserPool
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.robots import RobotsCache
 from scrapersky.settings import Pace, Settings
 
 Row = TypeVar("Row", bound=Base)
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class AtOnce:
+class StoreImmediately:
     """A result that is stored before the work goes on, and whose store may put an end to it: what
     must be written down, or allowed, before the next request is sent. It is never the last."""
 
@@ -36,11 +36,11 @@ class Tools:
     fetch: Fetcher
     settings: Settings
     parser: ParserPool = field(default_factory=ParserPool)
-    robots: RobotsMemory = field(init=False)
+    robots: RobotsCache = field(init=False)
     """What the robots.txt of a page's host says, remembered for a while."""
 
     def __post_init__(self) -> None:
-        memory = RobotsMemory(self.fetch, user_agent=self.settings.fetch_user_agent)
+        memory = RobotsCache(self.fetch, user_agent=self.settings.fetch_user_agent)
         object.__setattr__(self, "robots", memory)
 
 
@@ -57,7 +57,7 @@ class Stage(Generic[Row, Item, Result]):
     model: type[Row]
     status: str
     """The status column; its queue columns share its prefix."""
-    words: Words
+    words: StatusNames
     prefix: str
     """Of its settings: `<PREFIX>_INTERVAL_MINUTES` and six more."""
     pace: Pace = field(default_factory=Pace)
@@ -110,7 +110,7 @@ class Stage(Generic[Row, Item, Result]):
         column = getattr(self.model, self.curation)
         return {column: follow_status(column, self.words, status)}
 
-    def paced(self, settings: Settings) -> Pace:
+    def get_pace(self, settings: Settings) -> Pace:
         return settings.pace(self.prefix, self.pace)
 
 

@@ -1,4 +1,4 @@
-"""The engine's own tables: workers, hosts, dead letters, events, schedule runs, controls."""
+"""The engine's tables: workers, hosts, dead letters, events, schedule runs, controls and alerts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from scrapersky.db.base import Base, Timestamps, uuid7
+from scrapersky.db.base import Base, TimestampMixin, uuid7
 
 
 class Worker(Base):
@@ -130,7 +130,7 @@ class StageEvent(Base):
     at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class StageControl(Base, Timestamps):
+class StageControl(Base, TimestampMixin):
     """What an operator has switched at run time."""
 
     __tablename__ = "stage_controls"
@@ -214,7 +214,7 @@ class AlertPost(Base):
     error: Mapped[str | None]
 
 
-class Host(Base, Timestamps):
+class Host(Base, TimestampMixin):
     """How a host wants to be treated, over all workers together."""
 
     __tablename__ = "hosts"

@@ -17,16 +17,16 @@ from sqlalchemy import ARRAY, Text, bindparam, func, select
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.direct import Fixed
-from scrapersky.db.listen import Listener
+from scrapersky.db.listen import NotificationListener
 from scrapersky.db.session import Database
+from scrapersky.db.statements import CompiledStatement
 from scrapersky.logging import get_logger
 
 CHANNEL = "scrapersky_wake"
-NOTIFY_EVERY_SECONDS = 0.1
+NOTIFY_INTERVAL_SECONDS = 0.1
 """At most one NOTIFY in this time: inside every transaction it costs a multiple of throughput."""
 IN_SESSION, TOLD = "scrapersky.wake", "scrapersky.told"
-NOTIFY = Fixed(
+NOTIFY = CompiledStatement(
     select(func.pg_notify(CHANNEL, func.unnest(bindparam("payloads", type_=ARRAY(Text)))))
 )
 
@@ -48,8 +48,11 @@ class Wakeups:
         self._unsent: set[str] = set()
         self._sending: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
-        self.listener = Listener(
-            listen_url or database.url, CHANNEL, heard=self._hear, connected=self._wake_everybody
+        self.listener = NotificationListener(
+            listen_url or database.url,
+            CHANNEL,
+            heard=self._handle_notification,
+            connected=self._wake_all,
         )
         self._told_at = 0.0
         database.before_commit.append(self._before_commit)
@@ -95,7 +98,7 @@ class Wakeups:
         afterwards and together, because a NOTIFY in every transaction makes writers queue up."""
         stages = session.info.get(IN_SESSION)
         now = monotonic()
-        if not stages or now - self._told_at < NOTIFY_EVERY_SECONDS:
+        if not stages or now - self._told_at < NOTIFY_INTERVAL_SECONDS:
             return
         self._told_at = now
         raw = await (await session.connection()).get_raw_connection()
@@ -118,7 +121,7 @@ class Wakeups:
                 stages, self._unsent = self._unsent, set()
                 await self._notify(stages)
                 if self._unsent:
-                    await asyncio.sleep(NOTIFY_EVERY_SECONDS)
+                    await asyncio.sleep(NOTIFY_INTERVAL_SECONDS)
         finally:
             self._sending = None
 
@@ -131,7 +134,7 @@ class Wakeups:
                 "could not tell other processes; their next tick will see", error=str(error)
             )
 
-    def _hear(self, payload: str) -> None:
+    def _handle_notification(self, payload: str) -> None:
         sender, _, stage = payload.partition(" ")
         if sender != self._sender:
             self._wake(stage)
@@ -140,7 +143,7 @@ class Wakeups:
         for wake in self._sleepers.get(stage, ()):
             wake()
 
-    def _wake_everybody(self) -> None:
+    def _wake_all(self) -> None:
         """After a time of deafness: look once, whatever was said meanwhile."""
         for stage in list(self._sleepers):
             self._wake(stage)

@@ -1,4 +1,4 @@
-"""Who works the queues: one row and one heartbeat per process."""
+"""Worker identity and heartbeat: one row per process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrapersky.pipeline.tables import Worker
 PROC = Path("/proc")
 
 
-def this_boot() -> str:
+def get_boot_id() -> str:
     """This boot of this machine, and the process namespace we are in: containers share a boot
     but not their pids."""
     try:
@@ -32,7 +32,7 @@ def this_boot() -> str:
         return f"unknown/{uuid7()}"
 
 
-def start_of_process(pid: int) -> int | None:
+def get_process_start(pid: int) -> int | None:
     """When a process began, in clock ticks since boot; None when it is gone or a zombie."""
     try:
         stat = (PROC / str(pid) / "stat").read_text()
@@ -49,9 +49,9 @@ class WorkerIdentity:
 
     id: UUID = field(default_factory=uuid7)
     hostname: str = field(default_factory=socket.gethostname)
-    boot_id: str = field(default_factory=this_boot)
+    boot_id: str = field(default_factory=get_boot_id)
     pid: int = field(default_factory=os.getpid)
-    pid_start: int = field(default_factory=lambda: start_of_process(os.getpid()) or 0)
+    pid_start: int = field(default_factory=lambda: get_process_start(os.getpid()) or 0)
 
     @property
     def readable(self) -> str:
@@ -64,7 +64,7 @@ async def read_clock(session: AsyncSession) -> float:
     return float(found.scalar_one())
 
 
-async def beat(
+async def record_heartbeat(
     session: AsyncSession,
     worker: WorkerIdentity,
     stages: Mapping[str, Any] | None = None,
@@ -112,10 +112,10 @@ async def sign_off(session: AsyncSession, worker: WorkerIdentity) -> None:
     await session.execute(delete(Worker).where(Worker.id == worker.id))
 
 
-async def bury_dead_neighbours(session: AsyncSession) -> list[UUID]:
+async def reap_local_dead_workers(session: AsyncSession) -> list[UUID]:
     """Forget workers of this machine whose process is gone: no need to wait for their silence."""
-    here = await session.scalars(select(Worker).where(Worker.boot_id == this_boot()))
-    dead = [each.id for each in here if start_of_process(each.pid) != each.pid_start]
+    here = await session.scalars(select(Worker).where(Worker.boot_id == get_boot_id()))
+    dead = [each.id for each in here if get_process_start(each.pid) != each.pid_start]
     if dead:
         await session.execute(delete(Worker).where(Worker.id == func.any(dead)))
     return dead

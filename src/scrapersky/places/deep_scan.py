@@ -1,7 +1,7 @@
-"""Ask a provider for all it knows of a place, unless it told us already, and make a business of it.
+"""Stage: fetch a place's details, unless they are known, and resolve its business.
 
-Money is asked for before the request is sent (see `governor.py`); a place whose details came with
-its search costs nothing here.
+The price of a request is reserved before it is sent (`budget/charges.py`). A place whose details
+came with its search costs nothing here.
 """
 
 from __future__ import annotations
@@ -12,35 +12,155 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from scrapersky.businesses.resolution import resolve_place
+from scrapersky.contacts.erasure_filter import remove_erased
 from scrapersky.db.base import uuid7
 from scrapersky.errors import Rejected, Skipped
-from scrapersky.models import DEEP_SCAN_WORDS, Job, Place, Provider
+from scrapersky.models import DEEP_SCAN_STATUSES, Job, Place, Provider, get_system_user_id
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE, EXTRACTION_STAGE
-from scrapersky.pipeline.stage import Stage, Tools
-from scrapersky.places.deep_scan_storing import Details, Done, Gone, Known, Result, store
-from scrapersky.places.governor import (
+from scrapersky.pipeline.stage import Stage, StoreImmediately, Tools
+from scrapersky.places.budget.charges import (
     Charge,
-    Settlement,
-    default_cap,
-    default_installation_cap,
+    ChargeRefusal,
+    ChargeSettlement,
+    build_refusal,
+    classify_failure,
+    get_default_cap,
+    get_default_installation_cap,
+    reserve_charge,
+    settle_charge,
+    store_refusal,
 )
-from scrapersky.places.governor_refusals import refusal_of, verdict_of
-from scrapersky.scraper.providers.failures import PlaceGone, ProviderFailed
+from scrapersky.places.store import write_facts
+from scrapersky.scraper.providers.errors import PlaceGone, ProviderFailed
 from scrapersky.scraper.providers.google import DETAILS_FULL, GooglePlaces
 from scrapersky.scraper.providers.model import PlaceFacts
 from scrapersky.settings import Pace, Settings
 
+
+@dataclass(frozen=True)
+class DetailsKnown:
+    """There was nothing to ask; what is known becomes a business."""
+
+    extract: bool
+    """Whether its website is to become a domain by itself."""
+
+
+@dataclass(frozen=True)
+class DetailsFetched:
+    """What the provider told."""
+
+    entry_id: UUID
+    facts: PlaceFacts
+    moved: PlaceFacts | None
+    """The place that it is now, where it moved."""
+    extract: bool
+
+
+class PlaceRemoved(StoreImmediately):
+    """The provider knows the place no more."""
+
+
+@dataclass(frozen=True)
+class DeepScanDone:
+    """Everything is stored; what is left is the row's own end."""
+
+
+DeepScanResult = (
+    Charge
+    | ChargeSettlement
+    | ChargeRefusal
+    | PlaceRemoved
+    | DetailsKnown
+    | DetailsFetched
+    | DeepScanDone
+)
+
+
+async def store(session: AsyncSession, place: Place, result: DeepScanResult) -> None:
+    if isinstance(result, Charge):
+        await reserve_charge(session, place.tenant_id, result)
+    elif isinstance(result, ChargeSettlement):
+        await settle_charge(session, result.entry_id, billed=result.billed, note=result.note)
+    elif isinstance(result, ChargeRefusal):
+        await store_refusal(session, result)
+    elif isinstance(result, PlaceRemoved):
+        await _store_removal(session, place)
+    elif isinstance(result, DetailsKnown):
+        await resolve_place(session, place, extract=result.extract)
+    elif isinstance(result, DetailsFetched):
+        await _store_details(session, place, result)
+
+
+async def _store_removal(session: AsyncSession, place: Place) -> None:
+    """The place stays, and its business is not closed by it: ids go out of use when places are put
+    together, and that says nothing of whether the business is there. What others say of it counts
+    more from now on."""
+    place.gone_at = func.now()
+    if place.local_business_id is not None:
+        await resolve_place(session, place)
+
+
+async def _store_details(session: AsyncSession, place: Place, told: DetailsFetched) -> None:
+    told = await remove_erased(session, place.tenant_id, told)
+    await settle_charge(session, told.entry_id, billed=True)
+    write_facts(place, told.facts)
+    now_at = (
+        await _upsert_moved_place(session, place, told.moved) if told.moved is not None else None
+    )
+    await resolve_place(session, place, extract=told.extract and now_at is None)
+    if now_at is not None:
+        await resolve_place(session, now_at, extract=told.extract)
+
+
+async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceFacts) -> Place:
+    """The row of where it moved to, locked before any business is: everybody does so. A new one is
+    decided about as the old one was, for it is the same business; its scan is this one."""
+    await session.execute(
+        insert(Place)
+        .values(
+            id=uuid7(),
+            tenant_id=place.tenant_id,
+            created_by=get_system_user_id(session),
+            provider=facts.provider,
+            place_id=facts.place_id,
+            search_id=place.search_id,
+            status=place.status,
+            deep_scan_status=DEEP_SCAN_STATUSES.done,
+        )
+        .on_conflict_do_nothing()
+    )
+    found = await session.scalar(
+        select(Place)
+        .where(
+            Place.tenant_id == place.tenant_id,
+            Place.provider == facts.provider,
+            Place.place_id == facts.place_id,
+        )
+        .with_for_update()
+    )
+    assert found is not None, "it was there or has been made"
+    write_facts(found, facts)
+    return found
+
+
+# Ask a provider for all it knows of a place, unless it told us already, and make a business of it.
+#
+# Money is asked for before the request is sent (see `governor.py`); a place whose details came with
+# its search costs nothing here.
+
 MAX_MOVES = 5
 """Places that moved again and again; each is a request that costs."""
-NO_KEY = (
+NO_KEY_MESSAGE = (
     "Google is not asked without a key. Set GOOGLE_PLACES_API_KEY, restart, and queue it again."
 )
 
 
 @dataclass(frozen=True)
-class Item:
+class DeepScanRequest:
     """A place, as far as the work needs it."""
 
     id: UUID
@@ -54,7 +174,7 @@ class Item:
     region: str | None = None
     """Those of the search that found it."""
 
-    def is_known(self, max_age: timedelta) -> bool:
+    def has_fresh_details(self, max_age: timedelta) -> bool:
         """Whether there is nothing to ask: only Google's places can be asked for one by one."""
         if self.provider != Provider.GOOGLE:
             return True
@@ -63,8 +183,8 @@ class Item:
         return self.refresh_asked_at is None or self.refresh_asked_at <= self.details_at
 
 
-def read(place: Place) -> Item:
-    return Item(
+def read(place: Place) -> DeepScanRequest:
+    return DeepScanRequest(
         id=place.id,
         provider=place.provider,
         place_id=place.place_id,
@@ -73,7 +193,7 @@ def read(place: Place) -> Item:
     )
 
 
-async def prepare(session: AsyncSession, item: Item) -> Item:
+async def prepare(session: AsyncSession, item: DeepScanRequest) -> DeepScanRequest:
     found = await session.execute(
         select(
             func.now() - Place.details_at,
@@ -87,47 +207,49 @@ async def prepare(session: AsyncSession, item: Item) -> Item:
     return replace(item, age=age, language=language, region=region)
 
 
-async def work(item: Item, tools: Tools) -> AsyncIterator[Result]:
+async def work(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
     """What was found is stored by itself: rows that are completed together could otherwise lock
     the businesses they share crosswise."""
     settings = tools.settings
-    if item.is_known(timedelta(days=settings.place_details_max_age_days)):
-        yield Known(extract=settings.auto_extract_domains)
+    if item.has_fresh_details(timedelta(days=settings.place_details_max_age_days)):
+        yield DetailsKnown(extract=settings.auto_extract_domains)
     else:
-        async for each in _ask(item, tools):
+        async for each in _fetch_chain(item, tools):
             yield each
-    yield Done()
+    yield DeepScanDone()
 
 
-async def _ask(item: Item, tools: Tools) -> AsyncIterator[Result]:
+async def _fetch_chain(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
     """Where the place moved, the new one is asked for, too, until the end of the chain."""
     settings = tools.settings
     if not settings.google_places_api_key:
-        raise Rejected(NO_KEY)
+        raise Rejected(NO_KEY_MESSAGE)
     chain: list[PlaceFacts] = []
     place_id = item.place_id
     while True:
-        charge = _charge(item, settings)
+        charge = _build_charge(item, settings)
         yield charge
-        told = await _details(item, place_id, tools)
+        told = await _fetch_details(item, place_id, tools)
         if isinstance(told, PlaceFacts):
             chain.append(told)
         else:
-            yield refusal_of(told, charge)
+            yield build_refusal(told, charge)
             if not isinstance(told, PlaceGone):
-                raise verdict_of(told) from told
+                raise classify_failure(told) from told
             if not chain:
-                yield Gone()
+                yield PlaceRemoved()
                 raise Skipped(f"Google knows this place no more: {told}")
-        following = _following(chain, told)
+        following = _get_next_id(chain, told)
         if following is None:
             break
-        yield Settlement(charge.entry_id, billed=True, note=f"It moved to {following}.")
+        yield ChargeSettlement(charge.entry_id, billed=True, note=f"It moved to {following}.")
         place_id = following
-    yield _result(chain, charge.entry_id, settings)
+    yield _build_result(chain, charge.entry_id, settings)
 
 
-async def _details(item: Item, place_id: str, tools: Tools) -> PlaceFacts | ProviderFailed:
+async def _fetch_details(
+    item: DeepScanRequest, place_id: str, tools: Tools
+) -> PlaceFacts | ProviderFailed:
     settings = tools.settings
     google = GooglePlaces(
         tools.fetch, settings.google_places_api_key, settings.google_places_base_url
@@ -143,35 +265,35 @@ async def _details(item: Item, place_id: str, tools: Tools) -> PlaceFacts | Prov
         return error
 
 
-def _charge(item: Item, settings: Settings) -> Charge:
+def _build_charge(item: DeepScanRequest, settings: Settings) -> Charge:
     return Charge(
         entry_id=uuid7(),
         provider=Provider.GOOGLE,
         sku=DETAILS_FULL.sku,
         method=DETAILS_FULL.method,
-        default_cap_usd=default_cap(settings),
+        default_cap_usd=get_default_cap(settings),
         free_tier=settings.google_free_requests,
         place_id=item.id,
-        installation_cap_usd=default_installation_cap(settings),
+        installation_cap_usd=get_default_installation_cap(settings),
     )
 
 
-def _following(chain: list[PlaceFacts], told: PlaceFacts | ProviderFailed) -> str | None:
+def _get_next_id(chain: list[PlaceFacts], told: PlaceFacts | ProviderFailed) -> str | None:
     """The id to ask for next; nothing at the chain's end, or where it leads back to itself."""
     if not isinstance(told, PlaceFacts) or len(chain) > MAX_MOVES:
         return None
-    return _elsewhere(told, chain)
+    return _get_new_id(told, chain)
 
 
-def _elsewhere(told: PlaceFacts, chain: list[PlaceFacts]) -> str | None:
+def _get_new_id(told: PlaceFacts, chain: list[PlaceFacts]) -> str | None:
     return None if told.moved_to in {each.place_id for each in chain} else told.moved_to
 
 
-def _result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -> Details:
+def _build_result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -> DetailsFetched:
     """Of the first place and the last; those between are steps on the way."""
     first, last = chain[0], chain[-1]
-    last = replace(last, moved_to=_elsewhere(last, chain))
-    return Details(
+    last = replace(last, moved_to=_get_new_id(last, chain))
+    return DetailsFetched(
         entry_id=entry_id,
         facts=replace(first, moved_to=last.place_id) if len(chain) > 1 else last,
         moved=last if len(chain) > 1 else None,
@@ -185,7 +307,7 @@ STAGE = Stage(
     workflow="WF2",
     model=Place,
     status="deep_scan_status",
-    words=DEEP_SCAN_WORDS,
+    words=DEEP_SCAN_STATUSES,
     prefix="DEEP_SCAN_SCHEDULER",
     pace=Pace(batch_size=25, max_instances=3, concurrency=4, timeout_seconds=60),
     feeds=(EXTRACTION_STAGE,),

@@ -1,4 +1,4 @@
-"""Places as the API shows them."""
+"""Places in the API."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sqlalchemy import ColumnElement, Text, case, null, type_coerce
 
 from scrapersky.models import Provider
 
-ATTRIBUTION = "© OpenStreetMap contributors"
+OSM_ATTRIBUTION = "© OpenStreetMap contributors"
 """What the licence of OpenStreetMap's data asks for, wherever it is shown."""
 
 
-def attribution_in_sql(provider: Any) -> ColumnElement[Any]:
+def build_attribution_column(provider: Any) -> ColumnElement[Any]:
     """The same as `PlaceOut.attribution`."""
-    return case((provider == Provider.OSM, ATTRIBUTION), else_=type_coerce(null(), Text))
+    return case((provider == Provider.OSM, OSM_ATTRIBUTION), else_=type_coerce(null(), Text))
 
 
 class PlaceOut(BaseModel):
@@ -67,10 +67,10 @@ class PlaceOut(BaseModel):
     @computed_field(description="To be shown with what this provider told, where it asks for it.")  # type: ignore[prop-decorator]
     @property
     def attribution(self) -> str | None:
-        return ATTRIBUTION if self.provider == Provider.OSM else None
+        return OSM_ATTRIBUTION if self.provider == Provider.OSM else None
 
 
-class FoundIn(BaseModel):
+class PlaceSearchOut(BaseModel):
     """A search that found the place."""
 
     search_id: UUID
@@ -84,7 +84,7 @@ class FoundIn(BaseModel):
     seen_at: datetime
 
 
-class ItsBusiness(BaseModel):
+class PlaceBusinessOut(BaseModel):
     """The business that the place is, in short."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -102,5 +102,5 @@ class PlaceDetail(PlaceOut):
 
     hours: dict[str, Any] | None
     raw_data: dict[str, Any] = Field(description="The provider's own words.")
-    searches: list[FoundIn]
-    business: ItsBusiness | None
+    searches: list[PlaceSearchOut]
+    business: PlaceBusinessOut | None

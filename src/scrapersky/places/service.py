@@ -1,4 +1,4 @@
-"""Read the places of a tenant, and have them asked for anew."""
+"""Load places of a tenant and queue them for a refresh."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import Conflict, NotFound
-from scrapersky.http.lists import BulkAsked, BulkOut, Group
+from scrapersky.lists import BulkGroup, BulkOut, BulkRequest
 from scrapersky.models import (
-    DEEP_SCAN_WORDS,
+    DEEP_SCAN_STATUSES,
     Actor,
     Job,
     LocalBusiness,
@@ -20,25 +20,24 @@ from scrapersky.models import (
     record,
 )
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE
-from scrapersky.pipeline.bulk_acts import Where, is_one_of, patiently
-from scrapersky.pipeline.closing import close
+from scrapersky.pipeline.bulk import Where, close_row_letters, matches_ids, retry_on_conflict
 from scrapersky.pipeline.tables import DeadLetterState
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.places.deep_scan import STAGE
 from scrapersky.places.listing import PLACES
-from scrapersky.places.schemas import FoundIn, ItsBusiness, PlaceDetail, PlaceOut
+from scrapersky.places.schemas import PlaceBusinessOut, PlaceDetail, PlaceOut, PlaceSearchOut
 
 MAX_SEARCHES = 100
-NOT_ASKABLE = (
+NOT_REFRESHABLE = (
     "Only Google's places can be asked for one by one; search again to refresh the others."
 )
 
 
-async def place_of(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
-    return await _one(session, _named(actor, place_id), place_id)
+async def get_place(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
+    return await _get_one(session, _select_place(actor, place_id), place_id)
 
 
-async def detail(session: AsyncSession, place: Place) -> PlaceDetail:
+async def build_detail(session: AsyncSession, place: Place) -> PlaceDetail:
     """With the searches that found it, the last ones first, and its business."""
     business = None
     if place.local_business_id is not None:
@@ -47,12 +46,12 @@ async def detail(session: AsyncSession, place: Place) -> PlaceDetail:
         **PlaceOut.model_validate(place).model_dump(exclude={"attribution"}),
         hours=place.hours,
         raw_data=place.raw_data,
-        searches=await _searches(session, place),
-        business=ItsBusiness.model_validate(business) if business else None,
+        searches=await _list_searches(session, place),
+        business=PlaceBusinessOut.model_validate(business) if business else None,
     )
 
 
-async def _searches(session: AsyncSession, place: Place) -> list[FoundIn]:
+async def _list_searches(session: AsyncSession, place: Place) -> list[PlaceSearchOut]:
     found = await session.execute(
         select(SearchPlace, Job.subject, Job.created_at)
         .join(Job, Job.id == SearchPlace.search_id)
@@ -60,81 +59,85 @@ async def _searches(session: AsyncSession, place: Place) -> list[FoundIn]:
         .order_by(SearchPlace.seen_at.desc(), SearchPlace.search_id)
         .limit(MAX_SEARCHES)
     )
-    return [_found_in(*each) for each in found]
+    return [_build_search_out(*each) for each in found]
 
 
-def _found_in(link: SearchPlace, subject: str, asked_at: object) -> FoundIn:
-    own = FoundIn.model_fields.keys() - {"subject", "asked_at"}
+def _build_search_out(link: SearchPlace, subject: str, asked_at: object) -> PlaceSearchOut:
+    own = PlaceSearchOut.model_fields.keys() - {"subject", "asked_at"}
     said = {name: getattr(link, name) for name in own}
-    return FoundIn.model_validate({**said, "subject": subject, "asked_at": asked_at})
+    return PlaceSearchOut.model_validate({**said, "subject": subject, "asked_at": asked_at})
 
 
 async def refresh(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
     """Have one place asked for anew, however young its details are."""
-    place = await _one(session, _named(actor, place_id).with_for_update(), place_id)
+    place = await _get_one(session, _select_place(actor, place_id).with_for_update(), place_id)
     if place.provider != Provider.GOOGLE:
-        raise Conflict(NOT_ASKABLE)
-    if place.deep_scan_status == DEEP_SCAN_WORDS.processing:
+        raise Conflict(NOT_REFRESHABLE)
+    if place.deep_scan_status == DEEP_SCAN_STATUSES.processing:
         raise Conflict("It is being asked for right now.")
-    await _queue(session, actor, [place.id])
+    await _queue_places(session, actor, [place.id])
     record(session, actor, "place.refresh", place.id)
     await session.refresh(place)
     return place
 
 
-async def refresh_many(session: AsyncSession, actor: Actor, asked: BulkAsked) -> BulkOut:
+async def refresh_many(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
     """Those of Google's that are not being asked for right now."""
-    where = [*asked.conditions(PLACES, actor), *_askable()]
-    groups = await _counted(session, where)
+    where = [*asked.conditions(PLACES, actor), *_match_refreshable()]
+    groups = await _count_by_status(session, where)
     updated = None
     if not asked.dry_run:
-        updated = await patiently(session, lambda: _refresh(session, actor, where, asked.limit))
-        record(session, actor, "place.refresh", None, **asked.as_details(), updated=updated)
-    return asked.answer(groups, updated)
+        updated = await retry_on_conflict(
+            session, lambda: _refresh_batch(session, actor, where, asked.limit)
+        )
+        record(session, actor, "place.refresh", None, **asked.to_details(), updated=updated)
+    return asked.build_response(groups, updated)
 
 
-def _askable() -> list[ColumnElement[bool]]:
+def _match_refreshable() -> list[ColumnElement[bool]]:
     return [
         Place.provider == Provider.GOOGLE,
-        Place.deep_scan_status != DEEP_SCAN_WORDS.processing,
+        Place.deep_scan_status != DEEP_SCAN_STATUSES.processing,
     ]
 
 
-async def _counted(session: AsyncSession, where: Where) -> list[Group]:
+async def _count_by_status(session: AsyncSession, where: Where) -> list[BulkGroup]:
     status = Place.deep_scan_status
     found = await session.execute(select(status, func.count()).where(*where).group_by(status))
-    return [Group(stage=DEEP_SCAN_STAGE, status=word, count=count) for word, count in found]
+    return [BulkGroup(stage=DEEP_SCAN_STAGE, status=word, count=count) for word, count in found]
 
 
-async def _refresh(session: AsyncSession, actor: Actor, where: Where, limit: int) -> int:
+async def _refresh_batch(session: AsyncSession, actor: Actor, where: Where, limit: int) -> int:
     chosen = select(Place.id).where(*where).order_by(Place.id).limit(limit)
     ids = list(await session.scalars(chosen.with_for_update(key_share=True)))
-    await _queue(session, actor, ids)
+    await _queue_places(session, actor, ids)
     return len(ids)
 
 
-async def _queue(session: AsyncSession, actor: Actor, ids: list[UUID]) -> None:
+async def _queue_places(session: AsyncSession, actor: Actor, ids: list[UUID]) -> None:
     await session.execute(
         update(Place)
-        .where(is_one_of(Place.id, ids))
+        .where(matches_ids(Place.id, ids))
         .values(
             refresh_asked_at=func.now(),
-            deep_scan_status=DEEP_SCAN_WORDS.queued,
+            deep_scan_status=DEEP_SCAN_STATUSES.queued,
             deep_scan_due_at=func.now(),
             deep_scan_attempts=0,
             deep_scan_error=None,
         )
         .execution_options(synchronize_session=False)
     )
-    await close(session, STAGE, ids, state=DeadLetterState.REPLAYED, by=actor.user_id, note=None)
+    await close_row_letters(
+        session, STAGE, ids, state=DeadLetterState.REPLAYED, by=actor.user_id, note=None
+    )
     wake_after_commit(session, DEEP_SCAN_STAGE)
 
 
-def _named(actor: Actor, place_id: UUID) -> Select[Place]:
+def _select_place(actor: Actor, place_id: UUID) -> Select[Place]:
     return select(Place).where(Place.id == place_id, Place.tenant_id == actor.tenant_id)
 
 
-async def _one(session: AsyncSession, wanted: Select[Place], place_id: UUID) -> Place:
+async def _get_one(session: AsyncSession, wanted: Select[Place], place_id: UUID) -> Place:
     found = await session.scalar(wanted)
     if found is None:
         raise NotFound(f"There is no place {place_id}.")

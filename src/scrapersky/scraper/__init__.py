@@ -1,4 +1,11 @@
-"""Fetch and read the web: sitemaps, robots.txt, pages. No database and no framework in here.
+"""Fetch and parse the web: sitemaps, robots.txt, pages. No database and no framework.
+
+    async with Fetcher.from_settings(settings) as fetch:
+        async for event in SitemapAnalyzer(fetch).analyze_domain_sitemaps("example.com"):
+            ...
+
+`parse_sitemap`, `parse_robots` and `parse_lastmod` parse what was fetched by other means.
+
 
     async with Fetcher.from_settings(settings) as fetch:
         async for event in SitemapAnalyzer(fetch).analyze_domain_sitemaps("example.com"):
@@ -7,23 +14,9 @@
 `parse_sitemap`, `parse_robots` and `parse_lastmod` read what was fetched by other means.
 """
 
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.dates import parse_lastmod
-from scrapersky.scraper.events import (
-    Analysis,
-    BaseFound,
-    Event,
-    Limits,
-    Method,
-    Outcome,
-    Refused,
-    SitemapDone,
-    SitemapFound,
-    SitemapStatus,
-    SitemapType,
-    UrlsFound,
-)
-from scrapersky.scraper.failures import (
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.fetch_errors import (
     Blocked,
     ConnectionFailed,
     DoesNotResolve,
@@ -34,26 +27,34 @@ from scrapersky.scraper.failures import (
     TlsFailed,
     TooManyRedirects,
 )
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.limits import FetchLimits
-from scrapersky.scraper.politeness import ErrorKind, Gate, HostOutcome, LocalGate
-from scrapersky.scraper.responses import Fetches, Redirect, Response, StreamedResponse
-from scrapersky.scraper.robots import Robots, parse_robots
-from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
-from scrapersky.scraper.sitemap_parser import (
-    Entry,
-    Kind,
+from scrapersky.scraper.http.limits import FetchLimits
+from scrapersky.scraper.http.rate_limit import FetchErrorKind, Gate, HostOutcome, LocalGate
+from scrapersky.scraper.http.responses import FetcherProtocol, Redirect, Response, StreamedResponse
+from scrapersky.scraper.http.robots import Robots, parse_robots
+from scrapersky.scraper.http.urls import Site, clean_url, is_same_site, normalise_site, url_digest
+from scrapersky.scraper.sitemaps.dates import parse_lastmod
+from scrapersky.scraper.sitemaps.events import (
+    Analysis,
+    BaseFound,
+    DiscoveryMethod,
+    ScanEvent,
+    ScanLimits,
+    ScanOutcome,
+    SitemapDone,
+    SitemapFound,
+    SitemapRejected,
+    SitemapStatus,
+    SitemapType,
+    UrlsFound,
+)
+from scrapersky.scraper.sitemaps.parse import (
     ParsedSitemap,
+    SitemapFormat,
     SitemapStream,
+    UrlEntry,
     parse_sitemap,
 )
-from scrapersky.scraper.urls import (
-    Site,
-    clean_url,
-    is_same_site,
-    normalise_site,
-    url_digest,
-)
+from scrapersky.scraper.sitemaps.sitemap_analyzer import SitemapAnalyzer
 
 __all__ = [
     "AddressRules",
@@ -61,32 +62,31 @@ __all__ = [
     "BaseFound",
     "Blocked",
     "ConnectionFailed",
+    "DiscoveryMethod",
     "DoesNotResolve",
-    "Entry",
-    "ErrorKind",
-    "Event",
+    "FetchErrorKind",
     "FetchFailed",
     "FetchLimits",
     "Fetcher",
-    "Fetches",
+    "FetcherProtocol",
     "Gate",
     "HostClosed",
     "HostOutcome",
-    "Kind",
-    "Limits",
     "LocalGate",
-    "Method",
-    "Outcome",
     "ParsedSitemap",
     "Redirect",
-    "Refused",
     "ResolverFailed",
     "Response",
     "Robots",
+    "ScanEvent",
+    "ScanLimits",
+    "ScanOutcome",
     "Site",
     "SitemapAnalyzer",
     "SitemapDone",
+    "SitemapFormat",
     "SitemapFound",
+    "SitemapRejected",
     "SitemapStatus",
     "SitemapStream",
     "SitemapType",
@@ -94,6 +94,7 @@ __all__ = [
     "TimedOut",
     "TlsFailed",
     "TooManyRedirects",
+    "UrlEntry",
     "UrlsFound",
     "clean_url",
     "is_same_site",

@@ -1,18 +1,23 @@
 """Every setting, typed, from the environment and `.env`."""
 
-from scrapersky.settings.loading import Origin, SettingsSource, is_secret, load_settings
+from scrapersky.settings.loader import SettingOrigin, SettingsSource, is_secret, load_settings
 from scrapersky.settings.model import DEFAULT_SYSTEM_USER_ID, Settings, default_data_dir
-from scrapersky.settings.pace import LARGEST, Pace
-from scrapersky.settings.values import AllowedNetwork, IPAddress, IPNetwork
+from scrapersky.settings.values import (
+    MAX_SETTING_NUMBER,
+    AllowedNetwork,
+    IPAddress,
+    IPNetwork,
+    Pace,
+)
 
 __all__ = [
     "DEFAULT_SYSTEM_USER_ID",
-    "LARGEST",
+    "MAX_SETTING_NUMBER",
     "AllowedNetwork",
     "IPAddress",
     "IPNetwork",
-    "Origin",
     "Pace",
+    "SettingOrigin",
     "Settings",
     "SettingsSource",
     "default_data_dir",

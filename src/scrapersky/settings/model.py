@@ -12,15 +12,16 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrapersky.errors import SettingsError
-from scrapersky.settings.pace import Pace, pace_in
 from scrapersky.settings.values import (
     AllowedNetwork,
     IPNetwork,
-    listed,
-    objection_to_tokens,
+    Pace,
+    find_token_settings_error,
+    load_pace,
     parse_allowed_network,
-    pinned,
-    service_address,
+    parse_pin,
+    parse_service_url,
+    split_list,
 )
 
 DEFAULT_SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
@@ -315,19 +316,19 @@ class Settings(BaseModel):
     """Alerts that are over."""
 
     @model_validator(mode="after")
-    def _tokens_are_wholly_set_up(self) -> Settings:
-        if objection := objection_to_tokens(self):
+    def _validate_tokens(self) -> Settings:
+        if objection := find_token_settings_error(self):
             raise SettingsError(objection)
         return self
 
     @field_validator("log_level", "log_format", "auth_mode", "cookie_secure", mode="before")
     @classmethod
-    def _words_in_lower_case(cls, value: object) -> object:
+    def _lowercase_words(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
     @field_validator("erasure_key")
     @classmethod
-    def _erasure_key_is_long(cls, value: str) -> str:
+    def _validate_erasure_key(cls, value: str) -> str:
         if value and len(value) < 32:
             raise ValueError("it needs at least 32 characters; `openssl rand -hex 32` makes one")
         return value
@@ -335,34 +336,34 @@ class Settings(BaseModel):
     @property
     def allowed_networks(self) -> tuple[AllowedNetwork, ...]:
         """Those that sites may be crawled in."""
-        return tuple(map(parse_allowed_network, listed(self.fetch_allow_networks)))
+        return tuple(map(parse_allowed_network, split_list(self.fetch_allow_networks)))
 
     @field_validator("fetch_allow_networks", "provider_allow_networks", "webhook_allow_networks")
     @classmethod
-    def _networks_are_networks(cls, value: str) -> str:
-        for part in listed(value):
+    def _validate_networks(cls, value: str) -> str:
+        for part in split_list(value):
             parse_allowed_network(part)
         return value
 
     @property
     def proxy_networks(self) -> tuple[IPNetwork, ...]:
-        return tuple(ipaddress.ip_network(part) for part in listed(self.trusted_proxies))
+        return tuple(ipaddress.ip_network(part) for part in split_list(self.trusted_proxies))
 
     @field_validator("trusted_proxies")
     @classmethod
-    def _proxies_are_networks(cls, value: str) -> str:
-        for part in listed(value):
+    def _validate_proxies(cls, value: str) -> str:
+        for part in split_list(value):
             ipaddress.ip_network(part)
         return value
 
     @property
     def allowed_ports(self) -> frozenset[int]:
-        return frozenset(int(part) for part in listed(self.fetch_allow_ports))
+        return frozenset(int(part) for part in split_list(self.fetch_allow_ports))
 
     @field_validator("fetch_allow_ports")
     @classmethod
-    def _ports_are_ports(cls, value: str) -> str:
-        for part in listed(value):
+    def _validate_ports(cls, value: str) -> str:
+        for part in split_list(value):
             if not part.isdigit() or not 0 < int(part) < 65536:
                 raise ValueError(f"{part!r} is not a port")
         return value
@@ -370,23 +371,23 @@ class Settings(BaseModel):
     @property
     def resolve(self) -> dict[str, tuple[str, int]]:
         """Host name → (address, port) it is pinned to."""
-        return dict(pinned(part) for part in listed(self.fetch_resolve))
+        return dict(parse_pin(part) for part in split_list(self.fetch_resolve))
 
     @field_validator("fetch_resolve")
     @classmethod
-    def _pins_are_pins(cls, value: str) -> str:
-        for part in listed(value):
-            pinned(part)
+    def _validate_pins(cls, value: str) -> str:
+        for part in split_list(value):
+            parse_pin(part)
         return value
 
     @field_validator("google_places_base_url", "nominatim_base_url", "overpass_base_url")
     @classmethod
-    def _services_have_plain_addresses(cls, value: str) -> str:
-        return service_address(value)
+    def _validate_service_urls(cls, value: str) -> str:
+        return parse_service_url(value)
 
     @property
     def rescan_interval(self) -> timedelta:
         return timedelta(hours=self.sitemap_rescan_interval_hours)
 
     def pace(self, prefix: str, default: Pace) -> Pace:
-        return pace_in(self.environ, prefix, default)
+        return load_pace(self.environ, prefix, default)

@@ -1,23 +1,79 @@
-"""What values of settings must look like, and how those of several parts are read."""
+"""Parse structured setting values: stage pace, networks, pinned hosts and service URLs."""
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from scrapersky.errors import SettingsError
 
 if TYPE_CHECKING:
     from scrapersky.settings.model import Settings
 
+
+MAX_SETTING_NUMBER = 1_000_000_000
+"""For numbers of seconds, hours and rows; beyond it times are none that a calendar has."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a stage runs: seven settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
+
+    interval_minutes: float = 1
+    """Time between two ticks; a wake-up does not wait for the next one."""
+    batch_size: int = 10
+    """Rows one claim takes at most."""
+    max_instances: int = 1
+    """Runs of the stage at once in a process."""
+    concurrency: int = 8
+    """Rows a process works at once, whatever ticks and wake-ups come."""
+    timeout_seconds: float = 60
+    """Work that takes longer is ended, and counts as failed."""
+    max_attempts: int = 5
+    """After so many the row is failed and a dead letter is written."""
+    high_water: int = 10_000
+    """When so many rows wait for it, the stages that feed it claim no more; they go on at 70 %."""
+
+    @property
+    def timeout(self) -> timedelta:
+        return timedelta(seconds=self.timeout_seconds)
+
+
+def load_pace(environ: Mapping[str, str], prefix: str, default: Pace) -> Pace:
+    """The stage's pace: its own defaults, changed by what the environment says."""
+    given: dict[str, Any] = {}
+    for each in fields(Pace):
+        variable = f"{prefix}_{each.name.upper()}"
+        if text := environ.get(variable, "").strip():
+            given[each.name] = _positive_number(variable, text, whole=each.type == "int")
+    return replace(default, **given)
+
+
+def _positive_number(variable: str, text: str, *, whole: bool) -> float:
+    kind = "whole number" if whole else "number"
+    try:
+        number = int(text) if whole else float(text)
+    except ValueError:
+        raise SettingsError(f"{variable} cannot be {text!r}: a {kind} is wanted.") from None
+    if number <= 0:
+        raise SettingsError(f"{variable} cannot be {text}: it must be above zero.")
+    if not number <= MAX_SETTING_NUMBER:
+        raise SettingsError(f"{variable} cannot be {text}: the most is {MAX_SETTING_NUMBER:,}.")
+    return number
+
+
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-SHORTEST_SECRET_BYTES = 32
+MIN_SECRET_BYTES = 32
 """As many as the digest that HS256 makes; it can be no safer than its key."""
 
 
-def objection_to_tokens(settings: Settings) -> str:
+def find_token_settings_error(settings: Settings) -> str:
     """What is wrong with the JWT_ settings together; nothing when they are fine or all empty."""
     if settings.jwt_secret and settings.jwt_public_key:
         return "JWT_SECRET and JWT_PUBLIC_KEY are both set, but tokens are signed in one way only."
@@ -26,9 +82,9 @@ def objection_to_tokens(settings: Settings) -> str:
         named = settings.jwt_audience or settings.jwt_issuer
         lonely = "JWT_AUDIENCE" if settings.jwt_audience else "JWT_ISSUER"
         return f"{lonely} needs JWT_SECRET or JWT_PUBLIC_KEY beside it." if named else ""
-    if settings.jwt_secret and len(settings.jwt_secret.encode()) < SHORTEST_SECRET_BYTES:
+    if settings.jwt_secret and len(settings.jwt_secret.encode()) < MIN_SECRET_BYTES:
         return (
-            f"JWT_SECRET must have at least {SHORTEST_SECRET_BYTES} bytes, "
+            f"JWT_SECRET must have at least {MIN_SECRET_BYTES} bytes, "
             "for a shorter one can be guessed."
         )
     if not settings.jwt_audience:
@@ -38,7 +94,7 @@ def objection_to_tokens(settings: Settings) -> str:
     return ""
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -72,7 +128,7 @@ def parse_allowed_network(text: str) -> AllowedNetwork:
     return AllowedNetwork(ipaddress.ip_network(network), int(port) if port else None)
 
 
-def pinned(text: str) -> tuple[str, tuple[str, int]]:
+def parse_pin(text: str) -> tuple[str, tuple[str, int]]:
     name, _, target = text.partition("=")
     address, _, port = target.rpartition(":")
     if not name or not address or not port.isdigit():
@@ -81,7 +137,7 @@ def pinned(text: str) -> tuple[str, tuple[str, int]]:
     return name.strip().lower(), (address.strip("[]"), int(port))
 
 
-def service_address(text: str) -> str:
+def parse_service_url(text: str) -> str:
     """An http(s) address without a password, a query and a last slash."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,4 +1,4 @@
-"""Scans of many domains at once."""
+"""Routes of scan batches."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from scrapersky.errors import InvalidInput
+from scrapersky.http.application import Context
 from scrapersky.http.auth import Curator, Viewer
-from scrapersky.http.context import Context, Reading, Transaction
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.list_bodies import ListRoute
-from scrapersky.http.pagination import Cursor, Limit
-from scrapersky.sitemaps.batch_progress import batch_members, batch_progress
-from scrapersky.sitemaps.batch_schemas import (
-    BatchIn,
-    BatchOut,
-    BatchStatus,
-    batch_out,
-    batch_status,
-)
-from scrapersky.sitemaps.batches import request_batch
+from scrapersky.http.body_limits import LargeBodyRoute
+from scrapersky.http.context import Reading, Transaction
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists.cursor import CursorParam, LimitParam
+from scrapersky.sitemaps.batches import list_batch_members, load_batch_progress, request_batch
+from scrapersky.sitemaps.schemas import BatchIn, BatchOut, BatchStatus, batch_out, batch_status
 
 MAX_POSITION = 2**31 - 1
 
 router = APIRouter(
-    route_class=ListRoute,
+    route_class=LargeBodyRoute,
     prefix="/sitemap/batch",
     tags=["sitemaps"],
     responses=problem_responses(401, 403, 422),
@@ -59,16 +53,20 @@ async def create(
     responses=problem_responses(404),
 )
 async def status(
-    actor: Viewer, session: Reading, batch_id: UUID, cursor: Cursor = None, limit: Limit = 100
+    actor: Viewer,
+    session: Reading,
+    batch_id: UUID,
+    cursor: CursorParam = None,
+    limit: LimitParam = 100,
 ) -> BatchStatus:
     """The domains come in the order they were given."""
-    progress = await batch_progress(session, actor, batch_id)
-    after = _position(cursor)
-    members = await batch_members(session, batch_id, after=after, limit=limit + 1)
+    progress = await load_batch_progress(session, actor, batch_id)
+    after = _parse_position(cursor)
+    members = await list_batch_members(session, batch_id, after=after, limit=limit + 1)
     return batch_status(progress, members, limit=limit)
 
 
-def _position(cursor: str | None) -> int:
+def _parse_position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 10:

@@ -1,17 +1,18 @@
-"""Ask for the scans of many domains at once."""
+"""Request scans of many domains as one batch, and report its progress."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
     Boolean,
+    ColumnElement,
     Integer,
     Text,
     Uuid,
@@ -26,26 +27,156 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
-from scrapersky.errors import InvalidInput
-from scrapersky.jobs.many import create_many
-from scrapersky.models import Actor, Batch, BatchJob, Domain, JobType, record
-from scrapersky.models.domains import SUBMISSION_WORDS
-from scrapersky.scraper.urls import Site
+from scrapersky.db.statements import unnest_rows
+from scrapersky.errors import InvalidInput, NotFound
+from scrapersky.jobs.service import create_many, is_active
+from scrapersky.lists.imports.sites import parse_site
+from scrapersky.models import (
+    JOB_STATUSES,
+    Actor,
+    Batch,
+    BatchJob,
+    Domain,
+    Job,
+    JobType,
+    SitemapFile,
+    record,
+)
+from scrapersky.models.domains import SUBMISSION_STATUSES
+from scrapersky.models.jobs import SITEMAPS_COUNT
+from scrapersky.models.sitemaps import FileStatus
+from scrapersky.scraper.http.urls import Site
 from scrapersky.settings import Settings
-from scrapersky.sitemaps.service import scan_job, site_of, upsert_domains
+from scrapersky.sitemaps.service import build_scan_job, upsert_domains
 
-AT_ONCE = 250
+DELETED_STATUS = "deleted"
+"""The status of a job that is no longer kept."""
+ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """How a batch is doing as a whole."""
+
+    batch: Batch
+    counts: Mapping[str, int] = field(default_factory=dict)
+    progress: float = 1.0
+    finished: bool = True
+
+
+class BatchMember(NamedTuple):
+    """One domain of a batch as it stands now."""
+
+    position: int
+    domain: str
+    job_id: UUID | None
+    already_active: bool
+    status: str
+    progress: float
+    phase: str | None
+    error: str | None
+    sitemaps: int
+    urls: int
+
+
+async def load_batch_progress(session: AsyncSession, actor: Actor, batch_id: UUID) -> BatchProgress:
+    batch = await session.scalar(
+        select(Batch).where(Batch.id == batch_id, Batch.tenant_id == actor.tenant_id)
+    )
+    if batch is None:
+        raise NotFound(f"There is no batch {batch_id}.")
+    status = func.coalesce(Job.status, DELETED_STATUS)
+    found = await session.execute(
+        select(status, func.count(), func.sum(_build_job_progress()))
+        .select_from(BatchJob)
+        .outerjoin(Job, Job.id == BatchJob.job_id)
+        .where(BatchJob.batch_id == batch_id)
+        .group_by(status)
+    )
+    rows = [(str(word), int(count), float(done)) for word, count, done in found]
+    total = sum(count for _, count, _ in rows)
+    return BatchProgress(
+        batch,
+        counts={word: count for word, count, _ in rows},
+        progress=sum(done for _, _, done in rows) / total if total else 1.0,
+        finished=not any(word in ACTIVE_STATUSES for word, _, _ in rows),
+    )
+
+
+def _build_job_progress() -> ColumnElement[float]:
+    """A job that has ended is done, however far it came."""
+    return case((is_active(), Job.progress), else_=1.0)
+
+
+async def list_batch_members(
+    session: AsyncSession, batch_id: UUID, *, after: int, limit: int
+) -> list[BatchMember]:
+    """The next domains of a batch after a position, in the order they were given."""
+    found = await session.execute(
+        select(BatchJob, Job)
+        .outerjoin(Job, Job.id == BatchJob.job_id)
+        .where(BatchJob.batch_id == batch_id, BatchJob.position > after)
+        .order_by(BatchJob.position)
+        .limit(limit)
+    )
+    pairs: list[tuple[BatchJob, Job | None]] = [(row[0], row[1]) for row in found]
+    live = await _count_found(session, [job.id for _, job in pairs if job is not None])
+    return [_build_member(row, job, live) for row, job in pairs]
+
+
+async def _count_found(
+    session: AsyncSession, job_ids: Sequence[UUID]
+) -> dict[UUID, tuple[int, int]]:
+    """Sitemaps that could be read, and the URLs in them, of jobs that have no result yet."""
+    listed = SitemapFile.url_count
+    found = await session.execute(
+        select(
+            SitemapFile.job_id,
+            func.count(),
+            func.coalesce(func.sum(listed).filter(SitemapFile.sitemap_type != "index"), 0),
+        )
+        .where(
+            SitemapFile.job_id == func.any(cast(list(job_ids), ARRAY(Uuid))),
+            SitemapFile.status.in_([FileStatus.READING, FileStatus.OK, FileStatus.PARTIAL]),
+        )
+        .group_by(SitemapFile.job_id)
+    )
+    return {job_id: (int(files), int(urls)) for job_id, files, urls in found if job_id}
+
+
+def _build_member(
+    row: BatchJob, job: Job | None, live: Mapping[UUID, tuple[int, int]]
+) -> BatchMember:
+    if job is None:
+        gone = (DELETED_STATUS, 1.0, None, None, 0, 0)
+        return BatchMember(row.position, row.domain, None, row.already_active, *gone)
+    result = job.result_data or {}
+    files, urls = live.get(job.id, (0, 0))
+    return BatchMember(
+        row.position,
+        row.domain,
+        job.id,
+        row.already_active,
+        job.status,
+        job.progress,
+        job.phase,
+        job.error,
+        int(result.get(SITEMAPS_COUNT, files)),
+        int(result.get("urls", urls)),
+    )
+
+
+PARSE_BATCH_SIZE = 250
 """Names read before others get a turn."""
-SHOWN_CHARACTERS = 300
+MAX_SHOWN_CHARACTERS = 300
 """Of a line that is refused; enough to find it again."""
-DEADLOCK = "40P01"
-TRIES = 3
+DEADLOCK_SQLSTATE = "40P01"
+MAX_TRIES = 3
 
 
 @dataclass
-class Line:
+class BatchLine:
     """One domain of the list and what became of it."""
 
     text: str
@@ -62,17 +193,17 @@ class Line:
         return self.site.key
 
     @property
-    def same_as(self) -> tuple[str, str | None]:
+    def dedupe_key(self) -> tuple[str, str | None]:
         """Lines that have this in common ask for the same."""
         return (self.site.key, self.site.path) if self.site else (self.text, None)
 
 
 @dataclass(frozen=True)
-class Requested:
+class StoredBatch:
     """A batch as it was stored."""
 
     batch: Batch
-    lines: Sequence[Line]
+    lines: Sequence[BatchLine]
     """Each subject once, in the order given."""
     duplicates: int
 
@@ -83,11 +214,11 @@ async def request_batch(
     settings: Settings,
     given: Sequence[Any],
     max_pages: int | None,
-) -> Requested:
+) -> StoredBatch:
     """Store the domains and a job for each, or find the jobs that are active already."""
-    _refuse_length(len(given), settings)
+    _check_length(len(given), settings)
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
-    lines = await _read(given, settings)
+    lines = await _parse_lines(given, settings)
     good = [each for each in lines if each.site is not None]
     batch = Batch(
         id=uuid7(),
@@ -99,14 +230,14 @@ async def request_batch(
     )
     session.add(batch)
     await session.flush()
-    await _store_patiently(session, actor, settings, batch, good)
+    await _store_with_retry(session, actor, settings, batch, good)
     await session.refresh(batch)
     facts = {"accepted": batch.accepted, "rejected": batch.rejected}
     record(session, actor, "batch.create", batch.id, **facts)
-    return Requested(batch, lines, duplicates=len(given) - len(lines))
+    return StoredBatch(batch, lines, duplicates=len(given) - len(lines))
 
 
-def _refuse_length(count: int, settings: Settings) -> None:
+def _check_length(count: int, settings: Settings) -> None:
     if count == 0:
         raise InvalidInput("The list of domains is empty; name at least one.")
     if count > settings.batch_max_domains:
@@ -116,49 +247,57 @@ def _refuse_length(count: int, settings: Settings) -> None:
         )
 
 
-async def _read(given: Sequence[Any], settings: Settings) -> list[Line]:
+async def _parse_lines(given: Sequence[Any], settings: Settings) -> list[BatchLine]:
     """Bad lines are kept with what is wrong with them; a line that was there before is dropped."""
-    lines: dict[tuple[str, str | None], Line] = {}
+    lines: dict[tuple[str, str | None], BatchLine] = {}
     for number, text in enumerate(given, 1):
-        line = _line(text, settings)
-        lines.setdefault(line.same_as, line)
-        if number % AT_ONCE == 0:
+        line = _parse_line(text, settings)
+        lines.setdefault(line.dedupe_key, line)
+        if number % PARSE_BATCH_SIZE == 0:
             await asyncio.sleep(0)
     return list(lines.values())
 
 
-def _line(text: Any, settings: Settings) -> Line:
+def _parse_line(text: Any, settings: Settings) -> BatchLine:
     shown = text if isinstance(text, str) else json.dumps(text)
-    shown = shown[:SHOWN_CHARACTERS].encode("utf-8", "replace").decode()
+    shown = shown[:MAX_SHOWN_CHARACTERS].encode("utf-8", "replace").decode()
     try:
-        return Line(shown, site=site_of(text, settings))
+        return BatchLine(shown, site=parse_site(text, settings))
     except InvalidInput as error:
-        return Line(shown, error=str(error))
+        return BatchLine(shown, error=str(error))
 
 
-async def _store_patiently(
-    session: AsyncSession, actor: Actor, settings: Settings, batch: Batch, lines: Sequence[Line]
+async def _store_with_retry(
+    session: AsyncSession,
+    actor: Actor,
+    settings: Settings,
+    batch: Batch,
+    lines: Sequence[BatchLine],
 ) -> None:
     """So many rows can meet scans that end at this moment with theirs locked the other way round;
     the database then picks one of the two, and what it picked is done again."""
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, MAX_TRIES + 1):
         try:
             async with session.begin_nested():
-                await _store(session, actor, settings, batch, lines)
+                await _store_lines(session, actor, settings, batch, lines)
             return
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) != DEADLOCK or attempt == TRIES:
+            if getattr(error.orig, "sqlstate", None) != DEADLOCK_SQLSTATE or attempt == MAX_TRIES:
                 raise
 
 
-async def _store(
-    session: AsyncSession, actor: Actor, settings: Settings, batch: Batch, lines: Sequence[Line]
+async def _store_lines(
+    session: AsyncSession,
+    actor: Actor,
+    settings: Settings,
+    batch: Batch,
+    lines: Sequence[BatchLine],
 ) -> None:
     if not lines:
         return
     domains = await upsert_domains(session, actor, settings, {each.name for each in lines})
     wanted = [
-        scan_job(each.site, domain_id=domains[each.name], max_pages=batch.max_pages)
+        build_scan_job(each.site, domain_id=domains[each.name], max_pages=batch.max_pages)
         for each in lines
         if each.site is not None
     ]
@@ -167,11 +306,11 @@ async def _store(
         line.subject, (line.job_id, made) = new.subject, jobs[new.subject]
         line.already_active = not made
     made_for = {domains[each.name]: each.job_id for each in lines if not each.already_active}
-    await _link(session, made_for)
-    await _note_members(session, batch, lines)
+    await _link_jobs(session, made_for)
+    await _insert_members(session, batch, lines)
 
 
-async def _link(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> None:
+async def _link_jobs(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> None:
     """A domain whose row is locked has a scan that ends now; its new job will link itself when it
     ends, so nobody waits for it."""
     free = (
@@ -181,15 +320,15 @@ async def _link(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> 
         .with_for_update(skip_locked=True, key_share=True)
         .cte("free")
     )
-    given = table_of(domain_id=(Uuid, list(made_for)), job_id=(Uuid, list(made_for.values())))
-    in_hand = Domain.sitemap_analysis_status == SUBMISSION_WORDS.processing
+    given = unnest_rows(domain_id=(Uuid, list(made_for)), job_id=(Uuid, list(made_for.values())))
+    in_hand = Domain.sitemap_analysis_status == SUBMISSION_STATUSES.processing
     await session.execute(
         update(Domain)
         .where(Domain.id == given.c.domain_id, Domain.id == free.c.id)
         .values(
             last_sitemap_job_id=given.c.job_id,
             sitemap_analysis_status=case(
-                (in_hand, Domain.sitemap_analysis_status), else_=SUBMISSION_WORDS.done
+                (in_hand, Domain.sitemap_analysis_status), else_=SUBMISSION_STATUSES.done
             ),
             sitemap_analysis_error=case((in_hand, Domain.sitemap_analysis_error), else_=None),
         )
@@ -197,8 +336,8 @@ async def _link(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> 
     )
 
 
-async def _note_members(session: AsyncSession, batch: Batch, lines: Sequence[Line]) -> None:
-    given = table_of(
+async def _insert_members(session: AsyncSession, batch: Batch, lines: Sequence[BatchLine]) -> None:
+    given = unnest_rows(
         position=(Integer, range(1, len(lines) + 1)),
         domain=(Text, [each.subject for each in lines]),
         job_id=(Uuid, [each.job_id for each in lines]),

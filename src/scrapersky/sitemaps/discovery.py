@@ -1,11 +1,12 @@
-"""Find a site's sitemaps and list the URLs in them."""
+"""Stage: discover a site's sitemaps and store their URLs."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import exists, func, select
@@ -20,38 +21,116 @@ from scrapersky.errors import (
     ScraperSkyError,
 )
 from scrapersky.jobs import service as job_service
-from scrapersky.models import JOB_WORDS, Domain, Job, JobType, SitemapFile, SitemapUrl
+from scrapersky.lists.imports.sites import parse_site
+from scrapersky.models import JOB_STATUSES, Domain, Job, JobType, SitemapFile, SitemapUrl
+from scrapersky.models.sitemaps import FileStatus
 from scrapersky.models.stage_names import IMPORT_STAGE, SITEMAP_STAGE
 from scrapersky.pipeline.engine import Engine
-from scrapersky.pipeline.figures import RunReport
 from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.stage import Stage, Tools
 from scrapersky.pipeline.tables import EventKind
-from scrapersky.scraper.events import (
+from scrapersky.pipeline.vitals import RunReport
+from scrapersky.scraper.http.urls import Site
+from scrapersky.scraper.sitemaps.events import (
     Analysis,
     BaseFound,
-    Event,
-    Limits,
-    Outcome,
+    DiscoveryMethod,
+    ScanEvent,
+    ScanLimits,
+    ScanOutcome,
     SitemapDone,
     SitemapFound,
     SitemapStatus,
     SitemapType,
     SitemapUnchanged,
 )
-from scrapersky.scraper.known import Known
-from scrapersky.scraper.sitemap_analyzer import SitemapAnalyzer
-from scrapersky.scraper.urls import Site
+from scrapersky.scraper.sitemaps.previous_scan import PreviousRobots, PreviousScan, PreviousSitemap
+from scrapersky.scraper.sitemaps.sitemap_analyzer import SitemapAnalyzer
 from scrapersky.settings import Pace, Settings
-from scrapersky.sitemaps import outcome, service, storing
-from scrapersky.sitemaps.gathering import Findings, Tally, gathered
-from scrapersky.sitemaps.importing import queue_import
-from scrapersky.sitemaps.memory import remembered, with_doubts
-from scrapersky.sitemaps.names import ONLY_SITEMAP
-from scrapersky.sitemaps.service import site_of
-from scrapersky.sitemaps.url_rows import Sightings, UrlRows
+from scrapersky.sitemaps import outcome, service, storage
+from scrapersky.sitemaps.imports import queue_import
+from scrapersky.sitemaps.scan_buffer import (
+    ScanBuffer,
+    ScanFindings,
+    UrlBloomFilter,
+    UrlRows,
+    batch_events,
+)
+from scrapersky.sitemaps.service import ONLY_SITEMAP_PARAM
+from scrapersky.sitemaps.storage import LASTMOD_TRUST_THRESHOLD
 
-TIME_BUDGET = 0.9
+
+def build_previous_scan(
+    domain: Domain, files: Sequence[SitemapFile], *, now: datetime
+) -> PreviousScan:
+    """Only what was read to its end and is still named: the rest is read anew."""
+    current = [file for file in files if file.gone_at is None]
+    children: defaultdict[str, list[tuple[str, datetime | None]]] = defaultdict(list)
+    for file in current:
+        if file.parent_url is not None:
+            children[file.parent_url].append((file.url, file.index_lastmod))
+    return PreviousScan(
+        sitemaps={
+            file.url: _build_previous_sitemap(file, tuple(children[file.url]), now)
+            for file in current
+            if _is_fully_read(file, len(children[file.url]))
+        },
+        robots=_build_previous_robots(domain),
+        from_home_page=tuple(
+            file.url for file in current if file.discovery_method == DiscoveryMethod.HTML_LINK
+        ),
+    )
+
+
+def _is_fully_read(file: SitemapFile, children: int) -> bool:
+    """Read to its end; and of an index, every child it names was stored: a scan that was killed
+    may have read the index and not yet come to all of them."""
+    if file.status != FileStatus.OK or file.content_hash is None:
+        return False
+    return file.sitemap_type != SitemapType.INDEX or children == file.url_count
+
+
+def expire_lastmod_trust(known: PreviousScan, *, after: timedelta) -> PreviousScan:
+    """What was left out on its index's word for so long is asked for itself this time: only so is
+    an index found out that gives old dates to new content."""
+    return replace(
+        known,
+        sitemaps={
+            url: replace(each, is_lastmod_trusted=False) if _is_trust_expired(each, after) else each
+            for url, each in known.sitemaps.items()
+        },
+    )
+
+
+def _is_trust_expired(known: PreviousSitemap, after: timedelta) -> bool:
+    return known.unasked_for is None or known.unasked_for >= after
+
+
+def _build_previous_sitemap(
+    file: SitemapFile, children: tuple[tuple[str, datetime | None], ...], now: datetime
+) -> PreviousSitemap:
+    return PreviousSitemap(
+        url=file.url,
+        sitemap_type=SitemapType(file.sitemap_type) if file.sitemap_type else None,
+        url_count=file.url_count,
+        etag=file.etag,
+        last_modified=file.last_modified,
+        content_hash=file.content_hash,
+        index_lastmod=file.index_lastmod,
+        is_lastmod_trusted=file.lastmod_kept >= LASTMOD_TRUST_THRESHOLD,
+        unasked_for=now - file.last_asked_at if file.last_asked_at else None,
+        children=children,
+    )
+
+
+def _build_previous_robots(domain: Domain) -> PreviousRobots | None:
+    state = domain.robots_state
+    if not state:
+        return None
+    return PreviousRobots(state["body"], state.get("etag"), state.get("last_modified"))
+
+
+TIME_BUDGET_SHARE = 0.9
 """Of the stage's timeout: a scan that runs out of it ends as truncated, not as failed."""
 
 
@@ -62,7 +141,7 @@ class ScanRequest:
     text: str
     max_urls: int
     domain_id: UUID
-    known: Known = field(default_factory=Known)
+    known: PreviousScan = field(default_factory=PreviousScan)
     read_before: frozenset[str] = frozenset()
     """Sitemaps that have stored URLs: of these we note what is still there."""
     only_sitemap: str | None = None
@@ -94,24 +173,24 @@ def read(job: Job) -> ScanRequest:
         text,
         max_pages,
         domain_id=job.domain_id,
-        only_sitemap=job.params.get(ONLY_SITEMAP),
+        only_sitemap=job.params.get(ONLY_SITEMAP_PARAM),
         job_id=job.id,
     )
 
 
 async def prepare(session: AsyncSession, request: ScanRequest) -> ScanRequest:
-    files = await service.files_of_domain(session, request.domain_id)
+    files = await service.list_domain_files(session, request.domain_id)
     domain = await session.get_one(Domain, request.domain_id)
     now = (await session.scalars(select(func.now()))).one()
     return replace(
         request,
-        known=remembered(domain, files, now=now),
+        known=build_previous_scan(domain, files, now=now),
         read_before=frozenset(file.url for file in files if file.url_count),
-        is_first=await _is_first(session, request),
+        is_first=await _is_first_scan(session, request),
     )
 
 
-async def _is_first(session: AsyncSession, request: ScanRequest) -> bool:
+async def _is_first_scan(session: AsyncSession, request: ScanRequest) -> bool:
     stored = exists().where(
         SitemapFile.domain_id == request.domain_id, SitemapUrl.sitemap_id == SitemapFile.id
     )
@@ -124,15 +203,17 @@ async def _is_first(session: AsyncSession, request: ScanRequest) -> bool:
     return bool(await session.scalar(select(~(stored | others))))
 
 
-async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
-    site = _site(request, tools.settings)
+async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[ScanFindings]:
+    site = _parse_site(request, tools.settings)
     analyzer = SitemapAnalyzer(
         tools.fetch,
-        limits=_limits(tools.settings),
+        limits=_build_limits(tools.settings),
         user_agent=tools.settings.fetch_user_agent,
         parser=tools.parser,
     )
-    known = with_doubts(request.known, after=timedelta(days=tools.settings.sitemap_recheck_days))
+    known = expire_lastmod_trust(
+        request.known, after=timedelta(days=tools.settings.sitemap_recheck_days)
+    )
     only = request.only_sitemap
     found = analyzer.analyze_domain_sitemaps(
         site,
@@ -141,44 +222,44 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[Findings]:
         only_seeds=only is not None,
         known=known,
     )
-    tally = _tally(request, tools.settings)
-    async with aclosing(found) as events, aclosing(gathered(events, tally)) as handfuls:
+    tally = _build_buffer(request, tools.settings)
+    async with aclosing(found) as events, aclosing(batch_events(events, tally)) as handfuls:
         async for findings in handfuls:
             for event in findings.events:
-                _refuse_unreachable(event)
+                _raise_unreachable(event)
             yield findings
 
 
-def _site(request: ScanRequest, settings: Settings) -> Site:
+def _parse_site(request: ScanRequest, settings: Settings) -> Site:
     try:
-        return site_of(request.text, settings)
+        return parse_site(request.text, settings)
     except InvalidInput as error:
         raise Rejected(str(error)) from error
 
 
-def _limits(settings: Settings) -> Limits:
+def _build_limits(settings: Settings) -> ScanLimits:
     timeout = settings.pace(STAGE.prefix, STAGE.pace).timeout_seconds
-    return Limits(
+    return ScanLimits(
         max_bytes=settings.fetch_max_bytes,
         max_decompressed_bytes=settings.sitemap_max_decompressed_bytes,
         max_files=settings.sitemap_max_files_per_domain,
         max_depth=settings.sitemap_max_depth,
-        max_seconds=timeout * TIME_BUDGET,
+        max_seconds=timeout * TIME_BUDGET_SHARE,
     )
 
 
-def _tally(request: ScanRequest, settings: Settings) -> Tally:
-    return Tally(
+def _build_buffer(request: ScanRequest, settings: Settings) -> ScanBuffer:
+    return ScanBuffer(
         settings,
         request.read_before,
-        Sightings(request.max_urls) if request.is_first else None,
+        UrlBloomFilter(request.max_urls) if request.is_first else None,
         import_asked=request.only_sitemap is not None,
     )
 
 
-def _refuse_unreachable(event: Event | UrlRows) -> None:
+def _raise_unreachable(event: ScanEvent | UrlRows) -> None:
     """A site that could not be looked at is no result."""
-    if not isinstance(event, Analysis) or event.outcome is not Outcome.UNREACHABLE:
+    if not isinstance(event, Analysis) or event.outcome is not ScanOutcome.UNREACHABLE:
         return
     sentence = " ".join(event.errors) or "The site does not answer."
     if event.permanent:
@@ -188,39 +269,39 @@ def _refuse_unreachable(event: Event | UrlRows) -> None:
     raise ScanFailed(sentence)
 
 
-async def store(session: AsyncSession, job: Job, findings: Findings) -> None:
+async def store(session: AsyncSession, job: Job, findings: ScanFindings) -> None:
     job.progress, job.phase = max(job.progress, findings.progress), findings.phase
     unchanged = [event for event in findings.events if isinstance(event, SitemapUnchanged)]
     if unchanged:
-        await storing.store_unchanged(session, job, unchanged)
+        await storage.store_unchanged(session, job, unchanged)
     for event in findings.events:
         match event:
             case BaseFound():
-                await storing.store_robots(session, job, event)
+                await storage.store_robots(session, job, event)
             case SitemapFound():
-                await storing.store_found(session, job, event)
+                await storage.store_file_found(session, job, event)
             case UrlRows():
-                outcome.note_changes(job, await storing.store_urls(session, job, event))
+                outcome.add_changes(job, await storage.store_urls(session, job, event))
             case SitemapDone():
-                await _store_done(session, job, event, findings)
+                await _store_sitemap_done(session, job, event, findings)
             case Analysis():
                 await outcome.write_result(session, job, event, rhythm=findings.rhythm)
 
 
-async def _store_done(
-    session: AsyncSession, job: Job, done: SitemapDone, findings: Findings
+async def _store_sitemap_done(
+    session: AsyncSession, job: Job, done: SitemapDone, findings: ScanFindings
 ) -> None:
-    await storing.store_done(session, job, done)
+    await storage.store_file_result(session, job, done)
     if done.url in findings.seen:
         seen = findings.seen[done.url]
-        outcome.note_changes(job, await storing.mark_gone(session, job, done.url, seen))
+        outcome.add_changes(job, await storage.mark_gone(session, job, done.url, seen))
     is_list = done.sitemap_type is not SitemapType.INDEX
     if (
         findings.auto_import
         and is_list
         and done.status in (SitemapStatus.OK, SitemapStatus.PARTIAL)
     ):
-        await queue_import(session, [await storing.file_id(session, job, done.url)])
+        await queue_import(session, [await storage.get_file_id(session, job, done.url)])
 
 
 STAGE = Stage(
@@ -228,7 +309,7 @@ STAGE = Stage(
     does="Find a site's sitemaps, read them and store their URLs.",
     model=Job,
     status="status",
-    words=JOB_WORDS,
+    words=JOB_STATUSES,
     prefix="SITEMAP_SCHEDULER",
     pace=Pace(batch_size=25, max_instances=3, concurrency=8, timeout_seconds=900),
     only={"job_type": JobType.SITEMAP},
@@ -242,7 +323,7 @@ STAGE = Stage(
     work=work,
     store=store,
     gave_up=outcome.write_failure,
-    cancelled=job_service.postpone_domains,
+    cancelled=job_service.handle_cancelled_jobs,
     fresh={"progress": 0, "phase": None},
 )
 
@@ -258,7 +339,7 @@ async def process_domain_with_own_session(
     await _check_job(engine, job_id, domain, user_id)
     held = await runner.claim_by_id(job_id)
     if held is None:
-        raise Conflict(await _who_holds(engine, job_id))
+        raise Conflict(await _describe_holder(engine, job_id))
     if isinstance(held.item, ScanRequest):
         held.item = replace(held.item, max_urls=max_urls)
     runner.free_slots -= 1
@@ -267,7 +348,7 @@ async def process_domain_with_own_session(
 
 async def _check_job(engine: Engine, job_id: UUID, domain: str, user_id: UUID | None) -> None:
     system_user_id = engine.settings.scheduler_system_user_id
-    key = site_of(domain, engine.settings).key
+    key = parse_site(domain, engine.settings).key
     async with engine.database.reading() as session:
         job = await session.get(Job, job_id)
     if job is None:
@@ -278,10 +359,10 @@ async def _check_job(engine: Engine, job_id: UUID, domain: str, user_id: UUID | 
         raise InvalidInput(f"Job {job_id} is for {job.params.get('domain')}, not for {key}.")
 
 
-async def _who_holds(engine: Engine, job_id: UUID) -> str:
+async def _describe_holder(engine: Engine, job_id: UUID) -> str:
     async with engine.database.reading() as session:
         job = await session.get_one(Job, job_id)
-    if job.status == JOB_WORDS.processing:
+    if job.status == JOB_STATUSES.processing:
         return f"Job {job_id} is being worked by {job.worker_id}."
     return f"Job {job_id} is {job.status}."
 

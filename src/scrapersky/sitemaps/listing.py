@@ -1,46 +1,58 @@
-"""The list of sitemap files: how it can be narrowed and sorted."""
+"""Filters, sorting, curation and export columns of sitemap files."""
 
 from __future__ import annotations
 
-from scrapersky.http.lists import Contains, Curation, Listing, OfDomain, OneOf, Queues, When
-from scrapersky.models import FileCuration, SitemapFile
-from scrapersky.models.sitemaps import IMPORT_WORDS, FileStatus
+from scrapersky.lists import (
+    ChoiceFilter,
+    Curation,
+    CurationQueue,
+    DateRangeFilter,
+    DomainFilter,
+    Export,
+    Listing,
+    TextFilter,
+    export_field,
+)
+from scrapersky.models import Domain, FileCuration, SitemapFile
+from scrapersky.models.sitemaps import IMPORT_STATUSES, FileStatus
 from scrapersky.models.stage_names import IMPORT_STAGE
-from scrapersky.scraper.events import Method, SitemapType
+from scrapersky.scraper.sitemaps.events import DiscoveryMethod, SitemapType
 
 SITEMAP_FILES = Listing(
     name="SitemapFile",
     model=SitemapFile,
     filters=(
-        OneOf("status", SitemapFile.status, words=tuple(each.value for each in FileStatus)),
-        OneOf(
+        ChoiceFilter("status", SitemapFile.status, words=tuple(each.value for each in FileStatus)),
+        ChoiceFilter(
             "sitemap_import_status",
             SitemapFile.sitemap_import_status,
-            words=("New", *IMPORT_WORDS.all),
+            words=("New", *IMPORT_STATUSES.all),
         ),
-        OneOf(
+        ChoiceFilter(
             "curation_status",
             SitemapFile.curation_status,
             words=tuple(each.value for each in FileCuration),
         ),
-        OneOf("http_status", SitemapFile.http_status),
-        OneOf("type", SitemapFile.sitemap_type, words=tuple(each.value for each in SitemapType)),
-        OneOf(
+        ChoiceFilter("http_status", SitemapFile.http_status),
+        ChoiceFilter(
+            "type", SitemapFile.sitemap_type, words=tuple(each.value for each in SitemapType)
+        ),
+        ChoiceFilter(
             "discovery_method",
             SitemapFile.discovery_method,
-            words=tuple(each.value for each in Method),
+            words=tuple(each.value for each in DiscoveryMethod),
         ),
-        OfDomain(SitemapFile.domain_id),
-        OneOf("domain_id", SitemapFile.domain_id),
-        OneOf("job_id", SitemapFile.job_id),
-        When("created", SitemapFile.created_at),
-        When("last_processed", SitemapFile.last_processed_at),
-        Contains(
+        DomainFilter(SitemapFile.domain_id),
+        ChoiceFilter("domain_id", SitemapFile.domain_id),
+        ChoiceFilter("job_id", SitemapFile.job_id),
+        DateRangeFilter("created", SitemapFile.created_at),
+        DateRangeFilter("last_processed", SitemapFile.last_processed_at),
+        TextFilter(
             "error",
             (SitemapFile.reason, SitemapFile.sitemap_import_error),
             says="In why it was not read, or in the error of its import.",
         ),
-        Contains("search", (SitemapFile.url,), says="Part of the address."),
+        TextFilter("search", (SitemapFile.url,), says="Part of the address."),
     ),
     sorts={
         "created_at": SitemapFile.created_at,
@@ -56,5 +68,49 @@ CURATION = Curation(
     SITEMAP_FILES,
     SitemapFile.curation_status,
     FileCuration,
-    Queues(stage=IMPORT_STAGE, status="sitemap_import_status", words=IMPORT_WORDS),
+    CurationQueue(stage=IMPORT_STAGE, status="sitemap_import_status", words=IMPORT_STATUSES),
+)
+
+
+EXPORT = Export(
+    listing=SITEMAP_FILES,
+    rows="sitemap-files",
+    usual=(
+        export_field("domain", Domain.domain),
+        export_field("url", SitemapFile.url, "URL"),
+        export_field("type", SitemapFile.sitemap_type),
+        export_field("discovery_method", SitemapFile.discovery_method, "Found by"),
+        export_field("status", SitemapFile.status),
+        export_field("reason", SitemapFile.reason),
+        export_field("url_count", SitemapFile.url_count, "URLs"),
+        export_field("size_bytes", SitemapFile.size_bytes, "Bytes"),
+        export_field("http_status", SitemapFile.http_status, "HTTP status"),
+        export_field("last_processed_at", SitemapFile.last_processed_at, "Last look"),
+        export_field("changed_at", SitemapFile.changed_at, "Content changed"),
+        export_field("sitemap_import_status", SitemapFile.sitemap_import_status, "Import"),
+        export_field("curation_status", SitemapFile.curation_status, "Curation"),
+        export_field("created_at", SitemapFile.created_at, "Added"),
+    ),
+    more=(
+        export_field("id", SitemapFile.id),
+        export_field("domain_id", SitemapFile.domain_id),
+        export_field("job_id", SitemapFile.job_id),
+        export_field("final_url", SitemapFile.final_url, "Answered by"),
+        export_field("parent_url", SitemapFile.parent_url, "Listed in"),
+        export_field("depth", SitemapFile.depth),
+        export_field("is_gzipped", SitemapFile.is_gzipped, "Gzip"),
+        export_field("has_lastmod", SitemapFile.has_lastmod),
+        export_field("has_priority", SitemapFile.has_priority),
+        export_field("has_changefreq", SitemapFile.has_changefreq),
+        export_field("response_time_ms", SitemapFile.response_time_ms, "Response time (ms)"),
+        export_field("generator", SitemapFile.generator),
+        export_field("etag", SitemapFile.etag, "ETag"),
+        export_field("last_modified", SitemapFile.last_modified),
+        export_field("content_hash", SitemapFile.content_hash),
+        export_field("gone_at", SitemapFile.gone_at, "Gone"),
+        export_field("sitemap_import_error", SitemapFile.sitemap_import_error, "Import's error"),
+        export_field("created_by", SitemapFile.created_by, "Added by"),
+        export_field("updated_at", SitemapFile.updated_at, "Changed"),
+    ),
+    beside=((Domain, Domain.id == SitemapFile.domain_id),),
 )

@@ -1,87 +1,204 @@
-"""What a scan came to, written on the job and on the domain in the same transaction."""
+"""Write a scan's result to its job and domain in one transaction, and count URLs.
+
+`sitemap_files.url_count` is the number of distinct URLs of one file (of an index: its children).
+`domains.sitemap_urls` and `urls` in a job's result count distinct URLs over all files of the domain
+and of the scan. Above `MAX_COUNTED_URLS` they are sums of the files' counts instead.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
 
-from scrapersky.db.bulk import refresh_statistics
-from scrapersky.jobs.finishing import announce_finished
-from scrapersky.models import JOB_WORDS, Domain, Job, SitemapFile, SitemapUrl, WebhookEvent
-from scrapersky.models.announced import sitemap_data
-from scrapersky.models.announcing import announce
+from scrapersky.db.copy import refresh_statistics
+from scrapersky.jobs.service import emit_job_finished
+from scrapersky.models import JOB_STATUSES, Domain, Job, SitemapFile, SitemapUrl, WebhookEvent
+from scrapersky.models import domains as domain_columns
 from scrapersky.models.jobs import SITEMAPS_COUNT
 from scrapersky.models.sitemaps import FileStatus
-from scrapersky.scraper.events import Analysis, Outcome
-from scrapersky.sitemaps.names import ONLY_SITEMAP
-from scrapersky.sitemaps.pacing import Changes, Rhythm, after_failure
-from scrapersky.sitemaps.url_totals import count_urls
+from scrapersky.models.webhook_events import emit_event
+from scrapersky.models.webhook_payloads import build_sitemap_data
+from scrapersky.scraper.sitemaps.events import Analysis, ScanOutcome, SitemapType
+from scrapersky.sitemaps.rescans import RescanPolicy, ScanChanges, get_failure_interval
+from scrapersky.sitemaps.service import ONLY_SITEMAP_PARAM
 
-BIG_LOAD_URLS = 50_000
+# Count the URLs that a domain's sitemaps list: each once, however often it is listed.
+#
+# `sitemap_files.url_count` is the number of different URLs in one file (of an index: its children).
+# `domains.sitemap_urls` and `urls` in a job's result are the numbers of different URLs in all files
+# of the domain and of the scan: a URL that two files list counts once there. Only where there are
+# more than `MAX_COUNTED_URLS` these are the sums of the files' numbers: upper bounds, which are
+# shown
+# as such. Whatever is larger than `MAX_COUNTED_URLS` is such a bound, and nothing else is.
+
+
+@dataclass(frozen=True)
+class UsableFile:
+    id: UUID
+    job_id: UUID | None
+    urls: int
+
+
+async def count_urls(
+    session: AsyncSession, job: Job, *, listed: int, is_changed: bool
+) -> tuple[int, int, int]:
+    """Usable sitemaps of the job's domain, the different URLs they list, and those of this scan.
+
+    `listed` is how many entries the scan has read. Nothing is counted when the scan changed nothing
+    (`is_changed`) and as many files are usable as before.
+    """
+    files = await _usable_files(session, job)
+    known = await session.execute(
+        select(Domain.total_sitemaps, Domain.sitemap_urls).where(Domain.id == job.domain_id)
+    )
+    sitemaps_before, urls_before = known.one()
+    if not is_changed and len(files) == sitemaps_before:
+        return len(files), urls_before, min(listed, urls_before)
+    ours = [each for each in files if each.job_id == job.id]
+    in_domain = in_scan = sum(each.urls for each in files)
+    if sum(each.urls for each in ours) <= domain_columns.MAX_COUNTED_URLS:
+        await _correct_files(session, [each.id for each in ours])
+        in_scan = await _count_distinct(session, [each.id for each in ours])
+    # Counting reads every row of the domain, in the transaction that ends the scan: half a second
+    # for a million, and a domain may have fifty of them.
+    if in_domain <= domain_columns.MAX_COUNTED_URLS:
+        is_all = len(ours) == len(files)
+        in_domain = (
+            in_scan if is_all else await _count_distinct(session, [each.id for each in files])
+        )
+    # A file that was cut short still has rows of a read before, which this scan did not see.
+    return len(files), in_domain, min(listed, in_scan)
+
+
+async def _usable_files(session: AsyncSession, job: Job) -> list[UsableFile]:
+    is_index = SitemapFile.sitemap_type == SitemapType.INDEX
+    urls = case((is_index, 0), else_=SitemapFile.url_count)
+    found = await session.execute(
+        select(SitemapFile.id, SitemapFile.job_id, urls).where(
+            SitemapFile.domain_id == job.domain_id,
+            SitemapFile.gone_at.is_(None),
+            SitemapFile.status.in_([FileStatus.OK, FileStatus.PARTIAL]),
+        )
+    )
+    return [UsableFile(*each) for each in found]
+
+
+def _match_live(files: Sequence[UUID]) -> ColumnElement[bool]:
+    return (SitemapUrl.sitemap_id == func.any(list(files))) & SitemapUrl.gone_at.is_(None)
+
+
+async def _correct_files(session: AsyncSession, files: Sequence[UUID]) -> None:
+    """While a file is read, a URL that it lists far apart twice is counted twice."""
+    counted = (
+        select(SitemapUrl.sitemap_id, func.count().label("urls"))
+        .where(_match_live(files))
+        .group_by(SitemapUrl.sitemap_id)
+        .subquery()
+    )
+    await session.execute(
+        update(SitemapFile)
+        .where(
+            SitemapFile.id == counted.c.sitemap_id,
+            SitemapFile.url_count > counted.c.urls,
+            SitemapFile.sitemap_type.is_distinct_from(SitemapType.INDEX),
+        )
+        .values(url_count=counted.c.urls)
+        .execution_options(synchronize_session=False)
+    )
+
+
+async def _count_distinct(session: AsyncSession, files: Sequence[UUID]) -> int:
+    """Of the rows that list the same URL at most one says that it does not repeat: these are
+    counted as they are, and only among the few others the same URL is looked for."""
+    once = select(func.count()).where(_match_live(files), SitemapUrl.may_repeat.is_(False))
+    other = aliased(SitemapUrl)
+    is_counted = (
+        select(other.id)
+        .where(
+            other.sitemap_id == func.any(list(files)),
+            other.gone_at.is_(None),
+            other.may_repeat.is_(False),
+            other.url_digest == SitemapUrl.url_digest,
+        )
+        .exists()
+    )
+    repeated = select(func.count(SitemapUrl.url_digest.distinct())).where(
+        _match_live(files), SitemapUrl.may_repeat, ~is_counted
+    )
+    found = await session.execute(select(once.scalar_subquery() + repeated.scalar_subquery()))
+    return int(found.scalar_one())
+
+
+ANALYZE_THRESHOLD_URLS = 50_000
 """After this many new ones the planner's statistics are made anew."""
-REFUSED_KEPT = 50
+MAX_REFUSED_LISTED = 50
 MAX_SITEMAPS_LISTED = 50
 """In a job's result, which every list of jobs shows; `/sitemap/status/{job_id}` has all of them."""
-CHANGES = "changes"
+CHANGES_KEY = "changes"
 
 
 async def write_result(
-    session: AsyncSession, job: Job, analysis: Analysis, *, rhythm: Rhythm
+    session: AsyncSession, job: Job, analysis: Analysis, *, rhythm: RescanPolicy
 ) -> None:
     """The scan was done: what it found, what had changed, and when to look again."""
-    await _close_unfinished(session, job)
-    if _looked_everywhere(job, analysis):
-        note_changes(job, await _mark_files_gone(session, job))
-    changes = noted_changes(job)
-    if changes.added >= BIG_LOAD_URLS:
+    await _close_unfinished_files(session, job)
+    if _is_full_scan(job, analysis):
+        add_changes(job, await _mark_files_gone(session, job))
+    changes = get_changes(job)
+    if changes.added >= ANALYZE_THRESHOLD_URLS:
         await refresh_statistics(session, SitemapUrl)
     job.result_data = {
-        **_result(analysis),
+        **_build_result(analysis),
         **await _list_sitemaps(session, job),
-        CHANGES: asdict(changes),
+        CHANGES_KEY: asdict(changes),
     }
     if job.domain_id is None:
-        await announce_finished(session, job, JOB_WORDS.done)
+        await emit_job_finished(session, job, JOB_STATUSES.done)
         return
     sitemaps, urls, scanned = await count_urls(
         session, job, listed=analysis.urls, is_changed=bool(changes)
     )
     job.result_data = {**job.result_data, "urls": scanned}
-    await announce_finished(session, job, JOB_WORDS.done)
+    await emit_job_finished(session, job, JOB_STATUSES.done)
     domain = await session.get_one(Domain, job.domain_id, with_for_update={"key_share": True})
     was_looked_at = domain.last_scan is not None
-    if not job.params.get(ONLY_SITEMAP):  # otherwise the site itself was not looked at
-        _write_look(job, domain, analysis, rhythm)
+    if not job.params.get(ONLY_SITEMAP_PARAM):  # otherwise the site itself was not looked at
+        _write_domain_result(job, domain, analysis, rhythm)
     domain.total_sitemaps, domain.sitemap_urls = sitemaps, urls
     if was_looked_at and changes:
-        told = sitemap_data(domain, job, asdict(changes))
-        await announce(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, told)
+        told = build_sitemap_data(domain, job, asdict(changes))
+        await emit_event(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, told)
 
 
-def _write_look(job: Job, domain: Domain, analysis: Analysis, rhythm: Rhythm) -> None:
+def _write_domain_result(
+    job: Job, domain: Domain, analysis: Analysis, rhythm: RescanPolicy
+) -> None:
     """What the look at the site came to, and when it is due again."""
-    changes = noted_changes(job)
-    domain.scan_warning = _warning(domain, analysis)
+    changes = get_changes(job)
+    domain.scan_warning = _build_warning(domain, analysis)
     wait, why = (
-        rhythm.after_first_look()
+        rhythm.get_first_interval()
         if domain.last_scan is None
-        else rhythm.after_look(domain.scan_interval, changes)
+        else rhythm.get_next_interval(domain.scan_interval, changes)
     )
     domain.scan_interval, domain.next_scan_why = wait, why
     domain.last_scan, domain.next_scan_at = func.now(), func.now() + wait
     domain.base_url = analysis.base_url
     domain.scan_failures = 0
-    domain.last_scan_error = _nothing_found(analysis)
+    domain.last_scan_error = _describe_nothing_found(analysis)
     domain.last_sitemap_job_id = job.id
 
 
 async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     """The scan was given up: the domain learns it, and waits twice as long each time."""
-    await announce_finished(session, job, JOB_WORDS.failed, error=sentence)
-    if job.domain_id is None or job.params.get(ONLY_SITEMAP):
+    await emit_job_finished(session, job, JOB_STATUSES.failed, error=sentence)
+    if job.domain_id is None or job.params.get(ONLY_SITEMAP_PARAM):
         return
     domain = await session.get(Domain, job.domain_id, with_for_update={"key_share": True})
     if domain is None:
@@ -89,29 +206,29 @@ async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
     domain.scan_failures += 1
     domain.last_scan_error = sentence
     domain.last_sitemap_job_id = job.id
-    wait, domain.next_scan_why = after_failure(domain.scan_interval, domain.scan_failures)
+    wait, domain.next_scan_why = get_failure_interval(domain.scan_interval, domain.scan_failures)
     domain.next_scan_at = func.now() + wait
 
 
-def noted_changes(job: Job) -> Changes:
+def get_changes(job: Job) -> ScanChanges:
     """What the handfuls stored so far have changed; kept with the job, so a retry adds to it."""
-    return Changes(**((job.result_data or {}).get(CHANGES) or {}))
+    return ScanChanges(**((job.result_data or {}).get(CHANGES_KEY) or {}))
 
 
-def note_changes(job: Job, more: Changes) -> None:
+def add_changes(job: Job, more: ScanChanges) -> None:
     if more:
-        total = noted_changes(job).plus(more)
-        job.result_data = {**(job.result_data or {}), CHANGES: asdict(total)}
+        total = get_changes(job).plus(more)
+        job.result_data = {**(job.result_data or {}), CHANGES_KEY: asdict(total)}
 
 
-def _looked_everywhere(job: Job, analysis: Analysis) -> bool:
+def _is_full_scan(job: Job, analysis: Analysis) -> bool:
     """Only then does a sitemap that did not turn up mean that it is gone."""
     from_the_top = (job.params.get("path") or "/") == "/"
     whole = not (analysis.truncated or analysis.errors)
-    return analysis.outcome is Outcome.FOUND and from_the_top and whole
+    return analysis.outcome is ScanOutcome.FOUND and from_the_top and whole
 
 
-async def _mark_files_gone(session: AsyncSession, job: Job) -> Changes:
+async def _mark_files_gone(session: AsyncSession, job: Job) -> ScanChanges:
     """Files of the domain that this scan did not come across, and the URLs they listed."""
     trouble = await session.scalar(
         select(func.count()).where(
@@ -119,20 +236,20 @@ async def _mark_files_gone(session: AsyncSession, job: Job) -> Changes:
         )
     )
     if trouble:
-        return Changes()
-    gone = (await session.scalars(_leave_behind(job))).all()
+        return ScanChanges()
+    gone = (await session.scalars(_build_gone_update(job))).all()
     if not gone:
-        return Changes()
+        return ScanChanges()
     marked = await session.execute(
         update(SitemapUrl)
         .where(SitemapUrl.sitemap_id == func.any(gone), SitemapUrl.gone_at.is_(None))
         .values(gone_at=func.now())
         .execution_options(synchronize_session=False)
     )
-    return Changes(gone=int(marked.rowcount))  # type: ignore[attr-defined]
+    return ScanChanges(gone=int(marked.rowcount))  # type: ignore[attr-defined]
 
 
-def _leave_behind(job: Job) -> Any:
+def _build_gone_update(job: Job) -> Any:
     return (
         update(SitemapFile)
         .where(
@@ -146,7 +263,7 @@ def _leave_behind(job: Job) -> Any:
     )
 
 
-def _warning(domain: Domain, analysis: Analysis) -> str | None:
+def _build_warning(domain: Domain, analysis: Analysis) -> str | None:
     """Nothing where there was something is a signal, not a silent zero."""
     if analysis.urls or not domain.sitemap_urls:
         return None
@@ -156,7 +273,7 @@ def _warning(domain: Domain, analysis: Analysis) -> str | None:
     )
 
 
-def _result(analysis: Analysis) -> dict[str, Any]:
+def _build_result(analysis: Analysis) -> dict[str, Any]:
     return {
         "outcome": analysis.outcome,
         "base_url": analysis.base_url,
@@ -165,11 +282,11 @@ def _result(analysis: Analysis) -> dict[str, Any]:
         "truncated_why": analysis.truncated_why,
         "refused": [
             {"url": each.url, "method": each.method, "reason": each.reason}
-            for each in analysis.refused[:REFUSED_KEPT]
+            for each in analysis.refused[:MAX_REFUSED_LISTED]
         ],
         "refused_count": len(analysis.refused),
-        "errors": list(analysis.errors[:REFUSED_KEPT]),
-        "warnings": list(analysis.warnings[:REFUSED_KEPT]),
+        "errors": list(analysis.errors[:MAX_REFUSED_LISTED]),
+        "warnings": list(analysis.warnings[:MAX_REFUSED_LISTED]),
     }
 
 
@@ -197,13 +314,13 @@ async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
     }
 
 
-def _nothing_found(analysis: Analysis) -> str | None:
-    if analysis.outcome is not Outcome.NONE:
+def _describe_nothing_found(analysis: Analysis) -> str | None:
+    if analysis.outcome is not ScanOutcome.NONE:
         return None
     return "The site has no sitemap where sitemaps usually are."
 
 
-async def _close_unfinished(session: AsyncSession, job: Job) -> None:
+async def _close_unfinished_files(session: AsyncSession, job: Job) -> None:
     """A file whose verdict never came was left behind when the scan was cut short."""
     await session.execute(
         update(SitemapFile)

@@ -1,7 +1,8 @@
-"""Queue the domains whose next look is due."""
+"""Adaptive rescan interval, and the chore that queues domains due for a scan."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import and_, exists, func, or_, select, update
@@ -9,35 +10,102 @@ from sqlalchemy import and_, exists, func, or_, select, update
 from scrapersky.db.session import Database
 from scrapersky.jobs import service as job_service
 from scrapersky.models import Domain, Job, JobType
-from scrapersky.models.domains import METADATA_WORDS, NEVER_DUE, SUBMISSION_WORDS
+from scrapersky.models.domains import METADATA_STATUSES, SUBMISSION_STATUSES, UNSCHEDULED_CURATIONS
 from scrapersky.models.stage_names import SUBMISSION_STAGE
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Settings
 
-DOMAINS_AT_ONCE = 1_000
+CHANGED_FACTOR, UNCHANGED_FACTOR = 0.35, 1.35
+"""A change cuts the wait to a third, a look in vain adds a third: of the pairs tried on ninety
+virtual days (`python -m benchmarks.rescans`) one of those that stay fresh with few looks."""
+MAX_FAILURE_INTERVAL = timedelta(days=30)
 
 
-async def queue_domains_due(database: Database, settings: Settings) -> int:
+@dataclass(frozen=True)
+class ScanChanges:
+    """What a scan found to differ from the one before."""
+
+    added: int = 0
+    changed: int = 0
+    gone: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.gone)
+
+    def __str__(self) -> str:
+        return f"{self.added:,} new, {self.changed:,} changed, {self.gone:,} gone"
+
+    def plus(self, other: ScanChanges) -> ScanChanges:
+        return ScanChanges(
+            self.added + other.added, self.changed + other.changed, self.gone + other.gone
+        )
+
+
+@dataclass(frozen=True)
+class RescanPolicy:
+    """How often sites are looked at, as the settings have it."""
+
+    first: timedelta
+    shortest: timedelta
+    longest: timedelta
+
+    @classmethod
+    def of(cls, settings: Settings) -> RescanPolicy:
+        return cls(
+            first=settings.rescan_interval,
+            shortest=timedelta(hours=settings.sitemap_rescan_min_hours),
+            longest=timedelta(hours=settings.sitemap_rescan_max_hours),
+        )
+
+    def get_first_interval(self) -> tuple[timedelta, str]:
+        return self.first, f"Next look in {format_interval(self.first)}, as after every first look."
+
+    def get_next_interval(self, previous: timedelta, changes: ScanChanges) -> tuple[timedelta, str]:
+        """The next wait, and why."""
+        wait = min(
+            max(previous * (CHANGED_FACTOR if changes else UNCHANGED_FACTOR), self.shortest),
+            self.longest,
+        )
+        reason = f"the last look found changes ({changes})" if changes else "nothing had changed"
+        return wait, f"Next look in {format_interval(wait)} because {reason}."
+
+
+def get_failure_interval(previous: timedelta, failures: int) -> tuple[timedelta, str]:
+    """Each failure in a row doubles the wait, up to a month."""
+    wait = min(previous * 2.0 ** min(failures, 20), MAX_FAILURE_INTERVAL)
+    times = "once" if failures == 1 else f"{failures} times in a row"
+    return wait, f"Next look in {format_interval(wait)} because the scan failed {times}."
+
+
+def format_interval(wait: timedelta) -> str:
+    hours = wait / timedelta(hours=1)
+    return f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.1f} days".replace(".0 ", " ")
+
+
+DOMAIN_BATCH_SIZE = 1_000
+
+
+async def queue_due_domains(database: Database, settings: Settings) -> int:
     """Never scanned, or the time for the next look has come; what people put aside never is, and
     what they only stored is not until somebody asks for it. One whose home page is still to be
     read is left to that: a parked site has nothing to look for."""
-    queue = (SUBMISSION_WORDS.queued, SUBMISSION_WORDS.processing)
+    queue = (SUBMISSION_STATUSES.queued, SUBMISSION_STATUSES.processing)
     scanning = exists().where(
         Job.domain_id == Domain.id, Job.job_type == JobType.SITEMAP, job_service.is_active()
     )
-    was_read = Domain.status.in_((METADATA_WORDS.done, METADATA_WORDS.failed))
+    was_read = Domain.status.in_((METADATA_STATUSES.done, METADATA_STATUSES.failed))
     never_scanned = and_(Domain.next_scan_at.is_(None), was_read)
     due = (
         select(Domain.id)
         .where(
             or_(Domain.next_scan_at <= func.now(), never_scanned),
             Domain.sitemap_analysis_status.not_in(queue),
-            Domain.sitemap_curation_status.not_in(NEVER_DUE),
+            Domain.sitemap_curation_status.not_in(UNSCHEDULED_CURATIONS),
             ~scanning,
         )
         .order_by(Domain.next_scan_at.nulls_first())
-        .limit(DOMAINS_AT_ONCE)
+        .limit(DOMAIN_BATCH_SIZE)
         .with_for_update(skip_locked=True)
         .cte("due")
         .prefix_with("MATERIALIZED")
@@ -47,7 +115,7 @@ async def queue_domains_due(database: Database, settings: Settings) -> int:
             update(Domain)
             .where(Domain.id == due.c.id)
             .values(
-                sitemap_analysis_status=SUBMISSION_WORDS.queued,
+                sitemap_analysis_status=SUBMISSION_STATUSES.queued,
                 sitemap_analysis_due_at=func.now(),
                 sitemap_analysis_attempts=0,
                 sitemap_analysis_error=None,
@@ -65,5 +133,5 @@ CHORE = Chore(
     name="queue_domains_due_for_scan",
     does="Queue the domains that were never scanned or whose next look is due.",
     every=timedelta(minutes=1),
-    run=queue_domains_due,
+    run=queue_due_domains,
 )

@@ -1,4 +1,4 @@
-"""Ask for scans; read sitemap files and URLs."""
+"""Routes to request scans, import sitemaps and read sitemap files, URLs and changes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,34 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 
+from scrapersky.http.application import AppContext, Context
 from scrapersky.http.auth import Curator, Viewer
-from scrapersky.http.context import AppContext, Context, Reading, Transaction
-from scrapersky.http.errors import problem_responses
-from scrapersky.http.lists import Asked, Listed, curation_routes, export_routes
-from scrapersky.http.pagination import Cursor, Limit, Page
+from scrapersky.http.body_limits import LargeBodyRoute
+from scrapersky.http.context import Reading, Transaction
+from scrapersky.http.problems import problem_responses
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.schemas import EXAMPLE_ID
+from scrapersky.lists import ListPage, ListQuery, curation_routes, export_routes
+from scrapersky.lists.cursor import CursorPage, CursorParam, LimitParam
+from scrapersky.lists.imports import import_rows
+from scrapersky.lists.imports.rows import ImportContext, parse_list
+from scrapersky.lists.imports.schemas import (
+    ColumnParam,
+    CsvFile,
+    ImportList,
+    JobImportOut,
+    QueueField,
+    QueueParam,
+    build_response,
+    describe_csv_body,
+    read_body_rows,
+)
 from scrapersky.sitemaps import service, url_lists
-from scrapersky.sitemaps.changes import ChangeKind, Place, changes_of
-from scrapersky.sitemaps.exporting import EXPORT
-from scrapersky.sitemaps.listing import CURATION, SITEMAP_FILES
+from scrapersky.sitemaps.changes import ChangeCursor, UrlChangeKind, list_changes
+from scrapersky.sitemaps.imports import request_import
+from scrapersky.sitemaps.listing import CURATION, EXPORT, SITEMAP_FILES
 from scrapersky.sitemaps.schemas import (
     ChangeOut,
     ScanIn,
@@ -33,21 +50,111 @@ from scrapersky.sitemaps.schemas import (
     scan_status,
     url_out,
 )
+from scrapersky.sitemaps.service import SITEMAP_IMPORT, SITEMAP_IMPORT_KIND
 from scrapersky.sitemaps.url_lists import (
-    START,
+    FIRST_CURSOR,
     ListFormat,
     StoredUrl,
-    UrlPlace,
-    all_urls,
-    as_csv,
-    as_text,
+    UrlCursor,
+    format_csv,
+    format_text,
+    stream_urls,
 )
+
+import_router = APIRouter(
+    route_class=LargeBodyRoute,
+    tags=["sitemaps"],
+    responses=problem_responses(401, 403, 422),
+)
+
+
+class SitemapImportOut(BaseModel):
+    sitemap_file_id: UUID = Field(examples=[EXAMPLE_ID])
+    sitemap_import_status: str = Field(examples=["Queued"])
+    already_active: bool = Field(description="True when its import had been asked for before.")
+    pages_url: str = Field(examples=[f"/api/v3/pages?sitemap_file_id={EXAMPLE_ID}"])
+
+
+@import_router.post(
+    "/sitemap-files/{file_id}/import",
+    status_code=202,
+    summary="Turn a sitemap's stored URLs into pages",
+    responses=problem_responses(404),
+)
+async def import_file(actor: Curator, session: Transaction, file_id: UUID) -> SitemapImportOut:
+    """Answers at once; the import is queued by then. Nothing is downloaded again, pages that are
+    there already stay as they are, and what people decided about them is kept. Asking again while
+    the import is active changes nothing."""
+    file, queued = await request_import(session, actor, file_id)
+    return SitemapImportOut(
+        sitemap_file_id=file.id,
+        sitemap_import_status=file.sitemap_import_status,
+        already_active=not queued,
+        pages_url=f"/api/v3/pages?sitemap_file_id={file.id}",
+    )
+
+
+class SitemapUrlsIn(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"urls": ["https://example.com/sitemap.xml"], "queue": True}]
+        },
+    )
+
+    urls: ImportList
+    queue: QueueField = True
+
+
+@import_router.post(
+    "/sitemap-files/direct-submit",
+    status_code=202,
+    summary="Hand in sitemaps by their addresses",
+    responses=problem_responses(400, 415),
+    response_model=JobImportOut,
+)
+async def direct_submit(
+    actor: Curator, context: Context, session: Transaction, wanted: SitemapUrlsIn
+) -> StreamingResponse:
+    """Each is fetched, with its children if it is an index, then its URLs become pages; with
+    `queue` false it is only stored. The rest of the site is not looked at. Bad rows are reported,
+    good ones are taken; one that is there already is read again."""
+    asker = ImportContext(session, actor, context.settings, wanted.queue)
+    return build_response(
+        await import_rows(asker, SITEMAP_IMPORT, parse_list(wanted.urls)), JobImportOut
+    )
+
+
+@import_router.post(
+    "/sitemap-files/import-csv",
+    status_code=202,
+    summary="Hand in a CSV file of sitemaps",
+    responses=problem_responses(400, 415),
+    response_model=JobImportOut,
+    openapi_extra=describe_csv_body("site,sitemap\nExample,https://example.com/sitemap.xml\n"),
+)
+async def import_csv(
+    actor: Curator,
+    context: Context,
+    file: CsvFile,
+    session: Transaction,
+    queue: QueueParam = True,
+    column: ColumnParam = None,
+) -> StreamingResponse:
+    """The file is the body, with any of the usual delimiters and encodings, with a header or
+    without. Rows are taken as those of a list are."""
+    asker = ImportContext(session, actor, context.settings, queue)
+    return build_response(
+        await import_rows(asker, SITEMAP_IMPORT, read_body_rows(file, SITEMAP_IMPORT_KIND, column)),
+        JobImportOut,
+    )
+
 
 router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
 router.include_router(curation_routes(CURATION), prefix="/sitemap-files")
 router.include_router(export_routes(EXPORT), prefix="/sitemap-files")
 
-STREAMED: dict[int | str, dict[str, Any]] = {
+URL_LIST_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page as JSON; with format=csv or txt all of it, streamed.",
         "content": {"text/csv": {}, "text/plain": {}},
@@ -81,28 +188,28 @@ async def scan(
 )
 async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
     job = await job_service.get(session, actor, job_id)
-    return scan_status(job, list(await service.files_of_job(session, job)))
+    return scan_status(job, list(await service.list_job_files(session, job)))
 
 
 @router.get("/sitemap-files", summary="Sitemap files, newest first")
 async def list_files(
-    actor: Viewer, session: Reading, asked: Annotated[Asked, Depends(SITEMAP_FILES.asked)]
-) -> Listed[SitemapFileOut]:
-    return (await SITEMAP_FILES.show(session, actor, asked)).listed(file_out)
+    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SITEMAP_FILES.parse_query)]
+) -> ListPage[SitemapFileOut]:
+    return (await SITEMAP_FILES.show(session, actor, asked)).to_page(file_out)
 
 
 @router.get(
     "/sitemap-files/{file_id}", summary="One sitemap file", responses=problem_responses(404)
 )
 async def get_file(actor: Viewer, session: Reading, file_id: UUID) -> SitemapFileOut:
-    return file_out(await service.sitemap_file(session, actor, file_id))
+    return file_out(await service.get_sitemap_file(session, actor, file_id))
 
 
 @router.get(
     "/sitemap-files/{file_id}/urls",
     summary="The URLs a sitemap file lists",
-    response_model=Page[UrlOut],
-    responses={**STREAMED, **problem_responses(404)},
+    response_model=CursorPage[UrlOut],
+    responses={**URL_LIST_RESPONSES, **problem_responses(404)},
 )
 async def urls_of_file(
     actor: Viewer,
@@ -110,21 +217,23 @@ async def urls_of_file(
     session: Reading,
     file_id: UUID,
     format: ListFormat = ListFormat.JSON,
-    cursor: Cursor = None,
-    limit: Limit = 1000,
+    cursor: CursorParam = None,
+    limit: LimitParam = 1000,
 ) -> Any:
-    file = await service.sitemap_file(session, actor, file_id)
+    file = await service.get_sitemap_file(session, actor, file_id)
     if format is not ListFormat.JSON:
-        return _streamed(context, format, sitemap_id=file.id)
-    rows = await url_lists.urls_of_file(session, file.id, after=_after(cursor), limit=limit + 1)
-    return _page(rows, limit)
+        return _stream_urls(context, format, sitemap_id=file.id)
+    rows = await url_lists.list_file_urls(
+        session, file.id, after=_decode_cursor(cursor), limit=limit + 1
+    )
+    return _build_page(rows, limit)
 
 
 @router.get(
     "/domains/{domain_id}/urls",
     summary="All URLs a domain's sitemaps list",
-    response_model=Page[UrlOut],
-    responses={**STREAMED, **problem_responses(404)},
+    response_model=CursorPage[UrlOut],
+    responses={**URL_LIST_RESPONSES, **problem_responses(404)},
 )
 async def urls_of_domain(
     actor: Viewer,
@@ -132,16 +241,18 @@ async def urls_of_domain(
     session: Reading,
     domain_id: UUID,
     format: ListFormat = ListFormat.JSON,
-    cursor: Cursor = None,
-    limit: Limit = 1000,
+    cursor: CursorParam = None,
+    limit: LimitParam = 1000,
 ) -> Any:
     """Each URL once, however many of the domain's sitemaps list it: the first of them stands for
     it."""
-    domain = await service.domain(session, actor, domain_id)
+    domain = await service.get_domain(session, actor, domain_id)
     if format is not ListFormat.JSON:
-        return _streamed(context, format, domain_id=domain.id)
-    rows = await url_lists.urls_of_domain(session, domain.id, after=_after(cursor), limit=limit + 1)
-    return _page(rows, limit)
+        return _stream_urls(context, format, domain_id=domain.id)
+    rows = await url_lists.list_domain_urls(
+        session, domain.id, after=_decode_cursor(cursor), limit=limit + 1
+    )
+    return _build_page(rows, limit)
 
 
 @router.get(
@@ -154,35 +265,35 @@ async def changes_of_domain(
     session: Reading,
     domain_id: UUID,
     since: Annotated[datetime, Query(examples=["2026-11-01T00:00:00Z"])],
-    kind: Annotated[list[ChangeKind] | None, Query()] = None,
-    cursor: Cursor = None,
-    limit: Limit = 1000,
-) -> Page[ChangeOut]:
-    domain = await service.domain(session, actor, domain_id)
-    found = await changes_of(
+    kind: Annotated[list[UrlChangeKind] | None, Query()] = None,
+    cursor: CursorParam = None,
+    limit: LimitParam = 1000,
+) -> CursorPage[ChangeOut]:
+    domain = await service.get_domain(session, actor, domain_id)
+    found = await list_changes(
         session,
         domain.id,
         since=since if since.tzinfo else since.replace(tzinfo=UTC),
-        kinds=kind or tuple(ChangeKind),
-        after=Place.decode(cursor) if cursor is not None else None,
+        kinds=kind or tuple(UrlChangeKind),
+        after=ChangeCursor.decode(cursor) if cursor is not None else None,
         limit=limit + 1,
     )
     shown = found[:limit]
-    more = Place(shown[-1].at, shown[-1].id).encode() if len(found) > limit else None
-    return Page(items=[change_out(each) for each in shown], next_cursor=more)
+    more = ChangeCursor(shown[-1].at, shown[-1].id).encode() if len(found) > limit else None
+    return CursorPage(items=[change_out(each) for each in shown], next_cursor=more)
 
 
-def _after(cursor: str | None) -> UrlPlace:
-    return START if cursor is None else UrlPlace.decode(cursor)
+def _decode_cursor(cursor: str | None) -> UrlCursor:
+    return FIRST_CURSOR if cursor is None else UrlCursor.decode(cursor)
 
 
-def _page(rows: Sequence[StoredUrl], limit: int) -> Page[UrlOut]:
+def _build_page(rows: Sequence[StoredUrl], limit: int) -> CursorPage[UrlOut]:
     shown = rows[:limit]
     following = shown[-1].place.encode() if len(rows) > limit else None
-    return Page(items=[url_out(each) for each in shown], next_cursor=following)
+    return CursorPage(items=[url_out(each) for each in shown], next_cursor=following)
 
 
-def _streamed(context: AppContext, format: ListFormat, **wanted: UUID) -> StreamingResponse:
-    handfuls = all_urls(context.database, **wanted)
-    body = as_csv(handfuls) if format is ListFormat.CSV else as_text(handfuls)
+def _stream_urls(context: AppContext, format: ListFormat, **wanted: UUID) -> StreamingResponse:
+    handfuls = stream_urls(context.database, **wanted)
+    body = format_csv(handfuls) if format is ListFormat.CSV else format_text(handfuls)
     return StreamingResponse(body, media_type=f"{format.media_type}; charset=utf-8")

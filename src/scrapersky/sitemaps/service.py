@@ -1,26 +1,37 @@
-"""Ask for a scan; read what scans have stored."""
+"""Request scans, import sitemaps by URL, and load what scans stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urldefrag
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Interval, Text, Uuid, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Interval, LargeBinary, Text, Uuid, cast, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.db.arrays import table_of
 from scrapersky.db.base import uuid7
+from scrapersky.db.statements import unnest_rows
 from scrapersky.errors import InvalidInput, NotFound
-from scrapersky.http.intake.sites import site_of as site_of
 from scrapersky.jobs import service as job_service
+from scrapersky.jobs.service import NewJob, create_many
+from scrapersky.lists.imports import Importer, ImportSubject, StoredEntry
+from scrapersky.lists.imports.rows import ImportContext
+from scrapersky.lists.imports.sites import SiteParser, parse_site, store_sites
 from scrapersky.models import Actor, Domain, Job, JobType, SitemapFile, SitemapUrl, record
-from scrapersky.models.domains import SUBMISSION_WORDS
+from scrapersky.models.domains import SUBMISSION_STATUSES
+from scrapersky.models.sitemaps import FileStatus
 from scrapersky.models.stage_names import METADATA_STAGE, SITEMAP_STAGE
 from scrapersky.pipeline.wake import wake_after_commit
-from scrapersky.scraper.urls import Site
+from scrapersky.scraper.http.urls import Site, clean_url, url_digest
+from scrapersky.scraper.sitemaps.events import DiscoveryMethod
 from scrapersky.settings import Settings
+
+ONLY_SITEMAP_PARAM = "sitemap_url"
+"""Among a scan's params: the one sitemap to read, where a person handed one in."""
+
 
 MAX_PAGES_LIMIT = 50_000_000
 
@@ -29,13 +40,13 @@ async def request_scan(
     session: AsyncSession, actor: Actor, settings: Settings, text: str, max_pages: int | None
 ) -> tuple[Job, bool]:
     """Store the domain and a job for it, or find the job that is active already; says which."""
-    site = site_of(text, settings)
+    site = parse_site(text, settings)
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
     if not 1 <= limit <= MAX_PAGES_LIMIT:
         raise InvalidInput(f"max_pages must be from 1 to {MAX_PAGES_LIMIT:,}.")
     domain_id = await upsert_domain(session, actor, settings, site.key)
     job, created = await job_service.create(
-        session, actor, scan_job(site, domain_id=domain_id, max_pages=limit)
+        session, actor, build_scan_job(site, domain_id=domain_id, max_pages=limit)
     )
     if created:
         await _link(session, domain_id, job.id)
@@ -43,12 +54,12 @@ async def request_scan(
     return job, created
 
 
-def scan_job(
+def build_scan_job(
     site: Site,
     *,
     domain_id: UUID,
     max_pages: int,
-    priority: int = job_service.ASKED_BY_PEOPLE,
+    priority: int = job_service.USER_PRIORITY,
 ) -> job_service.NewJob:
     return job_service.NewJob(
         job_type=JobType.SITEMAP,
@@ -76,14 +87,14 @@ async def upsert_domains(
     a circle. A domain made by a scan counts as submitted: its job is there. Its home page is still
     to be read, so that stage is woken."""
     names = sorted(set(domains))
-    given = table_of(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
+    given = unnest_rows(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
     values: dict[str, Any] = {
         "id": given.c.id,
         "domain": given.c.domain,
         "tenant_id": literal(actor.tenant_id, Uuid),
         "created_by": literal(actor.user_id, Uuid),
         "scan_interval": literal(settings.rescan_interval, Interval),
-        "sitemap_analysis_status": literal(SUBMISSION_WORDS.done, Text),
+        "sitemap_analysis_status": literal(SUBMISSION_STATUSES.done, Text),
     }
     inserted = await session.scalars(
         insert(Domain)
@@ -111,13 +122,13 @@ async def _link(session: AsyncSession, domain_id: UUID, job_id: UUID) -> None:
         update(Domain)
         .where(
             Domain.id == domain_id,
-            Domain.sitemap_analysis_status != SUBMISSION_WORDS.processing,
+            Domain.sitemap_analysis_status != SUBMISSION_STATUSES.processing,
         )
-        .values(sitemap_analysis_status=SUBMISSION_WORDS.done, sitemap_analysis_error=None)
+        .values(sitemap_analysis_status=SUBMISSION_STATUSES.done, sitemap_analysis_error=None)
     )
 
 
-async def domain_named(session: AsyncSession, actor: Actor, name: str) -> Domain:
+async def get_domain_by_name(session: AsyncSession, actor: Actor, name: str) -> Domain:
     domain = await session.scalar(
         select(Domain).where(Domain.tenant_id == actor.tenant_id, Domain.domain == name)
     )
@@ -126,7 +137,7 @@ async def domain_named(session: AsyncSession, actor: Actor, name: str) -> Domain
     return domain
 
 
-async def domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> Domain:
+async def get_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> Domain:
     found = await session.scalar(
         select(Domain).where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
     )
@@ -135,7 +146,7 @@ async def domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> Domain
     return found
 
 
-async def files_of_job(session: AsyncSession, job: Job) -> Sequence[SitemapFile]:
+async def list_job_files(session: AsyncSession, job: Job) -> Sequence[SitemapFile]:
     found = await session.scalars(
         select(SitemapFile)
         .where(SitemapFile.job_id == job.id)
@@ -144,7 +155,7 @@ async def files_of_job(session: AsyncSession, job: Job) -> Sequence[SitemapFile]
     return found.all()
 
 
-async def files_of_domain(session: AsyncSession, domain_id: UUID) -> Sequence[SitemapFile]:
+async def list_domain_files(session: AsyncSession, domain_id: UUID) -> Sequence[SitemapFile]:
     found = await session.scalars(
         select(SitemapFile)
         .where(SitemapFile.domain_id == domain_id)
@@ -153,7 +164,7 @@ async def files_of_domain(session: AsyncSession, domain_id: UUID) -> Sequence[Si
     return found.all()
 
 
-async def sitemap_file(session: AsyncSession, actor: Actor, file_id: UUID) -> SitemapFile:
+async def get_sitemap_file(session: AsyncSession, actor: Actor, file_id: UUID) -> SitemapFile:
     found = await session.scalar(
         select(SitemapFile).where(
             SitemapFile.id == file_id, SitemapFile.tenant_id == actor.tenant_id
@@ -171,3 +182,134 @@ async def count_urls(session: AsyncSession, domain_id: UUID) -> int:
         .where(SitemapFile.domain_id == domain_id, SitemapUrl.gone_at.is_(None))
     )
     return int(await session.scalar(counted) or 0)
+
+
+SITEMAP_IMPORT_KIND = ImportSubject(
+    "sitemap",
+    (
+        "sitemap", "sitemaps", "sitemap url", "sitemap urls", "xml sitemap", "sitemap file",
+        "sitemap location", "loc", "plan du site", "mapa del sitio", "url", "urls", "link",
+        "links", "address", "adresse",
+    ),
+)  # fmt: skip
+
+FileKey = tuple[str, bytes]
+"""The domain's name and the address's digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapEntry:
+    key: FileKey
+    site: Site
+    address: str
+    """As it was typed, for `www.` may make the difference; the site has one spelling."""
+
+
+def parse_sitemap_entry(text: str, reader: SiteParser) -> SitemapEntry:
+    site = reader.parse(text)
+    if site.path == "/":
+        raise InvalidInput("This is a site, not a sitemap: give the sitemap's whole address.")
+    typed = text.strip() if site.scheme else f"https://{text.strip().removeprefix('//')}"
+    address = clean_url(urldefrag(typed).url)
+    if address is None:
+        raise InvalidInput(f"{text[:200]!r} is not the address of a sitemap.")
+    return SitemapEntry((site.key, url_digest(address)), site, address)
+
+
+async def store_sitemap_entries(
+    asker: ImportContext, entries: Sequence[SitemapEntry]
+) -> dict[FileKey, StoredEntry]:
+    """A row for each, and a job that reads it where that is asked for; one that is there already
+    is read again. The rest of its site is not looked at."""
+    names = {each.site.key for each in entries}
+    sites = await store_sites(asker.session, asker.actor, asker.settings, names)
+    domains = {name: domain_id for name, (domain_id, _) in sites.items()}
+    found = await _upsert_files(asker, entries, domains)
+    if not asker.queue:
+        return {key: StoredEntry(file_id, is_new) for key, (file_id, is_new) in found.items()}
+    wanted = {
+        each.key: _build_job(each, domains[each.site.key], asker.settings) for each in entries
+    }
+    jobs = list(wanted.values())
+    made = await create_many(asker.session, asker.actor, JobType.SITEMAP, jobs)
+    return {
+        each.key: _build_stored(*found[each.key], *made[wanted[each.key].subject])
+        for each in entries
+    }
+
+
+def _build_stored(file_id: UUID, is_new: bool, job_id: UUID, job_is_new: bool) -> StoredEntry:
+    return StoredEntry(
+        file_id, is_new, queued=job_is_new, job_id=job_id, already_active=not job_is_new
+    )
+
+
+def _build_job(entry: SitemapEntry, domain_id: UUID, settings: Settings) -> NewJob:
+    limit = settings.sitemap_max_urls_per_domain
+    scan = build_scan_job(entry.site, domain_id=domain_id, max_pages=limit)
+    return replace(
+        scan,
+        subject=f"sitemap {entry.address}",
+        params={**scan.params, ONLY_SITEMAP_PARAM: entry.address},
+    )
+
+
+async def _upsert_files(
+    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+) -> dict[FileKey, tuple[UUID, bool]]:
+    """Each with whether it was made now."""
+    found: dict[FileKey, tuple[UUID, bool]] = {}
+    while missing := [each for each in entries if each.key not in found]:
+        made = await _insert_files(asker, missing, domains)
+        found |= {key: (file_id, True) for key, file_id in made.items()}
+        # One that is deleted between the two statements leaves room for ours in the next round.
+        others = [each for each in missing if each.key not in made]
+        there = await _find_existing(asker, others, domains)
+        found |= {key: (file_id, False) for key, file_id in there.items()}
+    return found
+
+
+async def _insert_files(
+    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+) -> dict[FileKey, UUID]:
+    keys = {uuid7(): each.key for each in entries}
+    given = unnest_rows(
+        id=(Uuid, list(keys)),
+        domain_id=(Uuid, [domains[each.site.key] for each in entries]),
+        url=(Text, [each.address for each in entries]),
+        url_digest=(LargeBinary, [each.key[1] for each in entries]),
+    )
+    values: dict[str, Any] = {
+        **{each.name: each for each in given.c},
+        "tenant_id": literal(asker.actor.tenant_id, Uuid),
+        "created_by": literal(asker.actor.user_id, Uuid),
+        "discovery_method": literal(DiscoveryMethod.MANUAL.value, Text),
+        "status": literal(FileStatus.UNREAD.value, Text),
+    }
+    made = await asker.session.scalars(
+        insert(SitemapFile)
+        .from_select(list(values), select(*values.values()), include_defaults=False)
+        .on_conflict_do_nothing(index_elements=[SitemapFile.domain_id, SitemapFile.url_digest])
+        .returning(SitemapFile.id)
+    )
+    return {keys[each]: each for each in made}
+
+
+async def _find_existing(
+    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+) -> dict[FileKey, UUID]:
+    if not entries:
+        return {}
+    keys = {(domains[each.site.key], each.key[1]): each.key for each in entries}
+    ids, digests = zip(*keys, strict=True)
+    given = unnest_rows(domain_id=(Uuid, ids), digest=(LargeBinary, digests))
+    same = (SitemapFile.domain_id == given.c.domain_id) & (SitemapFile.url_digest == given.c.digest)
+    found = await asker.session.execute(
+        select(SitemapFile.id, SitemapFile.domain_id, SitemapFile.url_digest).join(given, same)
+    )
+    return {keys[domain_id, bytes(digest)]: file_id for file_id, domain_id, digest in found}
+
+
+SITEMAP_IMPORT = Importer(
+    SITEMAP_IMPORT_KIND, parse_sitemap_entry, store_sitemap_entries, "sitemap_file.hand_in"
+)

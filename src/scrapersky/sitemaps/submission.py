@@ -1,4 +1,4 @@
-"""Turn a domain that is queued for analysis into a sitemap job."""
+"""Stage: create a sitemap job for each domain queued for analysis."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import InvalidInput, Rejected, Skipped
 from scrapersky.jobs import service as job_service
+from scrapersky.lists.imports.sites import parse_site
 from scrapersky.models import Actor, Domain, Job, JobType, get_system_user_id
-from scrapersky.models.domains import HOW_TO_FORCE_A_SCAN, SUBMISSION_WORDS
+from scrapersky.models.domains import FORCE_SCAN_HINT, SUBMISSION_STATUSES
 from scrapersky.models.stage_names import SITEMAP_STAGE, SUBMISSION_STAGE
 from scrapersky.pipeline.stage import Stage, Tools
-from scrapersky.scraper.urls import Site
+from scrapersky.scraper.http.urls import Site
 from scrapersky.settings import Pace
-from scrapersky.sitemaps.service import scan_job, site_of
+from scrapersky.sitemaps.service import build_scan_job
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ async def work(name: str, tools: Tools) -> Submission:
     """Nothing slow happens here; the job that does the slow work is made in `store`."""
     settings = tools.settings
     try:
-        site = site_of(name, settings)
+        site = parse_site(name, settings)
     except InvalidInput as error:
         raise Rejected(str(error)) from error
     return Submission(site, settings.sitemap_max_urls_per_domain)
@@ -46,11 +47,11 @@ async def store(session: AsyncSession, domain: Domain, submission: Submission) -
     await _skip_if_active(session, domain)
     _skip_if_fresh(domain)
     actor = Actor(user_id=get_system_user_id(session), tenant_id=domain.tenant_id)
-    new = scan_job(
+    new = build_scan_job(
         submission.site,
         domain_id=domain.id,
         max_pages=submission.max_pages,
-        priority=job_service.ASKED_BY_SCHEDULERS,
+        priority=job_service.SCHEDULER_PRIORITY,
     )
     job, _ = await job_service.create(session, actor, new)
     domain.last_sitemap_job_id = job.id
@@ -77,7 +78,7 @@ def _skip_if_fresh(domain: Domain) -> None:
     raise Skipped(
         f"No new scan: the domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
         f"it is scanned again after {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC. "
-        f"{HOW_TO_FORCE_A_SCAN}"
+        f"{FORCE_SCAN_HINT}"
     )
 
 
@@ -87,7 +88,7 @@ STAGE = Stage(
     workflow="WF4",
     model=Domain,
     status="sitemap_analysis_status",
-    words=SUBMISSION_WORDS,
+    words=SUBMISSION_STATUSES,
     prefix="DOMAIN_SITEMAP_SCHEDULER",
     pace=Pace(batch_size=10, max_instances=1, concurrency=8, timeout_seconds=60),
     read=read,

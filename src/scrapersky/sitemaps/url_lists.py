@@ -1,4 +1,4 @@
-"""A site's URLs as a page of JSON, or all of them streamed as CSV or plain text."""
+"""List a site's URLs as pages of JSON, or stream them as CSV or text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scrapersky.db.session import Database
 from scrapersky.errors import InvalidInput
 from scrapersky.models import SitemapFile, SitemapUrl
 
-ROWS_AT_ONCE = 5_000
-FILES_MORE = 4
+STREAM_BATCH_SIZE = 5_000
+FILE_BATCH_GROWTH = 4
 """So many times more sitemaps are looked at when those before did not fill a page."""
 CSV_COLUMNS = ("url", "lastmod", "changefreq", "priority", "sitemap_id", "first_seen")
 
@@ -34,7 +34,7 @@ class ListFormat(StrEnum):
         return {"json": "application/json", "csv": "text/csv", "txt": "text/plain"}[self.value]
 
 
-class UrlPlace(NamedTuple):
+class UrlCursor(NamedTuple):
     """Where in a list of URLs a page ended."""
 
     sitemap_id: UUID
@@ -44,7 +44,7 @@ class UrlPlace(NamedTuple):
         return f"{self.sitemap_id.hex}{self.url_digest.hex()}"
 
     @classmethod
-    def decode(cls, cursor: str) -> UrlPlace:
+    def decode(cls, cursor: str) -> UrlCursor:
         try:
             both = bytes.fromhex(cursor)
             return cls(UUID(bytes=both[:16]), both[16:])
@@ -52,7 +52,7 @@ class UrlPlace(NamedTuple):
             raise InvalidInput("The cursor is not one of ours; start without one.") from None
 
 
-START = UrlPlace(UUID(int=0), b"")
+FIRST_CURSOR = UrlCursor(UUID(int=0), b"")
 
 
 class StoredUrl(NamedTuple):
@@ -65,38 +65,38 @@ class StoredUrl(NamedTuple):
     url_digest: bytes
 
     @property
-    def place(self) -> UrlPlace:
-        return UrlPlace(self.sitemap_id, self.url_digest)
+    def place(self) -> UrlCursor:
+        return UrlCursor(self.sitemap_id, self.url_digest)
 
 
-async def urls_of_file(
-    session: AsyncSession, sitemap_id: UUID, *, after: UrlPlace = START, limit: int = 1000
+async def list_file_urls(
+    session: AsyncSession, sitemap_id: UUID, *, after: UrlCursor = FIRST_CURSOR, limit: int = 1000
 ) -> Sequence[StoredUrl]:
     """The next URLs a sitemap lists after a place."""
-    found = await session.execute(_listed(SitemapUrl, sitemap_id, after, limit))
+    found = await session.execute(_select_file_urls(SitemapUrl, sitemap_id, after, limit))
     return [StoredUrl(*row) for row in found]
 
 
-async def urls_of_domain(
-    session: AsyncSession, domain_id: UUID, *, after: UrlPlace = START, limit: int = 1000
+async def list_domain_urls(
+    session: AsyncSession, domain_id: UUID, *, after: UrlCursor = FIRST_CURSOR, limit: int = 1000
 ) -> Sequence[StoredUrl]:
     """The next URLs of a domain after a place, sitemap by sitemap; each URL once.
 
     Which sitemaps to read is decided here, one and then some more: a planner that takes a domain
     for small would read the beginning of all of them for every page.
     """
-    files = await _files_from(session, domain_id, after)
+    files = await _list_files(session, domain_id, after)
     found: list[StoredUrl] = []
     at_once = 1
     while files and len(found) < limit:
         some, files = files[:at_once], files[at_once:]
-        more = await session.execute(_of_files(domain_id, some, after, limit - len(found)))
+        more = await session.execute(_select_urls(domain_id, some, after, limit - len(found)))
         found += [StoredUrl(*row) for row in more]
-        at_once *= FILES_MORE
+        at_once *= FILE_BATCH_GROWTH
     return found
 
 
-async def _files_from(session: AsyncSession, domain_id: UUID, place: UrlPlace) -> Sequence[UUID]:
+async def _list_files(session: AsyncSession, domain_id: UUID, place: UrlCursor) -> Sequence[UUID]:
     """The domain's sitemaps in the order they were found, from the one at that place on."""
     found = await session.scalars(
         select(SitemapFile.id)
@@ -106,12 +106,14 @@ async def _files_from(session: AsyncSession, domain_id: UUID, place: UrlPlace) -
     return found.all()
 
 
-def _of_files(domain_id: UUID, files: Sequence[UUID], after: UrlPlace, limit: int) -> Select[Any]:
+def _select_urls(
+    domain_id: UUID, files: Sequence[UUID], after: UrlCursor, limit: int
+) -> Select[Any]:
     file = select(func.unnest(literal(files, ARRAY(Uuid))).label("id")).subquery()
     listed = aliased(SitemapUrl)
     part = (
-        _listed(listed, file.c.id, after, limit)
-        .where(or_(~listed.may_repeat, ~_is_listed_before(domain_id, listed)))
+        _select_file_urls(listed, file.c.id, after, limit)
+        .where(or_(~listed.may_repeat, ~_is_duplicate(domain_id, listed)))
         .lateral()
     )
     return (
@@ -122,7 +124,7 @@ def _of_files(domain_id: UUID, files: Sequence[UUID], after: UrlPlace, limit: in
     )
 
 
-def _listed(listed: Any, sitemap_id: Any, after: UrlPlace, limit: int) -> Select[Any]:
+def _select_file_urls(listed: Any, sitemap_id: Any, after: UrlCursor, limit: int) -> Select[Any]:
     return (
         select(*(getattr(listed, name) for name in StoredUrl._fields))
         .where(
@@ -135,7 +137,7 @@ def _listed(listed: Any, sitemap_id: Any, after: UrlPlace, limit: int) -> Select
     )
 
 
-def _is_listed_before(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
+def _is_duplicate(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
     """Another sitemap of the domain lists the same URL and stands for it: the one that says it
     does not repeat; of others the one found first."""
     other, twin = aliased(SitemapFile), aliased(SitemapUrl)
@@ -154,28 +156,28 @@ def _is_listed_before(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
     )
 
 
-async def all_urls(
+async def stream_urls(
     database: Database, *, domain_id: UUID | None = None, sitemap_id: UUID | None = None
 ) -> AsyncIterator[Sequence[StoredUrl]]:
     """Handful by handful, each in a session of its own: a slow reader holds no connection."""
-    of_what, key = (urls_of_file, sitemap_id) if sitemap_id else (urls_of_domain, domain_id)
+    of_what, key = (list_file_urls, sitemap_id) if sitemap_id else (list_domain_urls, domain_id)
     assert key is not None
-    after = START
+    after = FIRST_CURSOR
     while True:
         async with database.reading() as session:
-            rows = await of_what(session, key, after=after, limit=ROWS_AT_ONCE)
+            rows = await of_what(session, key, after=after, limit=STREAM_BATCH_SIZE)
         if not rows:
             return
         yield rows
         after = rows[-1].place
 
 
-async def as_text(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+async def format_text(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
     async for rows in handfuls:
         yield "".join(f"{row.url}\n" for row in rows)
 
 
-async def as_csv(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+async def format_csv(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
     yield _csv_lines([CSV_COLUMNS])
     async for rows in handfuls:
         yield _csv_lines([_csv_row(row) for row in rows])

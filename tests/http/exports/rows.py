@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from scrapersky.http.exports import Column, Kind
+from scrapersky.lists.export import ColumnKind, ExportColumn
 
 Row = tuple[object, ...]
 
 COLUMNS = [
-    Column("name", "Name"),
-    Column("pages", "Pages", Kind.integer),
-    Column("confidence", "Confidence", Kind.number),
-    Column("is_role", "Role address", Kind.boolean),
-    Column("seen_at", "Seen at", Kind.moment),
-    Column("founded", "Founded", Kind.date),
-    Column("phones", "Phones", Kind.texts),
+    ExportColumn("name", "Name"),
+    ExportColumn("pages", "Pages", ColumnKind.integer),
+    ExportColumn("confidence", "Confidence", ColumnKind.number),
+    ExportColumn("is_role", "Role address", ColumnKind.boolean),
+    ExportColumn("seen_at", "Seen at", ColumnKind.moment),
+    ExportColumn("founded", "Founded", ColumnKind.date),
+    ExportColumn("phones", "Phones", ColumnKind.texts),
 ]
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
 ROW: Row = ("Bäckerei Öz", 3, 0.5, True, MOMENT, date(1987, 6, 5), ["+49 341 1", "+49 341 2"])

@@ -8,19 +8,19 @@ from io import StringIO
 
 import pytest
 
-from scrapersky.http.exports import Column, Counts, Kind, write_csv
+from scrapersky.lists.export import ColumnKind, ExportColumn, ExportCounts, write_csv
 
 from .rows import COLUMNS, EMPTY, MOMENT, ROW, chunks_of, whole
 
-ONE = [Column("value", "Value"), Column("end", "End")]
+ONE = [ExportColumn("value", "Value"), ExportColumn("end", "End")]
 
 
 def read(data: bytes) -> list[list[str]]:
     return list(csv.reader(StringIO(data.decode(), newline="")))
 
 
-async def cell(value: object, kind: Kind = Kind.text) -> str:
-    columns = [Column("value", "Value", kind), ONE[1]]
+async def cell(value: object, kind: ColumnKind = ColumnKind.text) -> str:
+    columns = [ExportColumn("value", "Value", kind), ONE[1]]
     data = await whole(write_csv(chunks_of([(value, "end")]), columns))
     (_, (text, end)) = read(data)
     assert end == "end"
@@ -28,7 +28,7 @@ async def cell(value: object, kind: Kind = Kind.text) -> str:
 
 
 async def test_rows_stand_below_their_headings_in_lines_that_end_in_crlf() -> None:
-    counts = Counts()
+    counts = ExportCounts()
     data = await whole(write_csv(chunks_of([ROW], [], [EMPTY]), COLUMNS, counts=counts))
 
     assert data.decode().split("\r\n") == [
@@ -61,7 +61,7 @@ async def test_texts_come_back_as_they_were(text: str) -> None:
 async def test_a_time_keeps_its_zone() -> None:
     there = MOMENT.astimezone(timezone(timedelta(hours=2)))
 
-    assert await cell(there, Kind.moment) == "2026-03-01T14:30:15+02:00"
+    assert await cell(there, ColumnKind.moment) == "2026-03-01T14:30:15+02:00"
 
 
 @pytest.mark.parametrize(
@@ -103,21 +103,21 @@ async def test_phone_numbers_and_ordinary_texts_are_left_alone(text: str) -> Non
 
 
 async def test_a_negative_number_is_a_number_and_no_formula() -> None:
-    assert await cell(-5, Kind.integer) == "-5"
-    assert await cell(-0.5, Kind.number) == "-0.5"
+    assert await cell(-5, ColumnKind.integer) == "-5"
+    assert await cell(-0.5, ColumnKind.number) == "-0.5"
 
 
 async def test_a_text_in_a_column_of_numbers_is_made_harmless_too() -> None:
-    assert await cell("=1+1", Kind.number) == "'=1+1"
+    assert await cell("=1+1", ColumnKind.number) == "'=1+1"
 
 
 async def test_a_list_is_made_harmless_as_the_cell_it_becomes() -> None:
-    assert await cell(["=1+1", "x"], Kind.texts) == "'=1+1; x"
-    assert await cell(["+49 1", "030 2"], Kind.texts) == "+49 1; 030 2"
+    assert await cell(["=1+1", "x"], ColumnKind.texts) == "'=1+1; x"
+    assert await cell(["+49 1", "030 2"], ColumnKind.texts) == "+49 1; 030 2"
 
 
 async def test_headings_are_made_harmless() -> None:
-    data = await whole(write_csv(chunks_of(), [Column("x", "=1+1")]))
+    data = await whole(write_csv(chunks_of(), [ExportColumn("x", "=1+1")]))
 
     assert data == b"'=1+1\r\n"
 

@@ -6,13 +6,13 @@ import json
 from decimal import Decimal
 from uuid import UUID
 
-from scrapersky.http.exports import Column, Counts, write_jsonl
+from scrapersky.lists.export import ExportColumn, ExportCounts, write_jsonl
 
 from .rows import COLUMNS, EMPTY, ROW, chunks_of, whole
 
 
 async def test_a_row_is_an_object_on_a_line_of_its_own() -> None:
-    counts = Counts()
+    counts = ExportCounts()
     data = await whole(write_jsonl(chunks_of([ROW], [EMPTY]), COLUMNS, counts=counts))
     first, second = (json.loads(line) for line in data.decode().splitlines())
 
@@ -33,7 +33,7 @@ async def test_a_row_is_an_object_on_a_line_of_its_own() -> None:
 
 async def test_values_json_has_no_word_for_become_what_comes_close() -> None:
     row = (float("nan"), Decimal("1.5"), UUID(int=1), {"a": [float("inf")]}, "=1+1\n", "\ud800")
-    columns = [Column(name, name) for name in "abcdef"]
+    columns = [ExportColumn(name, name) for name in "abcdef"]
 
     data = await whole(write_jsonl(chunks_of([row]), columns))
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from scrapersky.errors import InvalidInput
-from scrapersky.http.exports import Column, Counts, Kind, write_parquet
+from scrapersky.lists.export import ColumnKind, ExportColumn, ExportCounts, write_parquet
 
 from .rows import COLUMNS, EMPTY, MOMENT, ROW, chunks_of, whole
 
@@ -22,7 +22,7 @@ async def file_of(*chunks: Any, columns: Any = COLUMNS, **options: Any) -> Any:
 
 
 async def test_values_come_back_with_their_types() -> None:
-    counts = Counts()
+    counts = ExportCounts()
     table = (await file_of([ROW, EMPTY], counts=counts)).read()
     first, second = table.to_pylist()
 
@@ -64,7 +64,7 @@ async def test_values_that_nearly_fit_are_made_to() -> None:
 
 
 async def test_a_text_that_is_no_unicode_is_written_all_the_same() -> None:
-    columns = [Column("a", "A"), Column("b", "B", Kind.texts)]
+    columns = [ExportColumn("a", "A"), ExportColumn("b", "B", ColumnKind.texts)]
     (found,) = (await file_of([("\ud800x", ["\ud800"])], columns=columns)).read().to_pylist()
 
     assert found == {"a": "?x", "b": ["?"]}

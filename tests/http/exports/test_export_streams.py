@@ -13,7 +13,7 @@ from random import randbytes
 import pyarrow
 import pytest
 
-from scrapersky.http.exports import Counts, write_csv, write_jsonl, write_parquet, write_xlsx
+from scrapersky.lists.export import ExportCounts, write_csv, write_jsonl, write_parquet, write_xlsx
 
 from .rows import COLUMNS, ROW, Row, many_rows
 
@@ -38,7 +38,7 @@ async def test_two_hundred_thousand_rows_pass_through_little_memory(write: Write
                 tracemalloc.start()
             yield chunk
 
-    counts = Counts()
+    counts = ExportCounts()
     held_by_arrow = pyarrow.total_allocated_bytes()
     try:
         async for _ in write(traced(), COLUMNS[:2], counts=counts):

@@ -11,7 +11,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from scrapersky.errors import InvalidInput
-from scrapersky.http.exports import Column, Counts, Kind, write_xlsx
+from scrapersky.lists.export import ColumnKind, ExportColumn, ExportCounts, write_xlsx
 
 from .rows import COLUMNS, EMPTY, MOMENT, ROW, chunks_of, whole
 
@@ -21,8 +21,8 @@ async def book_of(*rows: tuple[object, ...], columns: Any = COLUMNS, **options: 
     return load_workbook(BytesIO(data))
 
 
-async def cell(value: object, kind: Kind = Kind.text, **options: Any) -> Any:
-    book = await book_of((value,), columns=[Column("value", "Value", kind)], **options)
+async def cell(value: object, kind: ColumnKind = ColumnKind.text, **options: Any) -> Any:
+    book = await book_of((value,), columns=[ExportColumn("value", "Value", kind)], **options)
     return book.worksheets[0]["A2"]
 
 
@@ -61,11 +61,11 @@ async def test_the_headings_stay_in_sight() -> None:
     ],
 )
 async def test_times_stand_in_utc_also_those_written_as_text(value: object) -> None:
-    assert (await cell(value, Kind.moment)).value == MOMENT.replace(tzinfo=None)
+    assert (await cell(value, ColumnKind.moment)).value == MOMENT.replace(tzinfo=None)
 
 
 async def test_a_day_written_as_text_is_a_date() -> None:
-    found = await cell("2026-03-01", Kind.date)
+    found = await cell("2026-03-01", ColumnKind.date)
 
     assert found.is_date
     assert found.value.isoformat().startswith("2026-03-01")
@@ -73,7 +73,7 @@ async def test_a_day_written_as_text_is_a_date() -> None:
 
 @pytest.mark.parametrize("value", [date(1899, 1, 1), datetime(1, 1, 1, tzinfo=UTC), "soon"])
 async def test_a_time_that_excel_does_not_know_is_a_text(value: Any) -> None:
-    found = await cell(value, Kind.moment)
+    found = await cell(value, ColumnKind.moment)
 
     assert (found.data_type, found.value) == ("s", str(value).replace(" ", "T"))
 
@@ -100,7 +100,7 @@ async def test_what_xml_forbids_is_dropped() -> None:
 
 
 async def test_a_text_that_looks_like_an_escape_is_kept_from_being_one() -> None:
-    data = await whole(write_xlsx(chunks_of([("_x0041_ _xyz_",)]), [Column("a", "A")]))
+    data = await whole(write_xlsx(chunks_of([("_x0041_ _xyz_",)]), [ExportColumn("a", "A")]))
 
     sheet = zipfile.ZipFile(BytesIO(data)).read("xl/worksheets/sheet1.xml").decode()
     assert "<t>_x005F_x0041_ _xyz_</t>" in sheet
@@ -116,7 +116,7 @@ async def test_a_text_that_looks_like_an_escape_is_kept_from_being_one() -> None
     ],
 )
 async def test_a_text_too_long_for_a_cell_is_cut_and_counted(text: str, kept: int) -> None:
-    counts = Counts()
+    counts = ExportCounts()
     found = await cell(text, counts=counts)
 
     assert found.value == text[:kept]
@@ -124,17 +124,17 @@ async def test_a_text_too_long_for_a_cell_is_cut_and_counted(text: str, kept: in
 
 
 async def test_no_digit_of_a_long_number_is_lost() -> None:
-    assert (await cell(10**15 + 1, Kind.integer)).value == "1000000000000001"
-    assert (await cell(-(10**14), Kind.integer)).value == -(10**14)
+    assert (await cell(10**15 + 1, ColumnKind.integer)).value == "1000000000000001"
+    assert (await cell(-(10**14), ColumnKind.integer)).value == -(10**14)
 
 
 async def test_a_number_without_a_value_is_an_empty_cell() -> None:
-    assert (await cell(float("inf"), Kind.number)).value is None
+    assert (await cell(float("inf"), ColumnKind.number)).value is None
 
 
 async def test_rows_beyond_a_sheet_go_to_the_next() -> None:
-    counts = Counts()
-    columns = [Column("n", "N", Kind.integer)]
+    counts = ExportCounts()
+    columns = [ExportColumn("n", "N", ColumnKind.integer)]
     rows = [(n,) for n in range(7)]
 
     book = await book_of(
@@ -158,7 +158,7 @@ async def test_an_export_of_nothing_has_its_headings() -> None:
 
 
 async def test_columns_beyond_z_are_in_their_places() -> None:
-    columns = [Column(f"c{n}", f"C{n}", Kind.integer) for n in range(704)]
+    columns = [ExportColumn(f"c{n}", f"C{n}", ColumnKind.integer) for n in range(704)]
 
     (sheet,) = (await book_of(tuple(range(704)), columns=columns)).worksheets
 
@@ -167,7 +167,7 @@ async def test_columns_beyond_z_are_in_their_places() -> None:
 
 def test_more_columns_than_a_sheet_has_are_refused_before_anything_is_written() -> None:
     with pytest.raises(InvalidInput, match="at most 16384 columns"):
-        write_xlsx(chunks_of(), [Column("x", "X")] * 16_385)
+        write_xlsx(chunks_of(), [ExportColumn("x", "X")] * 16_385)
 
 
 async def test_the_archive_is_whole_and_names_its_types_first() -> None:

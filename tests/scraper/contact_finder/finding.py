@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scrapersky.scraper.contact_finder import FoundContact, Kind, Method, find_contacts
+from scrapersky.scraper.contacts.finder import find_contacts
+from scrapersky.scraper.contacts.model import ContactChannel, ExtractionMethod, FoundContact
 
 URL = "https://www.northwind.de/kontakt"
 
@@ -11,7 +12,9 @@ def contacts(page: str, *, url: str = URL, decode: bool = True) -> list[FoundCon
     return find_contacts(page, url=url, default_region="DE", decode_obfuscated=decode)
 
 
-def values(page: str, kind: Kind = Kind.EMAIL, *, decode: bool = True) -> list[str]:
+def values(
+    page: str, kind: ContactChannel = ContactChannel.EMAIL, *, decode: bool = True
+) -> list[str]:
     return sorted(found.value for found in contacts(page, decode=decode) if found.kind is kind)
 
 
@@ -20,5 +23,5 @@ def only(page: str) -> FoundContact:
     return found
 
 
-def methods(page: str) -> dict[str, Method]:
+def methods(page: str) -> dict[str, ExtractionMethod]:
     return {found.value: found.method for found in contacts(page)}

@@ -7,7 +7,7 @@ import codecs
 
 import pytest
 
-from scrapersky.scraper.contact_finder import Method
+from scrapersky.scraper.contacts.model import ExtractionMethod
 from tests.scraper.contact_finder.finding import methods, only, values
 
 
@@ -32,199 +32,220 @@ LINK = "<a href='mailto:desk@northwind.de'>Write</a>"
 CLOAKS = {
     "Cloudflare's span": (
         f'<span data-cfemail="{_cloudflare("desk@northwind.de")}">[protected]</span>',
-        Method.CLOUDFLARE,
+        ExtractionMethod.CLOUDFLARE,
     ),
     "Cloudflare's link": (
         f'<a href="/cdn-cgi/l/email-protection#{_cloudflare("desk@northwind.de?cc=")}">x</a>',
-        Method.CLOUDFLARE,
+        ExtractionMethod.CLOUDFLARE,
     ),
     "TYPO3's call": (
         "<a href=\"javascript:linkTo_UnCryptMailto('ocknvq,fgumBpqtvjykpf0fg')\">x</a>",
-        Method.TYPO3,
+        ExtractionMethod.TYPO3,
     ),
     "TYPO3's call in percent signs": (
         '<a href="javascript:linkTo_UnCryptMailto(%27ocknvq%2CfgumBpqtvjykpf0fg%27)">x</a>',
-        Method.TYPO3,
+        ExtractionMethod.TYPO3,
     ),
     "TYPO3's old shift": (
         "<a href=\"javascript:linkTo_UnCryptMailto('nbjmup;eftlAopsuixjoe/ef')\">x</a>",
-        Method.TYPO3,
+        ExtractionMethod.TYPO3,
     ),
     "TYPO3's token": (
         '<a data-mailto-token="ocknvq,fgumBpqtvjykpf0fg" data-mailto-vector="2">x</a>',
-        Method.TYPO3,
+        ExtractionMethod.TYPO3,
     ),
     "Joomla's script": (
         "<span id='cloak1'></span><script>var prefix='ma'+'il'+'to';"
         "var addy1 = 'desk' + '&#64;'; addy1 = addy1 + 'northwind' + '&#46;' + 'de';"
         "document.getElementById('cloak1').innerHTML += prefix + ':' + addy1;</script>",
-        Method.JOOMLA,
+        ExtractionMethod.JOOMLA,
     ),
     "Joomla's element": (
         '<joomla-hidden-mail first="ZGVzaw==" last="bm9ydGh3aW5kLmRl">x</joomla-hidden-mail>',
-        Method.JOOMLA,
+        ExtractionMethod.JOOMLA,
     ),
     "Drupal's SpamSpan": (
         '<span class="spamspan"><span class="u">desk</span> [at] '
         '<span class="d">northwind [dot] de</span></span>',
-        Method.SPAMSPAN,
+        ExtractionMethod.SPAMSPAN,
     ),
     "WordPress: rot13": (
         '<a data-enc-email="qrfx[at]abegujvaq.qr">x</a>',
-        Method.WORDPRESS_ENCODER,
+        ExtractionMethod.WORDPRESS_ENCODER,
     ),
     "WordPress: picked letters": (
         '<span id="eeb-1"></span><script>var ml="desknorthwi%40.",mi="0123;<=456789:40>01",o="";'
         "for(;;){o+=ml.charAt(mi.charCodeAt(j)-48);}</script>",
-        Method.WORDPRESS_ENCODER,
+        ExtractionMethod.WORDPRESS_ENCODER,
     ),
     "picked letters of an older kind": (
         '<script>ML="desk@northwi.\\"";\nMI="0123456789:;50<01";OT=\'\';\n'
         "for(;;){OT+=ML.charAt(MI.charCodeAt(j)-48);}</script>",
-        Method.WORDPRESS_ENCODER,
+        ExtractionMethod.WORDPRESS_ENCODER,
     ),
     "WordPress: percent signs": (
         f'<script>decodeURIComponent("{_percent("desk@northwind.de")}")</script>',
-        Method.WORDPRESS_ENCODER,
+        ExtractionMethod.WORDPRESS_ENCODER,
     ),
     "CryptX": (
         "<a href=\"javascript:DeCryptX('1e0e1t0k1A0n1p0r1u0h1x0i1o0d1/0d1f')\">x</a>",
-        Method.CRYPTX,
+        ExtractionMethod.CRYPTX,
     ),
     "strings put together": (
         "<script>document.write('mailto:' + 'desk' + '@' + 'northwind.de');</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "variables put together": (
         "<script>var u='desk', h=\"northwind.de\"; a.href = 'mailto:' + u + '@' + h;</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "an object's parts": (
         "<script>c={user:'desk',host:'northwind.de'}; s = c.user + '@' + c.host;</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "a template string": (
         "<script>const u='desk'; const h='northwind.de'; s=`${u}@${h}`;</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
-    "a joined list": ("<script>s=['desk','northwind.de'].join('@')</script>", Method.JAVASCRIPT),
-    "a concatenation": ("<script>s='desk'.concat('@','northwind.de')</script>", Method.JAVASCRIPT),
+    "a joined list": (
+        "<script>s=['desk','northwind.de'].join('@')</script>",
+        ExtractionMethod.JAVASCRIPT,
+    ),
+    "a concatenation": (
+        "<script>s='desk'.concat('@','northwind.de')</script>",
+        ExtractionMethod.JAVASCRIPT,
+    ),
     "a replaced sign": (
         "<script>s='desk#northwind.de'.replace(/#/g,'@'); // mailto</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "character codes": (
         f"<script>document.write(String.fromCharCode({_codes(LINK)}))</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "a list of character codes": (
         f"<script>const c = [{_codes('desk@northwind.de')}]; String.fromCharCode(...c)</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "an unescaped string": (
         f"<script>document.write(unescape('{_percent(LINK)}'))</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "base64 in a script": (
         "<script>s = 'mailto:' + atob('ZGVza0Bub3J0aHdpbmQuZGU=');</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "parts given to a function": (
         "<a href=\"javascript:sendMail('desk','northwind','de')\">x</a>",
-        Method.ONCLICK,
+        ExtractionMethod.ONCLICK,
     ),
     "escapes in a link": (
         "<a href=\"javascript:location='mailto:\\u0064esk\\u0040northwind.de'\">x</a>",
-        Method.ONCLICK,
+        ExtractionMethod.ONCLICK,
     ),
     "user and host in attributes": (
         '<b data-user="desk" data-domain="northwind.de">x</b>',
-        Method.SPLIT_ATTRIBUTES,
+        ExtractionMethod.SPLIT_ATTRIBUTES,
     ),
     "three parts in attributes": (
         '<b data-name="desk" data-domain="northwind" data-tld="de">x</b>',
-        Method.SPLIT_ATTRIBUTES,
+        ExtractionMethod.SPLIT_ATTRIBUTES,
     ),
     "parts back to front": (
         '<b data-user="ksed" data-domain="ed.dniwhtron">x</b>',
-        Method.SPLIT_ATTRIBUTES,
+        ExtractionMethod.SPLIT_ATTRIBUTES,
     ),
     "parts in base64": (
         '<b data-part1="ZGVzaw==" data-part2="bm9ydGh3aW5kLmRl">x</b>',
-        Method.SPLIT_ATTRIBUTES,
+        ExtractionMethod.SPLIT_ATTRIBUTES,
     ),
-    "base64 in an attribute": ('<b data-mail="ZGVza0Bub3J0aHdpbmQuZGU=">x</b>', Method.BASE64),
+    "base64 in an attribute": (
+        '<b data-mail="ZGVza0Bub3J0aHdpbmQuZGU=">x</b>',
+        ExtractionMethod.BASE64,
+    ),
     "rot13 in an attribute": (
         f'<a data-mail-to="{_rot13("desk/at/northwind/dot/de")}">x</a>',
-        Method.ROT13,
+        ExtractionMethod.ROT13,
     ),
-    "rot13 in a text": (f'<b class="rot13">{_rot13("desk@northwind.de")}</b>', Method.ROT13),
+    "rot13 in a text": (
+        f'<b class="rot13">{_rot13("desk@northwind.de")}</b>',
+        ExtractionMethod.ROT13,
+    ),
     "rot13 in a script": (
         f"<script>w('{_rot13(LINK[9:34])}'.replace(/[a-z]/g, c => code(c) + 13))</script>",
-        Method.ROT13,
+        ExtractionMethod.ROT13,
     ),
     "back to front by direction": (
         '<bdo dir="rtl">ed.dniwhtron@ksed</bdo>',
-        Method.REVERSED,
+        ExtractionMethod.REVERSED,
     ),
     "back to front by style": (
         "<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><b class=r>ed.dniwhtron@ksed",
-        Method.REVERSED,
+        ExtractionMethod.REVERSED,
     ),
     "back to front by script": (
         "<script>w('ed.dniwhtron@ksed'.split('').reverse().join(''))</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "a variable turned around": (
         "<script>var a='ed.dniwhtron@ksed'; w(a.split('').reverse().join(''))</script>",
-        Method.REVERSED,
+        ExtractionMethod.REVERSED,
     ),
-    "escaped once too often": ("<p>desk&amp;#64;northwind.de</p>", Method.ENTITIES),
-    "rot13 in a link": (f'<a href="{_rot13("mailto:desk@northwind.de")}">x</a>', Method.ROT13),
+    "escaped once too often": ("<p>desk&amp;#64;northwind.de</p>", ExtractionMethod.ENTITIES),
+    "rot13 in a link": (
+        f'<a href="{_rot13("mailto:desk@northwind.de")}">x</a>',
+        ExtractionMethod.ROT13,
+    ),
     "base64 in an attribute that says so": (
         '<b data-enc="ZGVza0Bub3J0aHdpbmQuZGU=">x</b>',
-        Method.BASE64,
+        ExtractionMethod.BASE64,
     ),
     "a list that is joined later": (
         "<script>var p=['desk','@','northwind','.','de']; w(p.join(''))</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "the items of a list": (
         "<script>var p=new Array('desk','northwind.de'); w(p[0]+'@'+p[1])</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "codes turned into letters one by one": (
         f"<script>w([{_codes('desk@northwind.de')}].map(c=>String.fromCharCode(c)).join(''))</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "letters moved by one": (
         "<script>s='eftlAopsuixjoe/ef'; r+=String.fromCharCode(s.charCodeAt(i)-1)</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "parts given to the page's own function": (
         "<script>function m(u,h){location='mailto:'+u+'@'+h}</script>"
         "<a href=\"javascript:m('desk','northwind.de')\">x</a>",
-        Method.ONCLICK,
+        ExtractionMethod.ONCLICK,
     ),
     "three parts given to such a function": (
         "<script>function m(a,b,c){w(a+'@'+b+'.'+c)} m('desk','northwind','de')</script>",
-        Method.JAVASCRIPT,
+        ExtractionMethod.JAVASCRIPT,
     ),
     "a style": (
         "<style>.m::after{content:'desk\\40 northwind.de'}</style><b class=m>",
-        Method.TEXT,
+        ExtractionMethod.TEXT,
     ),
-    "a picture's description": ('<img src="m.png" alt="desk (at) northwind.de">', Method.AT_DOT),
+    "a picture's description": (
+        '<img src="m.png" alt="desk (at) northwind.de">',
+        ExtractionMethod.AT_DOT,
+    ),
     "words in structured data": (
         '<script type="application/ld+json">{"email":"desk [at] northwind.de"}</script>',
-        Method.JSON_LD,
+        ExtractionMethod.JSON_LD,
     ),
-    "words in a mailto link": ('<a href="mailto:desk(at)northwind.de">x</a>', Method.AT_DOT),
+    "words in a mailto link": (
+        '<a href="mailto:desk(at)northwind.de">x</a>',
+        ExtractionMethod.AT_DOT,
+    ),
 }
 
 
 @pytest.mark.parametrize(("page", "method"), CLOAKS.values(), ids=CLOAKS)
-def test_an_address_is_read_in_spite_of(page: str, method: Method) -> None:
+def test_an_address_is_read_in_spite_of(page: str, method: ExtractionMethod) -> None:
     assert methods(page) == {"desk@northwind.de": method}
 
 
@@ -325,7 +346,7 @@ def test_an_enkoder_of_three_layers_is_unwrapped() -> None:
     page = (
         f"<script>function e(){{var kode=\n{_quoted(swapped)}\n;while(eval(kode));}}e();</script>"
     )
-    assert methods(page) == {"desk@northwind.de": Method.ENKODER}
+    assert methods(page) == {"desk@northwind.de": ExtractionMethod.ENKODER}
 
 
 def test_an_enkoder_with_a_running_key_is_unwrapped() -> None:
@@ -335,7 +356,7 @@ def test_an_enkoder_with_a_running_key_is_unwrapped() -> None:
     inner = f'function f(x,y){{y%=127;x^(y++)}}f("{octal}",{key})'
     outer = f"function f(x){{for(i=l-1;i>=0;i--)}}f({_quoted(inner[::-1])})"
     page = f"<script>var x={_quoted(outer)};while(x=eval(x));</script>"
-    assert methods(page) == {"desk@northwind.de": Method.ENKODER}
+    assert methods(page) == {"desk@northwind.de": ExtractionMethod.ENKODER}
 
 
 def test_the_page_s_own_spelling_is_kept_as_evidence() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapersky.scraper.contact_finder import Kind, Method
+from scrapersky.scraper.contacts.model import ContactChannel, ExtractionMethod
 from tests.scraper.contact_finder.finding import contacts, methods, only
 
 PERSON = """<script type="application/ld+json">{"@graph": [
@@ -15,13 +15,13 @@ PERSON = """<script type="application/ld+json">{"@graph": [
 
 def test_one_contact_however_often_it_is_seen_with_the_best_sighting() -> None:
     page = 'desk@northwind.de desk@northwind.de <a href="mailto:desk@northwind.de">x</a>'
-    assert methods(page) == {"desk@northwind.de": Method.MAILTO}
+    assert methods(page) == {"desk@northwind.de": ExtractionMethod.MAILTO}
 
 
 def test_a_name_stays_with_the_contact_when_another_sighting_is_better() -> None:
     card = '<p class="vcard"><b class="fn">Jo Doe</b> <b class="email">jo@northwind.de</b></p>'
     found = only(f'{card}<a href="mailto:jo@northwind.de">x</a>')
-    assert (found.method, found.name) == (Method.MAILTO, "Jo Doe")
+    assert (found.method, found.name) == (ExtractionMethod.MAILTO, "Jo Doe")
 
 
 def test_json_ld_names_people_and_the_roles_of_contact_points() -> None:
@@ -84,7 +84,11 @@ def test_mailboxes_of_the_house_are_told_from_people() -> None:
 
 def test_only_addresses_are_on_a_site() -> None:
     found = only("Tel. 030 1234567")
-    assert (found.kind, found.same_site, found.is_role_address) == (Kind.PHONE, None, False)
+    assert (found.kind, found.same_site, found.is_role_address) == (
+        ContactChannel.PHONE,
+        None,
+        False,
+    )
 
 
 def test_kinds_stand_together_and_the_surest_first() -> None:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapersky.scraper.contact_finder import ContactsFound, find_contacts, read_contacts
-from scrapersky.scraper.contact_finder.finder import MAX_CONTACTS
-from scrapersky.scraper.contact_finder.published import MAX_RECIPIENTS
+from scrapersky.scraper.contacts.extractors import MAX_RECIPIENTS
+from scrapersky.scraper.contacts.finder import MAX_CONTACTS, find_contacts, read_contacts
+from scrapersky.scraper.contacts.model import ContactSearchResult
 
 BIG = 400_000
 
 
-def read(page: str) -> ContactsFound:
+def read(page: str) -> ContactSearchResult:
     return read_contacts(page, url="https://northwind.de/")
 
 

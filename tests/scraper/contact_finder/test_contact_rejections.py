@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapersky.scraper.contact_finder import Kind
+from scrapersky.scraper.contacts.model import ContactChannel
 from tests.scraper.contact_finder.finding import contacts, values
 
 NOT_ADDRESSES = {
@@ -69,4 +69,4 @@ def test_an_example_domain_is_believed_on_its_own_page() -> None:
 
 def test_share_buttons_are_not_profiles() -> None:
     page = '<a href="https://www.facebook.com/sharer/sharer.php?u=x">Share</a>'
-    assert values(page, Kind.SOCIAL) == []
+    assert values(page, ContactChannel.SOCIAL) == []

@@ -4,12 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.scraper.contact_finder.phones import (
-    find_phones,
-    phone_of,
-    phones_of_tel,
-    regions_of,
-)
+from scrapersky.scraper.contacts.phone_numbers import parse_phone, parse_tel_link
+from scrapersky.scraper.contacts.phone_regions import guess_regions
+from scrapersky.scraper.contacts.phones import find_phones
 
 
 def values(text: str, *regions: str) -> list[str]:
@@ -216,7 +213,7 @@ def test_a_table_of_digits_is_looked_at_only_in_part() -> None:
     ],
 )
 def test_a_tel_link_is_read_with_its_mistakes(href: str, value: str | None) -> None:
-    assert [v for v, _ in phones_of_tel(href, ("DE",))] == ([value] if value else [])
+    assert [v for v, _ in parse_tel_link(href, ("DE",))] == ([value] if value else [])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +227,7 @@ def test_a_tel_link_is_read_with_its_mistakes(href: str, value: str | None) -> N
     ],
 )
 def test_two_numbers_in_one_tel_link_are_two(href: str) -> None:
-    assert [v for v, _ in phones_of_tel(href, ("DE",))] == ["+49302315125", "+49302315126"]
+    assert [v for v, _ in parse_tel_link(href, ("DE",))] == ["+49302315125", "+49302315126"]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +243,7 @@ def test_two_numbers_in_one_tel_link_are_two(href: str) -> None:
     ],
 )
 def test_the_value_of_a_phone_field_is_read(text: str, value: str | None) -> None:
-    assert phone_of(text, regions=("US",)) == value
+    assert parse_phone(text, regions=("US",)) == value
 
 
 @pytest.mark.parametrize(
@@ -277,7 +274,7 @@ def test_regions_come_from_what_the_page_tells(
     default: str | None,
     regions: tuple[str, ...],
 ) -> None:
-    assert regions_of(language, url, country, default) == regions
+    assert guess_regions(language, url, country, default) == regions
 
 
 @pytest.mark.parametrize(
@@ -291,7 +288,7 @@ def test_regions_come_from_what_the_page_tells(
 def test_a_country_named_in_the_text_tells_more_than_the_language(
     language: str, default: str | None, regions: tuple[str, ...]
 ) -> None:
-    told = regions_of(language, "https://acme.com/", None, default, named_region="BE")
+    told = guess_regions(language, "https://acme.com/", None, default, named_region="BE")
     assert told == regions
 
 
@@ -299,20 +296,20 @@ def test_a_country_named_in_the_text_tells_more_than_the_language(
 def test_no_text_breaks_the_search(text: str) -> None:
     for phone in find_phones(text, regions=("DE", "US"), limit=20).found:
         assert phone.raw == text[phone.start : phone.end]
-    phones_of_tel("tel:" + text, ("DE", "US"))
-    phone_of(text, regions=("DE", "US"))
+    parse_tel_link("tel:" + text, ("DE", "US"))
+    parse_phone(text, regions=("DE", "US"))
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=8))
 def test_regions_are_told_from_any_text(a: str, b: str, c: str, d: str) -> None:
-    assert all(len(region) == 2 for region in regions_of(a, b, c, d))
+    assert all(len(region) == 2 for region in guess_regions(a, b, c, d))
 
 
 def test_a_slash_within_one_number_does_not_make_it_two() -> None:
-    assert phones_of_tel("tel:+49 (0)30 / 901 820", ("DE",)) == [
+    assert parse_tel_link("tel:+49 (0)30 / 901 820", ("DE",)) == [
         ("+4930901820", "+49 (0)30 / 901 820")
     ]
-    assert [value for value, _ in phones_of_tel("tel:030 901820 / 030 901821", ("DE",))] == [
+    assert [value for value, _ in parse_tel_link("tel:030 901820 / 030 901821", ("DE",))] == [
         "+4930901820",
         "+4930901821",
     ]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.scraper.contact_finder.profile_platforms import MAKERS, PLATFORMS
-from scrapersky.scraper.contact_finder.profiles import profile_of
+from scrapersky.scraper.contacts.profiles import PLATFORMS, SITE_BUILDERS, parse_profile
 
 
 @pytest.mark.parametrize(
@@ -69,10 +68,10 @@ from scrapersky.scraper.contact_finder.profiles import profile_of
     ],
 )
 def test_a_link_to_a_profile_says_whose(url: str, platform: str, handle: str) -> None:
-    profile = profile_of(url)
+    profile = parse_profile(url)
     assert profile is not None
     assert (profile.platform, profile.handle) == (platform, handle)
-    assert profile_of(profile.url) == profile
+    assert parse_profile(profile.url) == profile
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_a_link_to_a_profile_says_whose(url: str, platform: str, handle: str) ->
     ],
 )
 def test_other_links_lead_to_no_profile(url: str) -> None:
-    assert profile_of(url) is None
+    assert parse_profile(url) is None
 
 
 @pytest.mark.parametrize(
@@ -183,15 +182,15 @@ def test_other_links_lead_to_no_profile(url: str) -> None:
     ],
 )
 def test_one_profile_has_one_spelling(spellings: tuple[str, ...]) -> None:
-    profiles = {profile_of(spelling) for spelling in spellings}
+    profiles = {parse_profile(spelling) for spelling in spellings}
     assert len(profiles) == 1
     assert None not in profiles
 
 
-@pytest.mark.parametrize("maker", sorted(MAKERS))
+@pytest.mark.parametrize("maker", sorted(SITE_BUILDERS))
 def test_the_profiles_in_unedited_templates_are_nobodys(maker: str) -> None:
-    assert profile_of(f"https://www.facebook.com/{maker}") is None
-    assert profile_of(f"https://www.youtube.com/@{maker}") is None
+    assert parse_profile(f"https://www.facebook.com/{maker}") is None
+    assert parse_profile(f"https://www.youtube.com/@{maker}") is None
 
 
 HOSTS = [host for platform in PLATFORMS for host in platform.hosts]
@@ -199,12 +198,12 @@ HOSTS = [host for platform in PLATFORMS for host in platform.hosts]
 
 @given(st.sampled_from([*HOSTS, "pinterest.fr", "mas.to", ""]), st.text(max_size=80))
 def test_the_spelling_of_a_profile_leads_to_the_same_profile(host: str, rest: str) -> None:
-    profile = profile_of(f"https://{host}/{rest}")
+    profile = parse_profile(f"https://{host}/{rest}")
     if profile is not None:
-        assert profile_of(profile.url) == profile
+        assert parse_profile(profile.url) == profile
 
 
 @given(st.text())
 def test_any_text_may_be_asked_about(text: str) -> None:
-    for each in (profile_of(text), profile_of("https://facebook.com/" + text)):
+    for each in (parse_profile(text), parse_profile("https://facebook.com/" + text)):
         assert each is None or each.url.startswith("https://")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapersky.scraper.matching import Described, Judgement, Verdict, compare
+from scrapersky.scraper.matching.comparison import compare
+from scrapersky.scraper.matching.model import BusinessDescription, MatchResult, MatchVerdict
 
 FILE = Path(__file__).with_name("labelled_pairs.jsonl")
 
@@ -20,8 +21,8 @@ class Pair:
     is_same: bool
     held_out: bool
     """Not looked at while weights were chosen."""
-    left: Described
-    right: Described
+    left: BusinessDescription
+    right: BusinessDescription
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,18 @@ def labelled_pairs() -> Iterator[Pair]:
         )
 
 
-def _described(said: dict[str, Any]) -> Described:
-    return Described(**{**said, "categories": tuple(said.get("categories", ()))})
+def _described(said: dict[str, Any]) -> BusinessDescription:
+    return BusinessDescription(**{**said, "categories": tuple(said.get("categories", ()))})
 
 
-def judged(pairs: Iterable[Pair]) -> list[tuple[Pair, Judgement]]:
+def judged(pairs: Iterable[Pair]) -> list[tuple[Pair, MatchResult]]:
     return [(each, compare(each.left, each.right)) for each in pairs]
 
 
-def figures(results: Iterable[tuple[Pair, Judgement]]) -> Figures:
+def figures(results: Iterable[tuple[Pair, MatchResult]]) -> Figures:
     found = list(results)
-    taken = [pair.is_same for pair, judgement in found if judgement.verdict is Verdict.SAME]
+    taken = [pair.is_same for pair, judgement in found if judgement.verdict is MatchVerdict.SAME]
     same = sum(pair.is_same for pair, _ in found)
-    doubtful = sum(judgement.verdict is Verdict.DOUBTFUL for _, judgement in found)
+    doubtful = sum(judgement.verdict is MatchVerdict.DOUBTFUL for _, judgement in found)
     right = sum(taken)
     return Figures(len(found), right / len(taken), right / same, doubtful / len(found))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapersky.scraper.matching import Described, Verdict, compare
+from scrapersky.scraper.matching.comparison import compare
+from scrapersky.scraper.matching.model import BusinessDescription, MatchVerdict
 
 DOOR: dict[str, Any] = {
     "street": "Hauptstraße",
@@ -23,16 +24,18 @@ SPOT: dict[str, Any] = {"latitude": 51.3401, "longitude": 12.3702}
 PHONE = "+493411234567"
 
 
-def one(name: str, *kinds: str, **more: Any) -> Described:
-    return Described(**{"name": name, "categories": kinds, "provider": "google", **DOOR, **more})
+def one(name: str, *kinds: str, **more: Any) -> BusinessDescription:
+    return BusinessDescription(
+        **{"name": name, "categories": kinds, "provider": "google", **DOOR, **more}
+    )
 
 
-def other(name: str, *kinds: str, **more: Any) -> Described:
+def other(name: str, *kinds: str, **more: Any) -> BusinessDescription:
     return one(name, *kinds, **{"provider": "osm", **more})
 
 
-def on_map(name: str, *kinds: str) -> Described:
-    return Described(name=name, categories=kinds, provider="osm", **SPOT)
+def on_map(name: str, *kinds: str) -> BusinessDescription:
+    return BusinessDescription(name=name, categories=kinds, provider="osm", **SPOT)
 
 
 PARIS = {"city": "Paris", "country": "FR", "postal_code": "75004", "house_number": "12"}
@@ -85,10 +88,10 @@ THE_SAME = {
 
 
 @pytest.mark.parametrize("pair", THE_SAME.values(), ids=THE_SAME)
-def test_they_are_one(pair: tuple[Described, Described]) -> None:
+def test_they_are_one(pair: tuple[BusinessDescription, BusinessDescription]) -> None:
     found = compare(*pair)
 
-    assert found.verdict is Verdict.SAME, found
+    assert found.verdict is MatchVerdict.SAME, found
 
 
 PRACTICE = {"phone": PHONE, "site_key": "praxis-am-markt.de"}
@@ -115,11 +118,15 @@ NOT_ONE = {
     ),
     "a branch somewhere else in town": (
         one("Apollo-Optik", "optician", site_key="apollo.de"),
-        Described(name="Apollo-Optik", city="Leipzig", postal_code="04229", site_key="apollo.de"),
+        BusinessDescription(
+            name="Apollo-Optik", city="Leipzig", postal_code="04229", site_key="apollo.de"
+        ),
     ),
     "a chain's hotline, and no address": (
         one("Boots", "pharmacy", country="GB", phone="+443451234567", site_key="boots.com"),
-        Described(name="Boots", city="Leipzig", phone="+443451234567", site_key="boots.com"),
+        BusinessDescription(
+            name="Boots", city="Leipzig", phone="+443451234567", site_key="boots.com"
+        ),
     ),
     "a hotel and its restaurant": (
         one("Hotel Adler", "hotel", phone=PHONE, site_key="adler.de"),
@@ -133,32 +140,32 @@ NOT_ONE = {
 
 
 @pytest.mark.parametrize("pair", NOT_ONE.values(), ids=NOT_ONE)
-def test_they_are_not_taken_for_one(pair: tuple[Described, Described]) -> None:
+def test_they_are_not_taken_for_one(pair: tuple[BusinessDescription, BusinessDescription]) -> None:
     found = compare(*pair)
 
-    assert found.verdict is not Verdict.SAME, found
+    assert found.verdict is not MatchVerdict.SAME, found
 
 
 def test_two_doctors_of_one_practice_are_two_and_nobody_is_asked() -> None:
     left = one("Dr. med. Anna Weber", "doctor", **PRACTICE)
     right = other("Dr. med. Peter Krause", "doctors", **PRACTICE)
 
-    assert compare(left, right).verdict is Verdict.DIFFERENT
+    assert compare(left, right).verdict is MatchVerdict.DIFFERENT
 
 
 def test_another_name_with_the_number_and_the_door_is_asked_about() -> None:
     before = one("Trattoria Da Mario", "restaurant", phone=PHONE)
     after = other("Ristorante Bella Vista", "restaurant", phone=PHONE)
 
-    assert compare(before, after).verdict is Verdict.DOUBTFUL
-    assert compare(before, replace(after, phone=None)).verdict is Verdict.DIFFERENT
+    assert compare(before, after).verdict is MatchVerdict.DOUBTFUL
+    assert compare(before, replace(after, phone=None)).verdict is MatchVerdict.DIFFERENT
 
 
 @pytest.mark.parametrize(
     "hotline", ["+498001234567", "+443451234567", "+18005551234", "+33800123456", "+49180512345"]
 )
 def test_a_hotline_says_little(hotline: str) -> None:
-    here = Described(name="Pizza Turbo", city="Leipzig", phone=hotline)
-    there = Described(name="Turbo Pizza Service", phone=hotline)
+    here = BusinessDescription(name="Pizza Turbo", city="Leipzig", phone=hotline)
+    there = BusinessDescription(name="Turbo Pizza Service", phone=hotline)
 
-    assert compare(here, there).verdict is not Verdict.SAME
+    assert compare(here, there).verdict is not MatchVerdict.SAME

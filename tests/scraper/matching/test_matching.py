@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from scrapersky.scraper.matching import Described, Evidence, Verdict, compare, name_key
+from scrapersky.scraper.matching.comparison import compare
+from scrapersky.scraper.matching.model import BusinessDescription, MatchEvidence, MatchVerdict
+from scrapersky.scraper.matching.names import build_name_key
 from tests.scraper.matching.pairs import figures, judged, labelled_pairs
 
-BAKERY = Described(
+BAKERY = BusinessDescription(
     name="Bäckerei Kornblume",
     street="Karl-Heine-Straße",
     house_number="46",
@@ -52,7 +54,7 @@ def test_it_does_not_matter_which_of_the_two_comes_first() -> None:
 def test_every_description_is_the_same_as_itself_and_says_why() -> None:
     found = compare(BAKERY, BAKERY)
 
-    assert (found.verdict, found.score, found.matched_by) == ("same", 1.0, Evidence.PLACE_ID)
+    assert (found.verdict, found.score, found.matched_by) == ("same", 1.0, MatchEvidence.PLACE_ID)
     assert found.reasons == ("The provider calls both the same.",)
 
 
@@ -72,12 +74,14 @@ OTHER_SPELLINGS = [
 
 @pytest.mark.parametrize("name", OTHER_SPELLINGS)
 def test_other_spellings_at_the_same_place_are_the_same(name: str) -> None:
-    other = Described(name=name, latitude=51.3325, longitude=12.3337, provider="osm", place_id="1")
+    other = BusinessDescription(
+        name=name, latitude=51.3325, longitude=12.3337, provider="osm", place_id="1"
+    )
 
     found = compare(BAKERY, other)
 
-    assert found.verdict is Verdict.SAME, found
-    assert found.matched_by is Evidence.NAME_AND_DISTANCE
+    assert found.verdict is MatchVerdict.SAME, found
+    assert found.matched_by is MatchEvidence.NAME_AND_DISTANCE
 
 
 @pytest.mark.parametrize(
@@ -91,10 +95,10 @@ def test_other_spellings_at_the_same_place_are_the_same(name: str) -> None:
     ],
 )
 def test_a_number_may_stand_in_the_line_of_the_street(one: str, other: str, same: bool) -> None:
-    line = Described(name="Kornblume", street=one, city="Leipzig")
-    apart = Described(name="Kornblume", street=other, house_number="46", city="Leipzig")
+    line = BusinessDescription(name="Kornblume", street=one, city="Leipzig")
+    apart = BusinessDescription(name="Kornblume", street=other, house_number="46", city="Leipzig")
 
-    assert (compare(line, apart).verdict is Verdict.SAME) is same
+    assert (compare(line, apart).verdict is MatchVerdict.SAME) is same
 
 
 @pytest.mark.parametrize(
@@ -109,48 +113,50 @@ def test_a_number_may_stand_in_the_line_of_the_street(one: str, other: str, same
 def test_a_branch_that_shares_name_and_site_is_not_the_same(more: dict[str, str]) -> None:
     branch = replace(BAKERY, provider="osm", place_id="node/1", **more)  # type: ignore[arg-type]
 
-    assert compare(BAKERY, branch).verdict is not Verdict.SAME
+    assert compare(BAKERY, branch).verdict is not MatchVerdict.SAME
 
 
 def test_two_places_of_google_are_at_most_doubtful() -> None:
     everything_else_fits = compare(BAKERY, replace(BAKERY, place_id="two"))
     without_phone = compare(BAKERY, replace(BAKERY, place_id="two", phone=None))
 
-    assert everything_else_fits.verdict is Verdict.DOUBTFUL
-    assert without_phone.verdict is Verdict.DIFFERENT
+    assert everything_else_fits.verdict is MatchVerdict.DOUBTFUL
+    assert without_phone.verdict is MatchVerdict.DIFFERENT
     assert "The provider has them as two places." in without_phone.reasons
 
 
 def test_a_number_that_everybody_of_a_chain_has_proves_little() -> None:
-    hotline = Described(name="Pizza Turbo", city="Leipzig", phone="+498001234567")
-    other = Described(name="Turbo Pizza Service", phone="+498001234567")
+    hotline = BusinessDescription(name="Pizza Turbo", city="Leipzig", phone="+498001234567")
+    other = BusinessDescription(name="Turbo Pizza Service", phone="+498001234567")
     shared = replace(other, phone="+49341998877", phone_is_shared=True)
 
-    assert compare(hotline, other).verdict is not Verdict.SAME
-    assert compare(replace(hotline, phone="+49341998877"), shared).verdict is not Verdict.SAME
+    assert compare(hotline, other).verdict is not MatchVerdict.SAME
+    assert compare(replace(hotline, phone="+49341998877"), shared).verdict is not MatchVerdict.SAME
     assert (
         compare(
             replace(hotline, phone="+49341998877"), replace(other, phone="+49341998877")
         ).verdict
-        is Verdict.SAME
+        is MatchVerdict.SAME
     )
 
 
 def test_names_that_many_have_need_more_than_the_town() -> None:
-    many = Described(name="Bäckerei Müller", city="Leipzig")
-    rare = Described(name="Bäckerei Kornblume", city="Leipzig")
+    many = BusinessDescription(name="Bäckerei Müller", city="Leipzig")
+    rare = BusinessDescription(name="Bäckerei Kornblume", city="Leipzig")
 
-    assert compare(many, many).verdict is Verdict.DOUBTFUL
-    assert compare(rare, rare).verdict is Verdict.SAME
+    assert compare(many, many).verdict is MatchVerdict.DOUBTFUL
+    assert compare(rare, rare).verdict is MatchVerdict.SAME
 
 
 def test_the_reasons_can_be_read() -> None:
-    hotel = Described(name="Hotel Adlerhorst", street="Markt", house_number="1", phone="+49341777")
+    hotel = BusinessDescription(
+        name="Hotel Adlerhorst", street="Markt", house_number="1", phone="+49341777"
+    )
     restaurant = replace(hotel, name="Restaurant Adlerhorst")
 
     found = compare(hotel, restaurant)
 
-    assert found.verdict is Verdict.DOUBTFUL
+    assert found.verdict is MatchVerdict.DOUBTFUL
     assert found.reasons == (
         "The names are alike: Hotel Adlerhorst, Restaurant Adlerhorst.",
         "They are in different trades.",
@@ -170,22 +176,22 @@ def test_the_reasons_can_be_read() -> None:
     ],
 )
 def test_spellings_of_one_name_have_one_key(one: str, other: str) -> None:
-    assert name_key(one) == name_key(other) is not None
+    assert build_name_key(one) == build_name_key(other) is not None
 
 
 @pytest.mark.parametrize("name", ["", "   ", "–", "!!!", "\u0301"])
 def test_what_is_no_name_has_no_key(name: str) -> None:
-    assert name_key(name) is None
+    assert build_name_key(name) is None
 
 
 @pytest.mark.parametrize("name", ["GmbH", "The", "Dr.", "€ & @", "x" * 10_000, "a " * 5_000, "龍"])
 def test_odd_names_are_compared_like_others(name: str) -> None:
     odd = replace(BAKERY, name=name, provider="csv", place_id="7")
 
-    assert compare(odd, BAKERY).verdict in Verdict
+    assert compare(odd, BAKERY).verdict in MatchVerdict
     assert compare(odd, replace(odd, provider="osm")).score > 0.5
 
 
 def test_nothing_is_nobody() -> None:
-    assert compare(Described(), Described()).verdict is Verdict.DIFFERENT
-    assert compare(BAKERY, Described()).verdict is Verdict.DIFFERENT
+    assert compare(BusinessDescription(), BusinessDescription()).verdict is MatchVerdict.DIFFERENT
+    assert compare(BAKERY, BusinessDescription()).verdict is MatchVerdict.DIFFERENT

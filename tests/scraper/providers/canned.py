@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from hypothesis import strategies as st
 
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.limits import FetchLimits
-from scrapersky.scraper.responses import Response
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.limits import FetchLimits
+from scrapersky.scraper.http.responses import Response
 
 texts = st.text(st.characters(), max_size=20)
 """Lone surrogates and NUL among them."""

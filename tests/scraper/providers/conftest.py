@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scrapersky.demo.provider import DEMO_KEY, FakeArea, PlacesProvider, scatter
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.providers import Area
 from scrapersky.scraper.providers.google import GooglePlaces
 from scrapersky.scraper.providers.osm import Nominatim, Overpass
 from scrapersky.settings import SettingsSource, load_settings
+from scrapersky.testing import DEMO_KEY, FakeArea, PlacesProvider, scatter
 
 LEIPZIG = Area(51.24, 12.20, 51.44, 12.55)
 

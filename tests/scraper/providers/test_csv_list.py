@@ -7,18 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapersky.errors import InvalidInput
-from scrapersky.scraper.providers import Address, PlaceFacts, Status
-from scrapersky.scraper.providers.csv_list import (
-    NOTHING_TO_GO_BY,
-    is_column_name,
-    read_header,
-    read_row,
-)
+from scrapersky.scraper.providers import OperationalStatus, PlaceAddress, PlaceFacts
+from scrapersky.scraper.providers.csv import EMPTY_ROW, is_column_name, parse_header, parse_row
 from tests.scraper.providers.canned import texts
 
 
 def facts_of(header: list[str], row: list[str], region: str | None = None) -> PlaceFacts:
-    read = read_row(read_header(header), row, region=region)
+    read = parse_row(parse_header(header), row, region=region)
     assert read.wrong is None
     assert read.facts is not None
     return read.facts
@@ -62,7 +57,7 @@ def test_a_german_list_is_read_whole() -> None:
 
     assert (facts.provider, facts.place_id) == ("csv", "K-7")
     assert facts.name == "Bäckerei Süß"
-    assert facts.address == Address("Markt", "1a", "04109", "Leipzig", None, "DE")
+    assert facts.address == PlaceAddress("Markt", "1a", "04109", "Leipzig", None, "DE")
     assert facts.address_text == "Markt 1a, 04109 Leipzig"
     assert facts.phone == "+49341123456"
     assert facts.emails == ("a@suess.example", "b@suess.example")
@@ -100,7 +95,7 @@ def test_a_german_list_is_read_whole() -> None:
     ],
 )
 def test_columns_are_known_by_many_names(column: str, meaning: str) -> None:
-    columns = read_header(["name", "website", column])
+    columns = parse_header(["name", "website", column])
 
     assert columns.places[meaning] == (2 if meaning not in ("name", "website") else 0) or (
         meaning == "website" and columns.places[meaning] == 1
@@ -109,7 +104,7 @@ def test_columns_are_known_by_many_names(column: str, meaning: str) -> None:
 
 
 def test_the_likeliest_of_several_columns_is_taken() -> None:
-    columns = read_header(["Title", "Link", "Website", "Name", "Notes"])
+    columns = parse_header(["Title", "Link", "Website", "Name", "Notes"])
 
     assert columns.places == {"name": 3, "website": 2}
     assert columns.unused == ("Title", "Link", "Notes")
@@ -117,24 +112,24 @@ def test_the_likeliest_of_several_columns_is_taken() -> None:
 
 def test_a_list_without_a_column_to_go_by_is_refused() -> None:
     with pytest.raises(InvalidInput, match="name one of them"):
-        read_header(["Notes", "City", "PLZ"])
+        parse_header(["Notes", "City", "PLZ"])
 
 
 @pytest.mark.parametrize(
     "row", [["", "", ""], [], ["  ", "", "no number"], ["---", "", ""], ["\x00", "\n", " "]]
 )
 def test_a_row_with_nothing_to_go_by_is_refused_with_a_sentence(row: list[str]) -> None:
-    read = read_row(read_header(["name", "website", "phone"]), row)
+    read = parse_row(parse_header(["name", "website", "phone"]), row)
 
     assert read.facts is None
-    assert read.wrong == NOTHING_TO_GO_BY
+    assert read.wrong == EMPTY_ROW
 
 
 @pytest.mark.parametrize(
     "row", [["X", "", ""], ["", "x.example", ""], ["", "", "+49 341 123456"], ["X"]]
 )
 def test_one_of_name_website_and_phone_is_enough(row: list[str]) -> None:
-    assert read_row(read_header(["name", "website", "phone"]), row).facts is not None
+    assert parse_row(parse_header(["name", "website", "phone"]), row).facts is not None
 
 
 def test_the_same_row_is_the_same_place_and_another_is_another() -> None:
@@ -166,7 +161,7 @@ def test_a_number_is_read_for_the_region_that_is_given() -> None:
 
 def test_a_status_is_taken_when_it_is_one() -> None:
     assert facts_of(["name", "status"], ["X", "Closed Permanently"]).status is (
-        Status.CLOSED_PERMANENTLY
+        OperationalStatus.CLOSED_PERMANENTLY
     )
     assert facts_of(["name", "status"], ["X", "new lead"]).status is None
 
@@ -176,7 +171,7 @@ def test_a_status_is_taken_when_it_is_one() -> None:
     row=st.lists(texts | st.sampled_from(["1e999", "-0", "9" * 400, "+49 341 123456", "@", "a@b"])),
 )
 def test_any_list_is_read_or_refused(header: list[str], row: list[str]) -> None:
-    read = read_row(read_header(["name", *header]), ["X", *row])
+    read = parse_row(parse_header(["name", *header]), ["X", *row])
 
     assert read.facts is not None
     assert read.facts.place_id
@@ -200,7 +195,7 @@ def test_columns_are_known_by_the_names_that_programs_give_them(
     facts = facts_of(header, row, region="DE")
 
     assert (facts.name, facts.phone) == ("Dr. Weber", "+49341123456")
-    assert facts.address == Address(postal_code="04109", city="Leipzig")
+    assert facts.address == PlaceAddress(postal_code="04109", city="Leipzig")
 
 
 def test_a_town_that_begins_with_a_number_of_its_own_keeps_it() -> None:

@@ -12,18 +12,18 @@ from scrapersky.errors import InvalidInput
 from scrapersky.scraper.providers.geography import (
     MAX_RADIUS_KM,
     area_km2,
-    around,
-    cell_of,
-    centre,
     check_area,
     check_point,
     contains,
     distance_m,
-    neighbours,
-    quarters,
+    get_bounding_area,
+    get_cell,
+    get_centre,
+    get_neighbours,
     side_km,
+    split_area,
     width_degrees,
-    wrapped,
+    wrap_longitude,
 )
 from scrapersky.scraper.providers.model import Area
 
@@ -37,36 +37,36 @@ def areas(draw: st.DrawFn) -> Area:
     south = draw(st.floats(-89, 88))
     west = draw(longitudes)
     high, wide = draw(st.floats(0.001, 10)), draw(st.floats(0.001, 170))
-    return Area(south, west, min(90.0, south + high), wrapped(west + wide))
+    return Area(south, west, min(90.0, south + high), wrap_longitude(west + wide))
 
 
 @given(area=areas(), at=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_a_point_of_an_area_is_in_one_of_its_quarters(area: Area, at: tuple[float, float]) -> None:
     latitude = area.south + at[0] * (area.north - area.south)
-    longitude = wrapped(area.west + at[1] * width_degrees(area))
+    longitude = wrap_longitude(area.west + at[1] * width_degrees(area))
     assume(contains(area, latitude, longitude))  # rounding may push it over the border
 
-    assert any(contains(each, latitude, longitude) for each in quarters(area))
+    assert any(contains(each, latitude, longitude) for each in split_area(area))
 
 
 @given(area=areas(), point=points)
 def test_quarters_hold_nothing_that_the_area_does_not(
     area: Area, point: tuple[float, float]
 ) -> None:
-    if any(contains(each, *point) for each in quarters(area)):
+    if any(contains(each, *point) for each in split_area(area)):
         assert contains(area, *point)
 
 
 @given(area=areas())
 def test_quarters_meet_exactly_and_are_as_large_as_the_whole(area: Area) -> None:
-    south_west, south_east, north_west, north_east = quarters(area)
+    south_west, south_east, north_west, north_east = split_area(area)
 
     assert (south_west.south, south_west.west) == (area.south, area.west)
     assert (north_east.north, north_east.east) == (area.north, area.east)
     assert south_west.east == south_east.west == north_west.east == north_east.west
     assert south_west.north == north_west.south == south_east.north == north_east.south
-    assert sum(map(area_km2, quarters(area))) == pytest.approx(area_km2(area), rel=1e-6)
-    assert contains(area, *centre(area))
+    assert sum(map(area_km2, split_area(area))) == pytest.approx(area_km2(area), rel=1e-6)
+    assert contains(area, *get_centre(area))
 
 
 @given(one=points, other=points)
@@ -97,7 +97,7 @@ def test_distances_are_known_ones() -> None:
 def test_a_circle_lies_in_the_area_around_its_centre(
     latitude: float, longitude: float, radius: float, bearing: float
 ) -> None:
-    area = around(latitude, longitude, radius)
+    area = get_bounding_area(latitude, longitude, radius)
     there = destination(latitude, longitude, radius * 0.999, bearing)
 
     assert contains(area, *there)
@@ -105,14 +105,14 @@ def test_a_circle_lies_in_the_area_around_its_centre(
 
 
 def test_an_area_at_a_pole_ends_there() -> None:
-    area = around(89.9, 10, 100)
+    area = get_bounding_area(89.9, 10, 100)
 
     assert area.north == 90
     assert width_degrees(area) == pytest.approx(180)
 
 
 def test_an_area_across_the_date_line_is_narrow() -> None:
-    area = around(-17, 179.9, 50)
+    area = get_bounding_area(-17, 179.9, 50)
 
     assert area.west > area.east
     assert width_degrees(area) < 2
@@ -122,13 +122,13 @@ def test_an_area_across_the_date_line_is_narrow() -> None:
 
 def test_a_radius_of_five_thousand_kilometres_is_refused_with_the_limit() -> None:
     with pytest.raises(InvalidInput, match=r"5,000 km is too large: at most 500 km"):
-        around(51, 12, 5_000)
+        get_bounding_area(51, 12, 5_000)
 
 
 @pytest.mark.parametrize("radius", [0, -1, math.nan, math.inf, 0.001])
 def test_a_radius_that_is_none_is_refused(radius: float) -> None:
     with pytest.raises(InvalidInput, match="radius"):
-        around(51, 12, radius)
+        get_bounding_area(51, 12, radius)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_a_radius_that_is_none_is_refused(radius: float) -> None:
     [(90.1, 0), (-91, 0), (0, 180.5), (0, -181), (math.nan, 0), (0, math.inf)],
 )
 def test_coordinates_out_of_range_are_refused(latitude: float, longitude: float) -> None:
-    for check in (check_point, cell_of):
+    for check in (check_point, get_cell):
         with pytest.raises(InvalidInput, match="between"):
             check(latitude, longitude)
     with pytest.raises(InvalidInput, match="between"):
-        around(latitude, longitude, 1)
+        get_bounding_area(latitude, longitude, 1)
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_whatever_lies_within_a_kilometre_is_in_a_neighbouring_cell(
 ) -> None:
     there = destination(latitude, longitude, metres / 1000, bearing)
 
-    assert cell_of(*there) in neighbours(cell_of(latitude, longitude))
+    assert get_cell(*there) in get_neighbours(get_cell(latitude, longitude))
 
 
 @given(point=points)
 def test_cells_are_neighbours_of_each_other(point: tuple[float, float]) -> None:
-    cell = cell_of(*point)
+    cell = get_cell(*point)
 
-    around_it = neighbours(cell)
+    around_it = get_neighbours(cell)
 
     assert around_it[0] == cell
     assert len(set(around_it)) == len(around_it)
@@ -195,7 +195,7 @@ def test_cells_are_neighbours_of_each_other(point: tuple[float, float]) -> None:
 @pytest.mark.parametrize("cell", ["", "x", "1", "1:2:3", "-1:4", "99999:1"])
 def test_what_names_no_cell_is_refused(cell: str) -> None:
     with pytest.raises(InvalidInput, match="no cell"):
-        neighbours(cell)
+        get_neighbours(cell)
 
 
 def destination(
@@ -209,4 +209,4 @@ def destination(
         math.sin(bearing) * math.sin(angle) * math.cos(north),
         math.cos(angle) - math.sin(north) * math.sin(there),
     )
-    return math.degrees(there), wrapped(longitude + math.degrees(turn))
+    return math.degrees(there), wrap_longitude(longitude + math.degrees(turn))

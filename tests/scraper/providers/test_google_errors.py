@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.demo.provider import DEMO_KEY, PlacesProvider, Trouble
-from scrapersky.scraper.fetch import Fetcher
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.providers import PlaceQuery
-from scrapersky.scraper.providers.failures import (
+from scrapersky.scraper.providers.errors import (
     BadRequest,
     DayQuota,
     KeyRefused,
@@ -27,37 +26,38 @@ from scrapersky.scraper.providers.failures import (
     ProviderFailed,
 )
 from scrapersky.scraper.providers.google import GooglePlaces
-from scrapersky.scraper.providers.google.answers import answer_in
-from scrapersky.scraper.providers.google.masks import Mask
-from scrapersky.scraper.providers.pacific import next_pacific_midnight
+from scrapersky.scraper.providers.google.field_masks import FieldMask
+from scrapersky.scraper.providers.google.responses import parse_response
+from scrapersky.scraper.providers.prices import get_next_pacific_midnight
 from scrapersky.settings import SettingsSource, load_settings
+from scrapersky.testing import DEMO_KEY, FailureMode, PlacesProvider
 from tests.scraper.providers.canned import json_values, response, spoiled
 
 QUERY = PlaceQuery("bakery", "Leipzig")
 KEY = "AIza-secret-of-the-operator-1234"
 
 REFUSALS = [
-    (Trouble.KEY_INVALID, KeyRefused, "does not know the key"),
-    (Trouble.NO_KEY, KeyRefused, "set GOOGLE_PLACES_API_KEY"),
-    (Trouble.SERVICE_DISABLED, KeyRefused, "not enabled for the key's project"),
-    (Trouble.KEY_BLOCKED, KeyRefused, "restricted to other APIs"),
-    (Trouble.ADDRESS_BLOCKED, KeyRefused, "this machine's IP address"),
-    (Trouble.REFERRER_BLOCKED, KeyRefused, "meant for web pages"),
-    (Trouble.BILLING_OFF, KeyRefused, "Billing is off"),
-    (Trouble.FORBIDDEN, KeyRefused, "The caller does not have permission"),
-    (Trouble.MINUTE_QUOTA, MinuteQuota, "per minute is used up"),
-    (Trouble.UNNAMED_QUOTA, MinuteQuota, "per minute is used up"),
-    (Trouble.DAY_QUOTA, DayQuota, "for the day is used up"),
-    (Trouble.SERVER_ERROR, ProviderDown, r"in trouble \(500\)"),
-    (Trouble.UNAVAILABLE, ProviderDown, r"in trouble \(503\)"),
-    (Trouble.REDIRECT, ProviderDown, "redirects"),
+    (FailureMode.KEY_INVALID, KeyRefused, "does not know the key"),
+    (FailureMode.NO_KEY, KeyRefused, "set GOOGLE_PLACES_API_KEY"),
+    (FailureMode.SERVICE_DISABLED, KeyRefused, "not enabled for the key's project"),
+    (FailureMode.KEY_BLOCKED, KeyRefused, "restricted to other APIs"),
+    (FailureMode.ADDRESS_BLOCKED, KeyRefused, "this machine's IP address"),
+    (FailureMode.REFERRER_BLOCKED, KeyRefused, "meant for web pages"),
+    (FailureMode.BILLING_OFF, KeyRefused, "Billing is off"),
+    (FailureMode.FORBIDDEN, KeyRefused, "The caller does not have permission"),
+    (FailureMode.MINUTE_QUOTA, MinuteQuota, "per minute is used up"),
+    (FailureMode.UNNAMED_QUOTA, MinuteQuota, "per minute is used up"),
+    (FailureMode.DAY_QUOTA, DayQuota, "for the day is used up"),
+    (FailureMode.SERVER_ERROR, ProviderDown, r"in trouble \(500\)"),
+    (FailureMode.UNAVAILABLE, ProviderDown, r"in trouble \(503\)"),
+    (FailureMode.REDIRECT, ProviderDown, "redirects"),
 ]
 BROKEN_ON_THE_WAY = [
-    (Trouble.WEB_PAGE, "with a web page"),
-    (Trouble.NOT_JSON, "something else than JSON"),
-    (Trouble.EMPTY, "with nothing"),
-    (Trouble.TRUNCATED, "something else than JSON"),
-    (Trouble.CUT, "closed the connection"),
+    (FailureMode.WEB_PAGE, "with a web page"),
+    (FailureMode.NOT_JSON, "something else than JSON"),
+    (FailureMode.EMPTY, "with nothing"),
+    (FailureMode.TRUNCATED, "something else than JSON"),
+    (FailureMode.CUT, "closed the connection"),
 ]
 
 
@@ -65,7 +65,7 @@ BROKEN_ON_THE_WAY = [
 async def test_each_refusal_is_its_own_failure_and_is_not_billed(
     google: GooglePlaces,
     provider: PlacesProvider,
-    trouble: Trouble,
+    trouble: FailureMode,
     kind: type[ProviderFailed],
     sentence: str,
 ) -> None:
@@ -82,7 +82,7 @@ async def test_each_refusal_is_its_own_failure_and_is_not_billed(
 
 @pytest.mark.parametrize(("trouble", "sentence"), BROKEN_ON_THE_WAY)
 async def test_what_was_answered_and_broke_on_its_way_may_have_been_billed(
-    google: GooglePlaces, provider: PlacesProvider, trouble: Trouble, sentence: str
+    google: GooglePlaces, provider: PlacesProvider, trouble: FailureMode, sentence: str
 ) -> None:
     provider.fail(trouble)
 
@@ -97,7 +97,7 @@ async def test_what_was_answered_and_broke_on_its_way_may_have_been_billed(
 async def test_an_answer_that_does_not_come_is_given_up_and_may_have_been_billed(
     provider: PlacesProvider,
 ) -> None:
-    provider.fail(Trouble.SLOW)
+    provider.fail(FailureMode.SLOW)
     async with loopback_fetcher(provider, timeout="2") as fetch:
         with pytest.raises(ProviderDown, match="did not answer within") as caught:
             await GooglePlaces(fetch, DEMO_KEY, provider.google_url).search(QUERY)
@@ -116,7 +116,7 @@ async def test_a_provider_that_is_not_there_has_billed_nothing(provider: PlacesP
 async def test_the_next_try_after_a_passing_failure_succeeds(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.SERVER_ERROR, times=2)
+    provider.fail(FailureMode.SERVER_ERROR, times=2)
     for _ in range(2):
         with pytest.raises(ProviderDown):
             await google.search(QUERY)
@@ -125,8 +125,8 @@ async def test_the_next_try_after_a_passing_failure_succeeds(
 
 
 async def test_retry_after_is_honoured(google: GooglePlaces, provider: PlacesProvider) -> None:
-    provider.fail(Trouble.MINUTE_QUOTA, retry_after=7)
-    provider.fail(Trouble.UNAVAILABLE, retry_after=9)
+    provider.fail(FailureMode.MINUTE_QUOTA, retry_after=7)
+    provider.fail(FailureMode.UNAVAILABLE, retry_after=9)
 
     with pytest.raises(MinuteQuota, match="7 seconds") as minute:
         await google.search(QUERY)
@@ -140,9 +140,9 @@ async def test_retry_after_is_honoured(google: GooglePlaces, provider: PlacesPro
 async def test_the_day_ends_at_the_next_midnight_in_california(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
-    provider.limit_day("SearchText", 1)
+    provider.set_daily_limit("SearchText", 1)
     await google.search(QUERY)
-    before = next_pacific_midnight(datetime.now(UTC))
+    before = get_next_pacific_midnight(datetime.now(UTC))
 
     with pytest.raises(DayQuota) as caught:
         await google.search(QUERY)
@@ -154,7 +154,7 @@ async def test_the_day_ends_at_the_next_midnight_in_california(
 
 async def test_a_mask_with_an_unknown_field_names_it(google: GooglePlaces) -> None:
     with pytest.raises(BadRequest, match=r"Cannot find matching fields for path 'places\.hue'"):
-        await google.search(QUERY, mask=Mask("SearchText", ("places.id", "places.hue")))
+        await google.search(QUERY, mask=FieldMask("SearchText", ("places.id", "places.hue")))
 
 
 async def test_nothing_to_look_for_is_a_bad_request(google: GooglePlaces) -> None:
@@ -177,15 +177,15 @@ async def test_a_key_that_cannot_be_one_is_not_sent(
 
 @pytest.mark.parametrize(
     "trouble",
-    [*(each for each, *_ in REFUSALS), *(each for each, _ in BROKEN_ON_THE_WAY), Trouble.SLOW],
+    [*(each for each, *_ in REFUSALS), *(each for each, _ in BROKEN_ON_THE_WAY), FailureMode.SLOW],
 )
 async def test_the_key_is_in_no_error_and_no_log(
-    caplog: pytest.LogCaptureFixture, trouble: Trouble
+    caplog: pytest.LogCaptureFixture, trouble: FailureMode
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with PlacesProvider(keys=[KEY]) as provider:
         provider.fail(trouble)
-        timeout = "2" if trouble is Trouble.SLOW else "60"
+        timeout = "2" if trouble is FailureMode.SLOW else "60"
         async with loopback_fetcher(provider, timeout=timeout) as fetch:
             google = GooglePlaces(fetch, KEY, provider.google_url)
             with pytest.raises(ProviderFailed) as caught:
@@ -263,14 +263,14 @@ def test_errors_that_come_in_a_list_are_read() -> None:
     body = json.dumps([{"error": {"message": "API key not valid.", "code": 400}}]).encode()
 
     with pytest.raises(KeyRefused):
-        answer_in(response(body, 400), place_id=None, paging=False)
+        parse_response(response(body, 400), place_id=None, paging=False)
 
 
 def test_an_answer_that_was_cut_is_not_read() -> None:
     whole = response(b"{}", truncated="It did not end within 5 seconds.")
 
     with pytest.raises(ProviderDown, match="did not end") as caught:
-        answer_in(whole, place_id=None, paging=False)
+        parse_response(whole, place_id=None, paging=False)
 
     assert caught.value.billed
 
@@ -300,7 +300,7 @@ def test_whatever_is_answered_is_a_document_or_a_named_failure(
     body = json.dumps(document).encode()
 
     with suppress(ProviderFailed):
-        read = answer_in(response(body, status), place_id=place_id, paging=paging)
+        read = parse_response(response(body, status), place_id=place_id, paging=paging)
         assert status == 200
         assert isinstance(read, dict)
 
@@ -310,19 +310,19 @@ def test_whatever_bytes_are_answered_are_a_document_or_a_named_failure(
     body: bytes, status: int
 ) -> None:
     with suppress(ProviderFailed):
-        assert isinstance(answer_in(response(body, status), place_id=None, paging=False), dict)
+        assert isinstance(parse_response(response(body, status), place_id=None, paging=False), dict)
 
 
 def test_a_document_that_is_nested_without_end_is_a_named_failure() -> None:
     with pytest.raises(ProviderDown):
-        answer_in(response(b"[" * 200_000), place_id=None, paging=False)
+        parse_response(response(b"[" * 200_000), place_id=None, paging=False)
 
 
 def failure_in(
     status: int, error: dict[str, Any], *, place_id: str | None = None
 ) -> ProviderFailed:
     with pytest.raises(ProviderFailed) as caught:
-        answer_in(
+        parse_response(
             response(json.dumps({"error": error}).encode(), status), place_id=place_id, paging=False
         )
     assert not isinstance(caught.value, PagingBroken)

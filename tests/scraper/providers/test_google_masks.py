@@ -9,11 +9,16 @@ from scrapersky.scraper.providers.google import (
     DETAILS_ID,
     SEARCH_FULL,
     SEARCH_IDS,
-    Mask,
+    FieldMask,
 )
-from scrapersky.scraper.providers.google.fields import DETAILS_TIERS, PARTS, SEARCH_TIERS, Tier
-from scrapersky.scraper.providers.google.masks import UnknownField
-from scrapersky.scraper.providers.prices import known_skus
+from scrapersky.scraper.providers.google.field_masks import (
+    DETAILS_TIERS,
+    FIELD_PARTS,
+    SEARCH_TIERS,
+    PriceTier,
+    UnknownField,
+)
+from scrapersky.scraper.providers.prices import list_skus
 
 ALL = (SEARCH_FULL, SEARCH_IDS, DETAILS_FULL, DETAILS_ID)
 
@@ -27,22 +32,22 @@ ALL = (SEARCH_FULL, SEARCH_IDS, DETAILS_FULL, DETAILS_ID)
         (DETAILS_ID, "place_details.ids"),
     ],
 )
-def test_each_mask_is_billed_as_it_is_meant_to(mask: Mask, sku: str) -> None:
+def test_each_mask_is_billed_as_it_is_meant_to(mask: FieldMask, sku: str) -> None:
     assert mask.sku == sku
-    assert sku in known_skus()
+    assert sku in list_skus()
 
 
 @pytest.mark.parametrize("mask", ALL)
-def test_every_field_that_is_asked_for_exists(mask: Mask) -> None:
-    known = {**DETAILS_TIERS, "nextPageToken": Tier.IDS}
+def test_every_field_that_is_asked_for_exists(mask: FieldMask) -> None:
+    known = {**DETAILS_TIERS, "nextPageToken": PriceTier.IDS}
     for path in mask.paths:
         field, _, part = path.removeprefix("places.").partition(".")
         assert field in known
-        assert not part or part in PARTS[field].split()
+        assert not part or part in FIELD_PARTS[field].split()
 
 
 @pytest.mark.parametrize("mask", [SEARCH_FULL, SEARCH_IDS])
-def test_searches_ask_for_the_token_of_the_next_page(mask: Mask) -> None:
+def test_searches_ask_for_the_token_of_the_next_page(mask: FieldMask) -> None:
     assert "nextPageToken" in mask.paths
     assert all(path.startswith("places.") for path in mask.paths if path != "nextPageToken")
     assert mask.method == "SearchText"
@@ -56,7 +61,7 @@ def test_a_mask_has_no_spaces_and_names_each_field_once() -> None:
 
 
 def test_only_the_full_masks_bring_the_details() -> None:
-    assert [mask.brings_details for mask in ALL] == [True, False, True, False]
+    assert [mask.covers_details for mask in ALL] == [True, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_only_the_full_masks_bring_the_details() -> None:
     ],
 )
 def test_the_dearest_field_of_a_search_decides(paths: tuple[str, ...], tier: str) -> None:
-    assert Mask("SearchText", paths).sku == f"text_search.{tier}"
+    assert FieldMask("SearchText", paths).sku == f"text_search.{tier}"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_the_dearest_field_of_a_search_decides(paths: tuple[str, ...], tier: str
     ],
 )
 def test_the_dearest_field_of_details_decides(paths: tuple[str, ...], tier: str) -> None:
-    assert Mask("GetPlace", paths).sku == f"place_details.{tier}"
+    assert FieldMask("GetPlace", paths).sku == f"place_details.{tier}"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_the_dearest_field_of_details_decides(paths: tuple[str, ...], tier: str)
 )
 def test_a_field_that_there_is_not_is_named(method: str, path: str) -> None:
     with pytest.raises(UnknownField) as caught:
-        _ = Mask(method, (path,)).sku
+        _ = FieldMask(method, (path,)).sku
 
     assert caught.value.path == path
 

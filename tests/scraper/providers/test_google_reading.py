@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from scrapersky.demo.provider import FakePlace
-from scrapersky.demo.provider.google_places import whole_place
-from scrapersky.scraper.providers import Address, PlaceFacts, PlaceQuery, Status
-from scrapersky.scraper.providers.failures import ProviderFailed
+from scrapersky.scraper.providers import OperationalStatus, PlaceAddress, PlaceFacts, PlaceQuery
+from scrapersky.scraper.providers.errors import ProviderFailed
 from scrapersky.scraper.providers.google import GooglePlaces
-from scrapersky.scraper.providers.google.reading import read_place
+from scrapersky.scraper.providers.google.places import parse_place
+from scrapersky.testing import FakePlace
+from scrapersky.testing.google_places import build_place
 from tests.scraper.providers.canned import fetcher_that_says, json_values, response, spoiled
 
-WHOLE: dict[str, Any] = whole_place(
+WHOLE: dict[str, Any] = build_place(
     FakePlace(
         name="Bäckerei Süß",
         latitude=51.34,
@@ -39,7 +39,7 @@ WHOLE: dict[str, Any] = whole_place(
 
 
 def read(**differing: Any) -> PlaceFacts:
-    facts = read_place({**WHOLE, **differing})
+    facts = parse_place({**WHOLE, **differing})
     assert facts is not None
     return facts
 
@@ -48,24 +48,24 @@ def test_all_parts_of_a_place_are_read() -> None:
     facts = read()
 
     assert facts.name == "Bäckerei Süß"
-    assert facts.address == Address("Markt", "1a", "04109", "Leipzig", "Sachsen", "DE")
+    assert facts.address == PlaceAddress("Markt", "1a", "04109", "Leipzig", "Sachsen", "DE")
     assert facts.address_text == "Markt 1a, 04109 Leipzig, DE"
     assert (facts.phone, facts.phone_raw) == ("+49341123456", "+49 341 123456")
     assert (facts.rating, facts.reviews_count, facts.price_level) == (4.5, 12, 2)
     assert facts.category == "Bakery"
-    assert facts.status is Status.OPERATIONAL
+    assert facts.status is OperationalStatus.OPERATIONAL
     assert facts.raw == WHOLE
     assert facts.oddities == ()
 
 
 def test_a_place_of_which_only_the_id_is_known_is_one() -> None:
-    facts = read_place({"id": "ChIJ"})
+    facts = parse_place({"id": "ChIJ"})
 
     assert facts == PlaceFacts("google", "ChIJ", raw={"id": "ChIJ"})
 
 
 def test_the_id_is_taken_from_the_resource_where_there_is_no_other() -> None:
-    facts = read_place({"name": "places/ChIJ-x"})
+    facts = parse_place({"name": "places/ChIJ-x"})
 
     assert facts is not None
     assert facts.place_id == "ChIJ-x"
@@ -74,7 +74,7 @@ def test_the_id_is_taken_from_the_resource_where_there_is_no_other() -> None:
 
 @pytest.mark.parametrize("document", [{}, None, 7, "x", [], {"id": ""}, {"id": 7}, {"name": {}}])
 def test_what_has_no_id_is_no_place(document: object) -> None:
-    assert read_place(document) is None
+    assert parse_place(document) is None
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_national_number_is_read_for_the_country_of_its_address() -> None:
 
 
 def test_a_national_number_is_read_for_the_region_that_was_asked_in() -> None:
-    facts = read_place({"id": "x", "nationalPhoneNumber": "0433 479 794"}, region="AU")
+    facts = parse_place({"id": "x", "nationalPhoneNumber": "0433 479 794"}, region="AU")
 
     assert facts is not None
     assert facts.phone == "+61433479794"
@@ -126,7 +126,7 @@ def test_the_address_is_taken_from_its_other_form_where_there_are_no_components(
         postalAddress={"regionCode": "us", "postalCode": "94043", "locality": "Mountain View"},
     )
 
-    assert facts.address == Address(postal_code="94043", city="Mountain View", country="US")
+    assert facts.address == PlaceAddress(postal_code="94043", city="Mountain View", country="US")
 
 
 def test_where_there_is_no_locality_the_postal_town_is_the_city() -> None:
@@ -199,7 +199,7 @@ def is_storable(value: object) -> bool:
 
 @given(document=spoiled(WHOLE))
 def test_anything_anywhere_in_a_place_is_read_or_left_out(document: Any) -> None:
-    facts = read_place(document, asked_id="x")
+    facts = parse_place(document, asked_id="x")
 
     assert facts is not None
     assert is_storable(facts.raw)

@@ -8,19 +8,19 @@ import math
 
 import pytest
 
-from scrapersky.demo.provider import DEMO_KEY, FakePlace, PlacesProvider, Trouble, scatter
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.providers import Area, PlaceFacts, PlaceQuery, Status
-from scrapersky.scraper.providers.failures import PagingBroken, PlaceGone, ProviderDown
-from scrapersky.scraper.providers.geography import contains, quarters
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.providers import Area, OperationalStatus, PlaceFacts, PlaceQuery
+from scrapersky.scraper.providers.errors import PagingBroken, PlaceGone, ProviderDown
+from scrapersky.scraper.providers.geography import contains, split_area
 from scrapersky.scraper.providers.google import (
     DETAILS_ID,
     SEARCH_FULL,
     SEARCH_IDS,
+    FieldMask,
     GooglePlaces,
-    Mask,
 )
-from scrapersky.scraper.providers.google.asking import search_body
+from scrapersky.scraper.providers.google.client import build_search_body
+from scrapersky.testing import DEMO_KEY, FailureMode, FakePlace, PlacesProvider, scatter
 from tests.scraper.providers.canned import fetcher_that_says, response
 from tests.scraper.providers.conftest import LEIPZIG
 
@@ -28,7 +28,7 @@ BAKERIES = PlaceQuery("bakeries", "Leipzig", language="de", region="DE")
 
 
 async def all_pages(
-    google: GooglePlaces, query: PlaceQuery, mask: Mask = SEARCH_FULL
+    google: GooglePlaces, query: PlaceQuery, mask: FieldMask = SEARCH_FULL
 ) -> list[PlaceFacts]:
     found: list[PlaceFacts] = []
     token = None
@@ -55,7 +55,7 @@ async def test_three_pages_bring_sixty_of_seventy_five_and_all_that_is_known(
     assert (first.address.house_number, first.address.postal_code) == ("1", there.postal_code)
     assert (first.address.city, first.address.country) == ("Leipzig", "DE")
     assert (first.latitude, first.longitude) == (there.latitude, there.longitude)
-    assert first.status is Status.OPERATIONAL
+    assert first.status is OperationalStatus.OPERATIONAL
     assert first.has_details
     assert first.oddities == ()
     assert [each.page for each in provider.bill.asked] == [1, 2, 3]
@@ -86,7 +86,7 @@ async def test_an_area_keeps_to_itself_and_its_quarters_have_all_of_it(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
     found: set[str] = set()
-    for quarter in quarters(LEIPZIG):
+    for quarter in split_area(LEIPZIG):
         part = await all_pages(google, PlaceQuery("bakery", area=quarter))
         assert all(contains(quarter, each.latitude or 0, each.longitude or 0) for each in part)
         found |= {each.place_id for each in part}
@@ -146,13 +146,13 @@ async def test_filters_that_google_has_are_asked_of_google(
     ("wanted", "asked"), [(4.2, 4.0), (4.5, 4.5), (0.3, 0.0), (5, 5.0), (9, 5.0), (-1, 0.0)]
 )
 def test_the_rating_asked_for_is_the_half_below(wanted: float, asked: float) -> None:
-    assert search_body(PlaceQuery("x", min_rating=wanted))["minRating"] == asked
+    assert build_search_body(PlaceQuery("x", min_rating=wanted))["minRating"] == asked
 
 
 def test_a_further_page_repeats_the_whole_request() -> None:
     query = PlaceQuery("bakery", "Leipzig", area=LEIPZIG, region="de", min_rating=4, open_now=True)
 
-    first, second = search_body(query), search_body(query, "token")
+    first, second = build_search_body(query), build_search_body(query, "token")
 
     assert second == {**first, "pageToken": "token"}
     assert first["textQuery"] == "bakery in Leipzig"
@@ -188,7 +188,7 @@ async def test_a_repeated_token_ends_the_paging_and_keeps_what_was_paid_for(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
     first = await google.search(BAKERIES)
-    provider.fail(Trouble.REPEATED_TOKEN)
+    provider.fail(FailureMode.REPEATED_TOKEN)
 
     with pytest.raises(PagingBroken, match="repeats") as caught:
         await google.search(BAKERIES, page_token=first.next_token)
@@ -202,7 +202,7 @@ async def test_a_list_that_moves_between_pages_repeats_a_place(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
     first = await google.search(BAKERIES)
-    provider.fail(Trouble.CHANGED)
+    provider.fail(FailureMode.CHANGED)
 
     second = await google.search(BAKERIES, page_token=first.next_token)
 
@@ -229,7 +229,7 @@ async def test_a_place_that_moved_says_where_under_the_id_it_was_asked_by(
         latitude=51.3,
         longitude=12.4,
         moved_to="ChIJnew-new-new",
-        status=Status.CLOSED_PERMANENTLY,
+        status=OperationalStatus.CLOSED_PERMANENTLY,
     )
     provider.map.places = [old]
 
@@ -237,7 +237,7 @@ async def test_a_place_that_moved_says_where_under_the_id_it_was_asked_by(
 
     assert found.place_id == old.place_id
     assert found.moved_to == "ChIJnew-new-new"
-    assert found.status is Status.CLOSED_PERMANENTLY
+    assert found.status is OperationalStatus.CLOSED_PERMANENTLY
 
 
 async def test_asking_whether_there_is_still_such_a_place_costs_nothing(
@@ -301,7 +301,7 @@ async def test_a_key_out_of_a_file_may_end_with_a_line_break(
 async def test_what_is_no_place_is_counted_beside_the_others(
     google: GooglePlaces, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.ODD_PLACES)
+    provider.fail(FailureMode.ODD_PLACES)
     page = await google.search(BAKERIES)
 
     assert (len(page.places), page.unreadable) == (1, 4)

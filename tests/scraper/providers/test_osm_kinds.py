@@ -6,8 +6,13 @@ import re
 
 import pytest
 
-from scrapersky.scraper.providers.osm.kinds import Tag, known_words, plain, tags_for
-from scrapersky.scraper.providers.osm.ql import filters_for
+from scrapersky.scraper.providers.osm.query import (
+    OsmTag,
+    build_filters,
+    find_tags,
+    list_words,
+    normalise_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,22 +52,22 @@ from scrapersky.scraper.providers.osm.ql import filters_for
     ],
 )
 def test_words_lead_to_their_tag(words: str, tag: str) -> None:
-    assert Tag(*tag.split("=")) in tags_for(words)
+    assert OsmTag(*tag.split("=")) in find_tags(words)
 
 
 @pytest.mark.parametrize("words", ["", " ", "submarine yard", "s", "es", '"];out;', "\x00"])
 def test_words_that_are_not_known_lead_to_none(words: str) -> None:
-    assert tags_for(words) == ()
+    assert find_tags(words) == ()
 
 
 def test_the_table_is_large_and_its_tags_are_tags() -> None:
-    words = known_words()
+    words = list_words()
 
     assert len(words) > 800
     assert "" not in words
     for word in words:
-        assert word == plain(word)
-        for tag in tags_for(word):
+        assert word == normalise_words(word)
+        for tag in find_tags(word):
             assert re.fullmatch(r"[a-z]+(:[a-z]+)?", tag.key)
             assert re.fullmatch(r"[a-z_]+", tag.value)
 
@@ -78,13 +83,15 @@ def test_the_table_is_large_and_its_tags_are_tags() -> None:
     ],
 )
 def test_cooking_is_looked_for_by_the_word_that_the_map_has(words: str, cuisine: str) -> None:
-    first, *_ = filters_for(words)
+    first, *_ = build_filters(words)
 
     assert first == f'["amenity"="restaurant"]["cuisine"~"{cuisine}",i]'
 
 
 def test_vegan_is_a_diet_too() -> None:
-    assert '["amenity"="restaurant"]["diet:vegan"~"yes|only"]' in filters_for("vegane Restaurants")
+    assert '["amenity"="restaurant"]["diet:vegan"~"yes|only"]' in build_filters(
+        "vegane Restaurants"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,4 +103,4 @@ def test_vegan_is_a_diet_too() -> None:
     ],
 )
 def test_plurals_of_several_words_and_specialists_are_known(words: str, tag: str) -> None:
-    assert "=".join(tags_for(words)[0]) == tag
+    assert "=".join(find_tags(words)[0]) == tag

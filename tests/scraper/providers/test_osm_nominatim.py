@@ -11,12 +11,11 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 
-from scrapersky.demo.provider import FakeArea, PlacesProvider, Service, Trouble
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.fetch import Fetcher, gate_key
-from scrapersky.scraper.politeness import HostOutcome
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch import Fetcher, get_gate_key
+from scrapersky.scraper.http.rate_limit import HostOutcome
 from scrapersky.scraper.providers import Area
-from scrapersky.scraper.providers.failures import (
+from scrapersky.scraper.providers.errors import (
     BadRequest,
     KeyRefused,
     MinuteQuota,
@@ -26,6 +25,7 @@ from scrapersky.scraper.providers.failures import (
 from scrapersky.scraper.providers.geography import area_km2, contains
 from scrapersky.scraper.providers.osm import NamedArea, Nominatim
 from scrapersky.settings import SettingsSource, load_settings
+from scrapersky.testing import FailureMode, FakeArea, PlacesProvider, ProviderService
 from tests.scraper.providers.canned import (
     Canned,
     fetcher_that_says,
@@ -79,19 +79,19 @@ async def test_a_name_that_is_none_is_not_asked_for(
 @pytest.mark.parametrize(
     ("trouble", "kind", "sentence"),
     [
-        (Trouble.FORBIDDEN, KeyRefused, "usage policy"),
-        (Trouble.MINUTE_QUOTA, MinuteQuota, "asked too often"),
-        (Trouble.SERVER_ERROR, ProviderDown, "answered 500"),
-        (Trouble.UNAVAILABLE, ProviderDown, "answered 503"),
-        (Trouble.WEB_PAGE, ProviderDown, "something else than JSON"),
-        (Trouble.REDIRECT, ProviderDown, "answered 302"),
-        (Trouble.CUT, ProviderDown, "could not be asked"),
+        (FailureMode.FORBIDDEN, KeyRefused, "usage policy"),
+        (FailureMode.MINUTE_QUOTA, MinuteQuota, "asked too often"),
+        (FailureMode.SERVER_ERROR, ProviderDown, "answered 500"),
+        (FailureMode.UNAVAILABLE, ProviderDown, "answered 503"),
+        (FailureMode.WEB_PAGE, ProviderDown, "something else than JSON"),
+        (FailureMode.REDIRECT, ProviderDown, "answered 302"),
+        (FailureMode.CUT, ProviderDown, "could not be asked"),
     ],
 )
 async def test_each_failure_has_its_name(
-    provider: PlacesProvider, trouble: Trouble, kind: type[ProviderFailed], sentence: str
+    provider: PlacesProvider, trouble: FailureMode, kind: type[ProviderFailed], sentence: str
 ) -> None:
-    provider.fail(trouble, service=Service.NOMINATIM, times=2)
+    provider.fail(trouble, service=ProviderService.NOMINATIM, times=2)
     settings = load_settings(SettingsSource(environ=provider.environment(), env_file=None))
 
     async with Fetcher.from_settings(settings) as fetch:
@@ -168,11 +168,11 @@ async def test_the_gate_is_told_of_one_request_a_second_before_the_first(
 ) -> None:
     gate = NotingGate()
     settings = load_settings(SettingsSource(environ=provider.environment(), env_file=None))
-    rules = AddressRules.for_providers(settings)
+    rules = AddressRules.from_provider_settings(settings)
     async with Fetcher(user_agent="ScraperSky test", rules=rules, gate=gate) as fetch:
         await Nominatim(fetch, provider.nominatim_url).area("Leipzig", "en")
 
-    assert gate.delays == {gate_key(provider.nominatim_url): 1.0}
+    assert gate.delays == {get_gate_key(provider.nominatim_url): 1.0}
 
 
 async def test_only_the_country_that_was_asked_for_is_looked_in() -> None:

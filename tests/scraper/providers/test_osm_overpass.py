@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.demo.provider import FakePlace, PlacesProvider, Service, Trouble
-from scrapersky.demo.provider.ql import parse
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper.providers import Area, PlaceQuery
-from scrapersky.scraper.providers.failures import (
+from scrapersky.scraper.providers.errors import (
+    AreaTooLarge,
     BadRequest,
     KeyRefused,
     MinuteQuota,
     ProviderDown,
     ProviderFailed,
-    TooMuch,
 )
 from scrapersky.scraper.providers.osm import ATTRIBUTION, Overpass
-from scrapersky.scraper.providers.osm.ql import pattern, query_text, quoted
-from scrapersky.scraper.providers.osm.reading import read_element
+from scrapersky.scraper.providers.osm.elements import parse_element
+from scrapersky.scraper.providers.osm.query import build_query, escape_pattern, quote_text
+from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, ProviderService
+from scrapersky.testing.openstreetmap import parse_query
 from tests.scraper.providers.canned import (
     fetcher_that_says,
     json_values,
@@ -163,27 +163,27 @@ async def test_an_area_across_the_date_line_is_asked_on_both_sides(
 @pytest.mark.parametrize(
     ("trouble", "kind", "sentence"),
     [
-        (Trouble.MINUTE_QUOTA, MinuteQuota, "asked too often"),
-        (Trouble.TOO_BUSY, ProviderDown, "answered 504"),
-        (Trouble.SERVER_ERROR, ProviderDown, "answered 500"),
-        (Trouble.FORBIDDEN, KeyRefused, "FETCH_USER_AGENT"),
-        (Trouble.REMARK, ProviderDown, "gave up: runtime error: Query timed out"),
-        (Trouble.WEB_PAGE, ProviderDown, "something else than JSON"),
-        (Trouble.NOT_JSON, ProviderDown, "something else than JSON"),
-        (Trouble.EMPTY, ProviderDown, "something else than JSON"),
-        (Trouble.TRUNCATED, ProviderDown, "something else than JSON"),
-        (Trouble.REDIRECT, ProviderDown, "answered 302"),
-        (Trouble.CUT, ProviderDown, "could not be asked"),
+        (FailureMode.MINUTE_QUOTA, MinuteQuota, "asked too often"),
+        (FailureMode.TOO_BUSY, ProviderDown, "answered 504"),
+        (FailureMode.SERVER_ERROR, ProviderDown, "answered 500"),
+        (FailureMode.FORBIDDEN, KeyRefused, "FETCH_USER_AGENT"),
+        (FailureMode.REMARK, ProviderDown, "gave up: runtime error: Query timed out"),
+        (FailureMode.WEB_PAGE, ProviderDown, "something else than JSON"),
+        (FailureMode.NOT_JSON, ProviderDown, "something else than JSON"),
+        (FailureMode.EMPTY, ProviderDown, "something else than JSON"),
+        (FailureMode.TRUNCATED, ProviderDown, "something else than JSON"),
+        (FailureMode.REDIRECT, ProviderDown, "answered 302"),
+        (FailureMode.CUT, ProviderDown, "could not be asked"),
     ],
 )
 async def test_each_failure_has_its_name_and_sentence(
     overpass: Overpass,
     provider: PlacesProvider,
-    trouble: Trouble,
+    trouble: FailureMode,
     kind: type[ProviderFailed],
     sentence: str,
 ) -> None:
-    provider.fail(trouble, service=Service.OVERPASS)
+    provider.fail(trouble, service=ProviderService.OVERPASS)
 
     with pytest.raises(kind, match=sentence):
         await overpass.search(PlaceQuery("bakery"), LEIPZIG)
@@ -192,8 +192,8 @@ async def test_each_failure_has_its_name_and_sentence(
 async def test_a_server_that_says_when_is_given_its_time_and_any_other_counts_as_failed(
     overpass: Overpass, provider: PlacesProvider
 ) -> None:
-    provider.fail(Trouble.TOO_BUSY, service=Service.OVERPASS)
-    provider.fail(Trouble.MINUTE_QUOTA, service=Service.OVERPASS, retry_after=5)
+    provider.fail(FailureMode.TOO_BUSY, service=ProviderService.OVERPASS)
+    provider.fail(FailureMode.MINUTE_QUOTA, service=ProviderService.OVERPASS, retry_after=5)
 
     with pytest.raises(ProviderDown) as busy:
         await overpass.search(PlaceQuery("bakery"), LEIPZIG)
@@ -221,7 +221,7 @@ def test_whatever_it_remarks_means_that_not_all_came(remark: str, is_too_much: b
     with pytest.raises(ProviderDown, match=re.escape(remark)) as failed:
         asyncio.run(asked)
 
-    assert isinstance(failed.value, TooMuch) is is_too_much
+    assert isinstance(failed.value, AreaTooLarge) is is_too_much
 
 
 def test_elements_of_which_none_is_a_place_are_no_empty_result() -> None:
@@ -255,7 +255,7 @@ def test_the_sentence_of_a_refusal_is_taken_out_of_its_page() -> None:
 def test_more_than_is_read_at_once_asks_for_a_smaller_area() -> None:
     cut = response(b'{"elements":', truncated="It is larger than 10 bytes; the rest was not read.")
 
-    with pytest.raises(TooMuch, match="smaller area"):
+    with pytest.raises(AreaTooLarge, match="smaller area"):
         asyncio.run(Overpass(fetcher_that_says(cut), "").search(PlaceQuery("bar"), LEIPZIG))
 
 
@@ -277,7 +277,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_hostile_words_stay_words(words: str) -> None:
-    statements = parse(query_text(words, LEIPZIG)).statements
+    statements = parse_query(build_query(words, LEIPZIG)).statements
 
     assert len(statements) <= 2
     assert all(each.area == LEIPZIG for each in statements)
@@ -286,28 +286,28 @@ def test_hostile_words_stay_words(words: str) -> None:
 @given(words=texts | st.text('"\\[](){};~=,.*+?^$|/ an', max_size=30))
 def test_any_words_make_a_query_of_the_same_shape(words: str) -> None:
     with suppress(InvalidInput):
-        for statement in parse(query_text(words, LEIPZIG)).statements:
+        for statement in parse_query(build_query(words, LEIPZIG)).statements:
             assert statement.area == LEIPZIG
             assert 1 <= len(statement.filters) <= 2
 
 
 @given(words=st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=40))
 def test_a_pattern_finds_the_words_themselves(words: str) -> None:
-    assert re.search(pattern(words), f"xx {words} xx")
-    read = parse(
-        f"[out:json];(nwr[{quoted('k')}~{quoted(pattern(words))}](1,2,3,4););out tags center;"
+    assert re.search(escape_pattern(words), f"xx {words} xx")
+    read = parse_query(
+        f"[out:json];(nwr[{quote_text('k')}~{quote_text(escape_pattern(words))}](1,2,3,4););out tags center;"
     )
-    assert read.statements[0].filters[0].value == pattern(words)
+    assert read.statements[0].filters[0].value == escape_pattern(words)
 
 
 @pytest.mark.parametrize("words", ["", "   ", "\x00\n"])
 def test_nothing_to_look_for_is_refused(words: str) -> None:
     with pytest.raises(InvalidInput, match="what kind"):
-        query_text(words, LEIPZIG)
+        build_query(words, LEIPZIG)
 
 
 def test_the_box_goes_south_west_north_east() -> None:
-    text = query_text("bakery", Area(1, 2, 3, 4), seconds=25)
+    text = build_query("bakery", Area(1, 2, 3, 4), seconds=25)
 
     assert text == (
         '[out:json][timeout:25];(nwr["shop"="bakery"]'
@@ -334,7 +334,7 @@ ELEMENT: dict[str, Any] = {
 
 
 def test_several_categories_in_one_tag_are_several() -> None:
-    facts = read_element(ELEMENT)
+    facts = parse_element(ELEMENT)
 
     assert facts is not None
     assert facts.types == ("bakery", "cafe")
@@ -344,8 +344,8 @@ def test_several_categories_in_one_tag_are_several() -> None:
 
 
 def test_a_brand_or_an_operator_stands_for_the_name() -> None:
-    brand = read_element({**ELEMENT, "tags": {"brand": "Kamps", "operator": "K GmbH"}})
-    operator = read_element({**ELEMENT, "tags": {"operator": "K GmbH"}})
+    brand = parse_element({**ELEMENT, "tags": {"brand": "Kamps", "operator": "K GmbH"}})
+    operator = parse_element({**ELEMENT, "tags": {"operator": "K GmbH"}})
 
     assert brand is not None
     assert operator is not None
@@ -357,12 +357,12 @@ def test_a_brand_or_an_operator_stands_for_the_name() -> None:
     [None, {}, {"type": "area", "id": 1, "tags": {"a": "b"}}, {"type": "node", "id": 1}, {"id": 3}],
 )
 def test_what_has_no_id_or_says_nothing_is_no_place(element: object) -> None:
-    assert read_element(element) is None
+    assert parse_element(element) is None
 
 
 @pytest.mark.parametrize("value", ["javascript:alert(1)", "https://other.example/x", "a b c", "@"])
 def test_a_profile_that_is_none_is_left_out(value: str) -> None:
-    facts = read_element({**ELEMENT, "tags": {"name": "X", "contact:facebook": value}})
+    facts = parse_element({**ELEMENT, "tags": {"name": "X", "contact:facebook": value}})
 
     assert facts is not None
     assert facts.profiles == ()
@@ -392,7 +392,7 @@ def test_a_site_of_its_own_is_taken_whichever_tag_has_it(
     tags: dict[str, str], website: str | None
 ) -> None:
     element = {"type": "node", "id": 1, "lat": 1, "lon": 2, "tags": {"shop": "bakery", **tags}}
-    facts = read_element(element)
+    facts = parse_element(element)
 
     assert facts is not None
     assert facts.website == website

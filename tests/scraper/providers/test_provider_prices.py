@@ -10,21 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapersky.scraper.providers.pacific import (
-    next_pacific_midnight,
-    next_pacific_month,
-    pacific_day,
-    pacific_month,
-)
 from scrapersky.scraper.providers.prices import (
     PRICES_AS_OF,
     Price,
-    known_skus,
-    price_of,
-    price_of_many,
-    quota_per_day,
-    quota_per_minute,
-    sku_of,
+    get_daily_quota,
+    get_minute_quota,
+    get_next_pacific_midnight,
+    get_next_pacific_month,
+    get_pacific_day,
+    get_pacific_month,
+    get_price,
+    get_sku,
+    get_total_price,
+    list_skus,
 )
 
 SEARCH = "text_search.enterprise"
@@ -49,52 +47,52 @@ def test_the_prices_carry_their_date() -> None:
     ],
 )
 def test_a_request_costs_by_how_many_there_were(already: int, usd: str | int) -> None:
-    price = price_of(SEARCH, already=already, free_tier=True)
+    price = get_price(SEARCH, already=already, free_tier=True)
 
     assert price == Price(Decimal(usd), is_free=usd == 0)
 
 
 def test_without_the_free_ones_the_first_costs_as_any() -> None:
-    assert price_of(SEARCH, already=0, free_tier=False).usd == Decimal("0.035")
-    details = price_of("place_details.enterprise", already=0, free_tier=False)
+    assert get_price(SEARCH, already=0, free_tier=False).usd == Decimal("0.035")
+    details = get_price("place_details.enterprise", already=0, free_tier=False)
     assert details.usd == Decimal("0.02")
 
 
 @pytest.mark.parametrize("sku", ["text_search.ids", "place_details.ids"])
 def test_ids_never_cost_anything(sku: str) -> None:
-    assert price_of(sku, already=10**9, free_tier=False) == Price(Decimal(0), is_free=True)
+    assert get_price(sku, already=10**9, free_tier=False) == Price(Decimal(0), is_free=True)
 
 
 def test_where_fewer_bands_are_known_the_last_price_goes_on() -> None:
-    price = price_of("place_details.pro", already=9_000_000, free_tier=True)
+    price = get_price("place_details.pro", already=9_000_000, free_tier=True)
 
     assert price.usd == Decimal("0.017")
 
 
 @given(
-    sku=st.sampled_from(known_skus()),
+    sku=st.sampled_from(list_skus()),
     already=st.integers(0, 3_000) | st.integers(99_000, 101_000),
     count=st.integers(0, 1_500),
     free_tier=st.booleans(),
 )
 def test_many_cost_what_each_costs(sku: str, already: int, count: int, free_tier: bool) -> None:
     one_by_one = sum(
-        (price_of(sku, already=already + n, free_tier=free_tier).usd for n in range(count)),
+        (get_price(sku, already=already + n, free_tier=free_tier).usd for n in range(count)),
         Decimal(0),
     )
 
-    assert price_of_many(sku, count, already=already, free_tier=free_tier) == one_by_one
+    assert get_total_price(sku, count, already=already, free_tier=free_tier) == one_by_one
 
 
 def test_cheaper_bands_are_never_dearer() -> None:
-    for name in known_skus():
-        usd = sku_of(name).usd
+    for name in list_skus():
+        usd = get_sku(name).usd
         assert list(usd) == sorted(usd, reverse=True)
 
 
 def test_quotas_are_counted_by_method() -> None:
-    assert (quota_per_day("SearchText"), quota_per_day("GetPlace")) == (75_000, 125_000)
-    assert quota_per_minute("SearchText") == 600
+    assert (get_daily_quota("SearchText"), get_daily_quota("GetPlace")) == (75_000, 125_000)
+    assert get_minute_quota("SearchText") == 600
 
 
 moments = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
@@ -102,13 +100,13 @@ moments = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.
 
 @given(now=moments)
 def test_the_day_is_that_of_california(now: datetime) -> None:
-    assert pacific_day(now) == now.astimezone(LOS_ANGELES).date()
-    assert pacific_month(now) == now.astimezone(LOS_ANGELES).date().replace(day=1)
+    assert get_pacific_day(now) == now.astimezone(LOS_ANGELES).date()
+    assert get_pacific_month(now) == now.astimezone(LOS_ANGELES).date().replace(day=1)
 
 
 @given(now=moments)
 def test_the_next_day_begins_at_midnight_in_california(now: datetime) -> None:
-    midnight = next_pacific_midnight(now)
+    midnight = get_next_pacific_midnight(now)
 
     there = midnight.astimezone(LOS_ANGELES)
     assert (there.hour, there.minute, there.second) == (0, 0, 0)
@@ -118,8 +116,8 @@ def test_the_next_day_begins_at_midnight_in_california(now: datetime) -> None:
 
 @given(now=moments)
 def test_the_next_month_begins_on_its_first_day_in_california(now: datetime) -> None:
-    there = next_pacific_month(now).astimezone(LOS_ANGELES)
+    there = get_next_pacific_month(now).astimezone(LOS_ANGELES)
 
     assert (there.day, there.hour) == (1, 0)
-    assert next_pacific_month(now) > now
+    assert get_next_pacific_month(now) > now
     assert (there.month - now.astimezone(LOS_ANGELES).month) % 12 == 1

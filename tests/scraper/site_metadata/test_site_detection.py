@@ -12,15 +12,14 @@ from aiohttp import web as aiohttp_web
 
 from scrapersky.errors import InvalidInput
 from scrapersky.scraper import ConnectionFailed, Fetcher, FetchFailed, HostClosed, TimedOut
-from scrapersky.scraper.site_metadata import (
-    SiteInTrouble,
-    SiteMetadata,
-    SiteState,
+from scrapersky.scraper.site.metadata import (
+    SiteUnavailable,
     SiteVisit,
-    dead_site,
+    build_dead_site,
     detect_site_metadata,
     visit_site,
 )
+from scrapersky.scraper.site.model import SiteMetadata, SiteState
 from tests.fake_web import FakeHost, FakeWeb, expired_certificate, foreign_certificate
 from tests.scraper.site_metadata.pages import page
 
@@ -185,11 +184,11 @@ async def test_trouble_that_lasts_is_raised_after_the_last_attempt(
 ) -> None:
     bakery.body("/", "", status=500)
 
-    with pytest.raises(SiteInTrouble, match=r"bakery\.example answered 500\.") as caught:
+    with pytest.raises(SiteUnavailable, match=r"bakery\.example answered 500\.") as caught:
         await detect(web, max_retries=2)
 
     assert bakery.count("/") == 3
-    dead = dead_site(caught.value, url="bakery.example")
+    dead = build_dead_site(caught.value, url="bakery.example")
     assert (dead.state, dead.reason, dead.status_code) == (
         SiteState.DEAD,
         "bakery.example answered 500.",
@@ -200,7 +199,7 @@ async def test_trouble_that_lasts_is_raised_after_the_last_attempt(
 async def test_without_retries_the_first_trouble_is_raised(web: FakeWeb, bakery: FakeHost) -> None:
     bakery.route("/", failing(1, HOME, status=502))
 
-    with pytest.raises(SiteInTrouble):
+    with pytest.raises(SiteUnavailable):
         await detect(web, max_retries=0)
 
 
@@ -209,7 +208,7 @@ async def test_a_robots_txt_in_trouble_keeps_us_from_the_page(
 ) -> None:
     bakery.body("/robots.txt", "", status=500).page("/", HOME)
 
-    with pytest.raises(SiteInTrouble):
+    with pytest.raises(SiteUnavailable):
         await detect(web, max_retries=0)
 
     assert bakery.count("/") == 0
@@ -223,7 +222,7 @@ async def test_a_host_is_left_alone_as_long_as_it_asks(web: FakeWeb, bakery: Fak
 
     assert 0 < caught.value.seconds_left <= 600
     assert bakery.count("/") == 1
-    assert dead_site(caught.value, url="bakery.example").state is SiteState.BLOCKED
+    assert build_dead_site(caught.value, url="bakery.example").state is SiteState.BLOCKED
 
 
 async def test_a_short_wait_is_waited_for(web: FakeWeb, bakery: FakeHost) -> None:
@@ -273,7 +272,7 @@ async def test_everything_that_went_wrong_is_told(tmp_path: Path) -> None:
         with pytest.raises(ConnectionFailed) as caught:
             await detect(web, fetching={"fetch_ca_file": web.ca_file(tmp_path)}, max_retries=0)
 
-    reason = dead_site(caught.value, url="bakery.example").reason
+    reason = build_dead_site(caught.value, url="bakery.example").reason
     assert "its certificate has expired" in reason
     assert "closed the connection" in reason
 
@@ -338,6 +337,6 @@ async def test_a_page_larger_than_we_read_is_read_as_far_as_that(
 
 
 def test_a_failure_becomes_a_dead_site_with_its_sentence() -> None:
-    dead = dead_site(FetchFailed("It broke."), url="bakery.example")
+    dead = build_dead_site(FetchFailed("It broke."), url="bakery.example")
 
     assert (dead.state, dead.reason, dead.final_url) == (SiteState.DEAD, "It broke.", None)

@@ -10,13 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapersky.scraper import Response
-from scrapersky.scraper.site_metadata import (
-    Address,
-    Organisation,
-    SiteMetadata,
-    read_site,
-    registrable_site,
-)
+from scrapersky.scraper.http.public_suffixes import get_registrable_site
+from scrapersky.scraper.site.metadata import read_site
+from scrapersky.scraper.site.model import Organisation, SiteAddress, SiteMetadata
 from tests.scraper.site_metadata.pages import HOME, answer, page
 
 
@@ -171,7 +167,7 @@ def test_an_organisation_is_taken_as_it_states_itself() -> None:
         types=("Bakery", "Organization"),
         name="Müller & Sons",
         legal_name="Müller GmbH",
-        address=Address("Mill Lane 1", "10115", "Berlin", None, "DE"),
+        address=SiteAddress("Mill Lane 1", "10115", "Berlin", None, "DE"),
         telephone="+49 30 1234",
         email="hello@bakery.example",
         opening_hours=("Mo-Fr 06:00-18:00", "Saturday, Sunday 07:00-12:00"),
@@ -188,7 +184,7 @@ def test_of_several_organisations_the_one_with_most_to_say_counts() -> None:
 
     found = organisation(small, {"@graph": [{"@type": "WebSite"}, large]})
 
-    assert (found.name, found.address) == ("Bakery", Address(street="Lane 1"))
+    assert (found.name, found.address) == ("Bakery", SiteAddress(street="Lane 1"))
 
 
 def test_a_reference_leads_to_what_it_means() -> None:
@@ -262,7 +258,7 @@ def test_a_contact_form_and_the_language_are_told() -> None:
     ],
 )
 def test_a_site_is_what_can_be_registered(url: str, expected: str) -> None:
-    assert registrable_site(url) == expected
+    assert get_registrable_site(url) == expected
 
 
 PIECES = st.sampled_from(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapersky.scraper import Response
-from scrapersky.scraper.site_metadata import SiteState, read_site
+from scrapersky.scraper.site.metadata import read_site
+from scrapersky.scraper.site.model import SiteState
 from tests.scraper.site_metadata.pages import WORDS, answer, page
 
 

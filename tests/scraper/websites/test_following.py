@@ -6,13 +6,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.failures import FetchFailed
-from scrapersky.scraper.fetch import Fetcher
-from scrapersky.scraper.websites import Website, WebsiteKind, follow, read_website
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.fetch_errors import FetchFailed
+from scrapersky.scraper.site.website import (
+    Website,
+    WebsiteType,
+    classify_website,
+    follow_short_link,
+)
 from tests.fake_web import FakeWeb
 
-K = WebsiteKind
+K = WebsiteType
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ async def followed(web: FakeWeb, text: str) -> Website:
     settings = web.settings()
     rules = AddressRules.from_settings(settings)
     async with Fetcher.from_settings(settings) as fetch:
-        return await follow(read_website(text, rules=rules), fetch, rules=rules)
+        return await follow_short_link(classify_website(text, rules=rules), fetch, rules=rules)
 
 
 async def test_it_leads_to_a_site_that_is_not_asked_itself(web: FakeWeb) -> None:
@@ -101,6 +106,6 @@ async def test_a_host_that_there_is_not_is_no_website() -> None:
     """Nothing is pinned here, and no name ends in `.invalid`."""
     website = Website(K.UNUSABLE, ask="http://short.invalid/a")
     async with FakeWeb() as web, Fetcher.from_settings(web.settings()) as fetch:
-        found = await follow(website, fetch, rules=AddressRules())
+        found = await follow_short_link(website, fetch, rules=AddressRules())
 
     assert (found.kind, found.ask) == (K.UNUSABLE, None)

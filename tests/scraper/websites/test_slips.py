@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapersky.scraper.websites import WebsiteKind, read_website
+from scrapersky.scraper.site.website import WebsiteType, classify_website
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ from scrapersky.scraper.websites import WebsiteKind, read_website
     ],
 )
 def test_a_slip_of_the_finger_does_not_cost_the_site(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
-    assert (website.kind, website.site_key) == (WebsiteKind.OWN, "bakery.de"), website
+    assert (website.kind, website.site_key) == (WebsiteType.OWN, "bakery.de"), website
 
 
 @pytest.mark.parametrize(
@@ -42,23 +42,23 @@ def test_a_slip_of_the_finger_does_not_cost_the_site(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_slip_stays(text: str, key: str) -> None:
-    assert read_website(text).site_key == key
+    assert classify_website(text).site_key == key
 
 
 @pytest.mark.parametrize("text", ["ftp://bakery.de", "ftp://info@bakery.de", "bakery,de"])
 def test_not_everything_is_guessed(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
-    assert (website.kind, website.email) == (WebsiteKind.UNUSABLE, None)
+    assert (website.kind, website.email) == (WebsiteType.UNUSABLE, None)
 
 
 @pytest.mark.parametrize(
     "text", ["info (at) bakery.de", "info[at]bakery.de", "info {AT} bakery.de"]
 )
 def test_an_address_that_hides_its_sign_is_no_site(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
-    assert (website.kind, website.email) == (WebsiteKind.UNUSABLE, "info@bakery.de")
+    assert (website.kind, website.email) == (WebsiteType.UNUSABLE, "info@bakery.de")
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,16 @@ def test_an_address_that_hides_its_sign_is_no_site(text: str) -> None:
     ],
 )
 def test_a_platform_with_a_handle_is_a_profile(text: str, profile: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
-    assert (website.kind, website.profiles) == (WebsiteKind.PROFILE, (profile,))
+    assert (website.kind, website.profiles) == (WebsiteType.PROFILE, (profile,))
 
 
 def test_a_phone_number_is_kept_as_what_it_is() -> None:
-    website = read_website("0341 998877")
+    website = classify_website("0341 998877")
 
-    assert (website.kind, website.phone) == (WebsiteKind.UNUSABLE, "0341 998877")
-    assert read_website("https://bakery.de").phone is None
+    assert (website.kind, website.phone) == (WebsiteType.UNUSABLE, "0341 998877")
+    assert classify_website("https://bakery.de").phone is None
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_a_phone_number_is_kept_as_what_it_is() -> None:
     ],
 )
 def test_a_page_below_somebody_elses_name_is_not_a_site_to_crawl(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
-    assert (website.kind, website.site_key) == (WebsiteKind.SITE_BUILDER, None)
+    assert (website.kind, website.site_key) == (WebsiteType.SITE_BUILDER, None)
 
 
 def test_short_links_of_other_countries_are_followed_too() -> None:
-    assert read_website("https://t1p.de/abc").ask == "https://t1p.de/abc"
+    assert classify_website("https://t1p.de/abc").ask == "https://t1p.de/abc"

@@ -10,11 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapersky import models
-from scrapersky.scraper.addresses import AddressRules
-from scrapersky.scraper.websites import Website, WebsiteKind, read_website
-from scrapersky.scraper.websites.hosts import entries, shared_host
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.site.website import (
+    Website,
+    WebsiteType,
+    classify_website,
+    find_shared_host,
+    iter_shared_hosts,
+)
 
-K = WebsiteKind
+K = WebsiteType
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ K = WebsiteKind
     ],
 )
 def test_a_site_of_its_own_is_known_by_its_name(text: str, key: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.site_key, website.ask) == (K.OWN, key, None), website
 
@@ -82,7 +87,7 @@ def test_a_site_of_its_own_is_known_by_its_name(text: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_wrappers_and_tracking_are_taken_off_without_asking_anybody(text: str, url: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.url, website.ask) == (K.OWN, url, None)
 
@@ -111,8 +116,8 @@ def test_wrappers_and_tracking_are_taken_off_without_asking_anybody(text: str, u
         ("facebook.com", K.PROFILE),
     ],
 )
-def test_a_page_on_a_shared_host_is_not_a_site_of_its_own(text: str, kind: WebsiteKind) -> None:
-    website = read_website(text)
+def test_a_page_on_a_shared_host_is_not_a_site_of_its_own(text: str, kind: WebsiteType) -> None:
+    website = classify_website(text)
 
     assert (website.kind, website.site_key, website.profile) == (kind, None, None)
     assert website.reason
@@ -131,7 +136,7 @@ def test_a_page_on_a_shared_host_is_not_a_site_of_its_own(text: str, kind: Websi
     ],
 )
 def test_a_profile_is_the_businesss_and_in_one_spelling(text: str, profile: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.profile, website.profiles) == (K.PROFILE, profile, (profile,))
     assert website.site_key is None
@@ -149,7 +154,7 @@ def test_a_profile_is_the_businesss_and_in_one_spelling(text: str, profile: str)
     ],
 )
 def test_of_several_the_first_own_site_is_taken_and_profiles_are_kept(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.site_key) == (K.OWN, "bakery.de")
     assert website.profiles == ("https://www.facebook.com/backhaus",)
@@ -158,7 +163,8 @@ def test_of_several_the_first_own_site_is_taken_and_profiles_are_kept(text: str)
 
 def test_a_comma_within_an_address_does_not_end_it() -> None:
     assert (
-        read_website("https://bakery.de/shop,12;a.html").url == "https://bakery.de/shop,12;a.html"
+        classify_website("https://bakery.de/shop,12;a.html").url
+        == "https://bakery.de/shop,12;a.html"
     )
 
 
@@ -188,7 +194,7 @@ def test_a_comma_within_an_address_does_not_end_it() -> None:
     ],
 )
 def test_what_is_no_website_is_said_to_be_none(text: str, said: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.site_key, website.ask) == (K.UNUSABLE, None, None), website
     assert said in (website.reason or "")
@@ -198,7 +204,7 @@ def test_what_is_no_website_is_said_to_be_none(text: str, said: str) -> None:
     "text", [None, "", "  ", "-", "n/a", "http://", "https://www.", "none", "keine Website"]
 )
 def test_an_empty_field_names_none(text: str | None) -> None:
-    assert read_website(text).kind is K.NONE
+    assert classify_website(text).kind is K.NONE
 
 
 @pytest.mark.parametrize(
@@ -213,38 +219,38 @@ def test_an_empty_field_names_none(text: str | None) -> None:
 def test_an_email_is_no_website_and_its_domain_only_a_suggestion(
     text: str, email: str, suggested: str | None
 ) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert (website.kind, website.site_key) == (K.UNUSABLE, None)
     assert (website.email, website.suggested) == (email, suggested)
 
 
 def test_an_email_beside_a_site_is_kept() -> None:
-    website = read_website("info@bakery.de, www.other.de")
+    website = classify_website("info@bakery.de, www.other.de")
 
     assert (website.site_key, website.email) == ("other.de", "info@bakery.de")
 
 
 @pytest.mark.parametrize("text", ["https://bit.ly/3xYz", "t.co/abc", "goo.gl/abc", "tinyurl.com/b"])
 def test_only_a_short_links_host_knows_where_it_leads(text: str) -> None:
-    website = read_website(text)
+    website = classify_website(text)
 
     assert website.ask is not None
     assert website.ask.endswith(text.rpartition("/")[2])
 
 
 def test_a_site_that_is_named_is_taken_before_a_short_link_that_must_be_asked() -> None:
-    assert read_website("bit.ly/abc bakery.de").site_key == "bakery.de"
-    assert read_website("bit.ly/abc facebook.com/backhaus").ask == "http://bit.ly/abc"
+    assert classify_website("bit.ly/abc bakery.de").site_key == "bakery.de"
+    assert classify_website("bit.ly/abc facebook.com/backhaus").ask == "http://bit.ly/abc"
 
 
 def test_what_the_settings_open_is_a_site() -> None:
     network = ipaddress.IPv4Network("127.0.0.0/8")
     rules = AddressRules((network,), resolve={"bakery.test": ("127.0.0.1", 8081)})
 
-    assert read_website("http://127.0.0.1:5000/", rules=rules).site_key == "127.0.0.1:5000"
-    assert read_website("bakery.test", rules=rules).site_key == "bakery.test"
-    assert read_website("https://bit.ly/x", rules=rules).ask
+    assert classify_website("http://127.0.0.1:5000/", rules=rules).site_key == "127.0.0.1:5000"
+    assert classify_website("bakery.test", rules=rules).site_key == "bakery.test"
+    assert classify_website("https://bit.ly/x", rules=rules).ask
 
 
 def test_the_words_are_those_of_the_table_of_businesses() -> None:
@@ -252,8 +258,8 @@ def test_the_words_are_those_of_the_table_of_businesses() -> None:
 
 
 def test_the_table_of_shared_hosts_is_large_and_says_each_once() -> None:
-    named = [host for host, _ in entries()]
-    kinds = Counter(group.kind for _, group in entries())
+    named = [host for host, _ in iter_shared_hosts()]
+    kinds = Counter(group.kind for _, group in iter_shared_hosts())
 
     assert len(named) > 700
     assert all(count > 10 for count in kinds.values()), kinds
@@ -261,11 +267,11 @@ def test_the_table_of_shared_hosts_is_large_and_says_each_once() -> None:
 
 
 def test_the_longest_entry_decides() -> None:
-    found = {host: shared_host(*host) for host in [("g.co", "/kgs/x"), ("g.co", "/x")]}
+    found = {host: find_shared_host(*host) for host in [("g.co", "/kgs/x"), ("g.co", "/x")]}
 
     assert [each.group.kind for each in found.values() if each] == ["directory", "short"]
-    assert shared_host("notyelp.de") is None
-    assert shared_host("nhs.uk", "/servicesx") is None
+    assert find_shared_host("notyelp.de") is None
+    assert find_shared_host("nhs.uk", "/servicesx") is None
 
 
 @given(st.text(max_size=300))
@@ -277,7 +283,7 @@ def test_the_longest_entry_decides() -> None:
 @example("https://xn--a.translate.goog/")
 @example("." * 300)
 def test_nothing_that_stands_there_raises(text: str) -> None:
-    _check(read_website(text))
+    _check(classify_website(text))
 
 
 PARTS = st.sampled_from(
@@ -303,7 +309,7 @@ PARTS = st.sampled_from(
 
 @given(st.lists(PARTS, max_size=14).map("".join))
 def test_nothing_that_looks_like_addresses_raises(text: str) -> None:
-    _check(read_website(text))
+    _check(classify_website(text))
 
 
 def _check(website: Website) -> None:

@@ -1,4 +1,4 @@
-"""What was done over time: for each stage from its events, for a tenant from what it got."""
+"""Rows processed over time: by stage from events, by tenant from created rows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard.charts import Series
 from scrapersky.models import Contact, Domain, Lead, Page, SitemapFile
-from scrapersky.pipeline.rates import RATE_WINDOW
+from scrapersky.pipeline.stats import RATE_WINDOW
 from scrapersky.pipeline.tables import EventKind, StageEvent
 
-DONE = (EventKind.COMPLETED.value, EventKind.SKIPPED.value)
-KINDS: Mapping[str, Any] = {
+DONE_EVENTS = (EventKind.COMPLETED.value, EventKind.SKIPPED.value)
+CREATED_KINDS: Mapping[str, Any] = {
     "Domains": Domain,
     "Sitemaps": SitemapFile,
     "Pages": Page,
@@ -39,7 +39,7 @@ KINDS: Mapping[str, Any] = {
 }
 
 
-class Over(StrEnum):
+class ChartPeriod(StrEnum):
     """How far the chart looks back."""
 
     HOUR = "hour"
@@ -61,28 +61,28 @@ class Over(StrEnum):
 class Throughput:
     """What was done in each bucket of time, the last of which is under way."""
 
-    over: Over
+    over: ChartPeriod
     starts: Sequence[datetime]
     series: Sequence[Series]
     last_hour: Mapping[str, int]
     """Rows done, by stage; empty where only one tenant's are told."""
 
 
-Bucketed = Mapping[tuple[str, int], int]
+BucketCounts = Mapping[tuple[str, int], int]
 
 
-async def of_stages(
-    session: AsyncSession, titles: Mapping[str, str], over: Over, now: datetime
+async def load_stage_throughput(
+    session: AsyncSession, titles: Mapping[str, str], over: ChartPeriod, now: datetime
 ) -> Throughput:
     """From the events of all tenants; each stage by its name, with its title."""
     lately = func.sum(StageEvent.rows).filter(StageEvent.at > func.now() - RATE_WINDOW)
-    bucket = _bucket(StageEvent.at, over)
+    bucket = _build_bucket(StageEvent.at, over)
     found = await session.execute(
         select(StageEvent.stage, bucket, func.sum(StageEvent.rows), func.coalesce(lately, 0))
         .where(
             StageEvent.stage.in_(list(titles)),
-            StageEvent.at > _since(over),
-            StageEvent.kind.in_(DONE),
+            StageEvent.at > _build_start(over),
+            StageEvent.kind.in_(DONE_EVENTS),
         )
         .group_by(StageEvent.stage, bucket)
     )
@@ -91,36 +91,43 @@ async def of_stages(
     for stage, number, rows, recent in found:
         done[stage, int(number)] = int(rows)
         last_hour[stage] += int(recent)
-    return _filled(over, now, titles, done, last_hour)
+    return _build_throughput(over, now, titles, done, last_hour)
 
 
-async def of_tenant(
-    session: AsyncSession, tenant_id: UUID, over: Over, now: datetime
+async def load_tenant_throughput(
+    session: AsyncSession, tenant_id: UUID, over: ChartPeriod, now: datetime
 ) -> Throughput:
     """Events know no tenant; what was stored for one does."""
     found = await session.execute(
-        union_all(*(_made(title, model, tenant_id, over) for title, model in KINDS.items()))
+        union_all(
+            *(
+                _build_created_query(title, model, tenant_id, over)
+                for title, model in CREATED_KINDS.items()
+            )
+        )
     )
     made = {(title, int(bucket)): int(count) for title, bucket, count in found}
-    return _filled(over, now, {each: each for each in KINDS}, made, {})
+    return _build_throughput(over, now, {each: each for each in CREATED_KINDS}, made, {})
 
 
-def _made(title: str, model: Any, tenant_id: UUID, over: Over) -> Select[str, int, int]:
-    bucket = _bucket(model.created_at, over)
+def _build_created_query(
+    title: str, model: Any, tenant_id: UUID, over: ChartPeriod
+) -> Select[str, int, int]:
+    bucket = _build_bucket(model.created_at, over)
     return (
         select(constant(title), bucket, func.count())
-        .where(model.tenant_id == tenant_id, model.created_at > _since(over))
+        .where(model.tenant_id == tenant_id, model.created_at > _build_start(over))
         .group_by(bucket)
     )
 
 
-def _bucket(at: Any, over: Over) -> ColumnElement[int]:
+def _build_bucket(at: Any, over: ChartPeriod) -> ColumnElement[int]:
     # Seconds as they come from the clock are exact, and slow to divide by the hundred thousand.
     seconds = cast(extract("epoch", at), Float)
     return cast(func.floor(seconds / over.bucket.total_seconds()), BigInteger)
 
 
-def _since(over: Over) -> ColumnElement[datetime]:
+def _build_start(over: ChartPeriod) -> ColumnElement[datetime]:
     """At least an hour, for the rate; whole buckets, so that the first is not half a one."""
     size = over.bucket.total_seconds()
     first = func.floor(extract("epoch", func.now()) / size) - (over.buckets - 1)
@@ -128,11 +135,11 @@ def _since(over: Over) -> ColumnElement[datetime]:
     return func.least(begin, func.now() - RATE_WINDOW)
 
 
-def _filled(
-    over: Over,
+def _build_throughput(
+    over: ChartPeriod,
     now: datetime,
     titles: Mapping[str, str],
-    counts: Bucketed,
+    counts: BucketCounts,
     last_hour: Mapping[str, int],
 ) -> Throughput:
     """A zero wherever nothing was done."""

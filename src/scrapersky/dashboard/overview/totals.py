@@ -1,26 +1,114 @@
-"""How much there is by now; and what the front page must know besides: one statement."""
+"""Count domains, pages, contacts and leads, by planner statistics where tables are large."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Float,
+    ScalarSelect,
+    Text,
+    and_,
+    cast,
+    column,
+    func,
+    select,
+    table,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.dashboard.overview.statistics import Attribute, Statistics
 from scrapersky.models import Contact, Domain, Lead, LocalBusiness, Page, SitemapFile
-from scrapersky.pipeline.counting import EXACT_UP_TO
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.stats import MAX_EXACT_ROWS
 from scrapersky.pipeline.tables import Host
 
-EXACT_FOR_A_TENANT_UP_TO = 100_000
+_pg_class = table("pg_class", column("oid"), column("relname", Text), column("reltuples", Float))
+_pg_stats = table(
+    "pg_stats",
+    column("schemaname", Text),
+    column("tablename", Text),
+    column("attname", Text),
+    column("null_frac", Float),
+    column("most_common_vals"),
+    column("most_common_freqs", ARRAY(Float)),
+)
+Attribute = tuple[str, str]
+"""A table and its column."""
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """By table; none of a table that was never analysed."""
+    shares: Mapping[Attribute, Mapping[str, float]] = field(default_factory=dict)
+    nulls: Mapping[Attribute, float] = field(default_factory=dict)
+
+    def done(self, stage: AnyStage) -> int | None:
+        """About how many rows a stage is done with."""
+        name = str(stage.model.__tablename__)
+        if name not in self.rows:
+            return None
+        share = self.shares.get((name, stage.status), {}).get(stage.words.done, 0.0)
+        for other, word in stage.only.items():
+            share *= self.shares.get((name, other), {}).get(word, 0.0)
+        return round(self.rows[name] * share)
+
+    def filled(self, name: str, attribute: str) -> int | None:
+        """About how many rows have something in that column."""
+        if name not in self.rows:
+            return None
+        return round(self.rows[name] * (1 - self.nulls.get((name, attribute), 0.0)))
+
+
+async def load_statistics(session: AsyncSession, wanted: Collection[Attribute]) -> TableStatistics:
+    names = sorted({name for name, _ in wanted})
+    attributes = sorted({attribute for _, attribute in wanted})
+    words: Any = cast(cast(_pg_stats.c.most_common_vals, Text), ARRAY(Text))
+    known = and_(
+        _pg_stats.c.schemaname == func.current_schema(),
+        _pg_stats.c.tablename == _pg_class.c.relname,
+        _pg_stats.c.attname.in_(attributes),
+    )
+    found = await session.execute(
+        select(
+            _pg_class.c.relname,
+            _pg_class.c.reltuples,
+            _pg_stats.c.attname,
+            words,
+            _pg_stats.c.most_common_freqs,
+            _pg_stats.c.null_frac,
+        )
+        .select_from(_pg_class.outerjoin(_pg_stats, known))
+        .where(_pg_class.c.oid.in_([func.to_regclass(name) for name in names]))
+    )
+    return _build_statistics(found.all())
+
+
+def _build_statistics(found: Collection[Any]) -> TableStatistics:
+    rows: dict[str, int] = {}
+    shares: dict[Attribute, dict[str, float]] = {}
+    nulls: dict[Attribute, float] = {}
+    for name, count, attribute, words, frequencies, null_share in found:
+        if count >= 0:
+            rows[name] = round(count)
+        if attribute is not None:
+            pairs = zip(words or (), frequencies or (), strict=True)
+            shares[name, attribute] = dict(pairs)
+            nulls[name, attribute] = float(null_share or 0.0)
+    return TableStatistics(rows, shares, nulls)
+
+
+MAX_EXACT_TENANT_COUNT = 100_000
 """The planner's statistics are about all tenants together, so one's own are counted further."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class CountedKind:
     """Something that is counted, and where one sees it."""
 
     title: str
@@ -42,20 +130,20 @@ class Kind:
         return [*where, self.model.tenant_id == tenant_id]
 
 
-KINDS = (
-    Kind("Domains", Domain, "/domains"),
-    Kind("Businesses", LocalBusiness, "/local-businesses"),
-    Kind("Sitemaps", SitemapFile, "/sitemap-files"),
-    Kind("URLs in sitemaps", Domain, "/domains?sort=-sitemap_urls", summed="sitemap_urls"),
-    Kind("Pages", Page, "/pages"),
-    Kind("Contacts", Contact, "/contacts"),
-    Kind("Leads", Lead, "/leads"),
-    Kind("Leads with an e-mail", Lead, "/leads?has_email=true", filled="best_email"),
+COUNTED_KINDS = (
+    CountedKind("Domains", Domain, "/domains"),
+    CountedKind("Businesses", LocalBusiness, "/local-businesses"),
+    CountedKind("Sitemaps", SitemapFile, "/sitemap-files"),
+    CountedKind("URLs in sitemaps", Domain, "/domains?sort=-sitemap_urls", summed="sitemap_urls"),
+    CountedKind("Pages", Page, "/pages"),
+    CountedKind("Contacts", Contact, "/contacts"),
+    CountedKind("Leads", Lead, "/leads"),
+    CountedKind("Leads with an e-mail", Lead, "/leads?has_email=true", filled="best_email"),
 )
 
 
 @dataclass(frozen=True)
-class Total:
+class OverviewTotal:
     title: str
     path: str
     count: int
@@ -64,7 +152,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Counted:
+class TotalCounts:
     """As far as counting went."""
 
     kinds: Sequence[int]
@@ -76,7 +164,7 @@ class Counted:
 
     @property
     def has_large(self) -> bool:
-        counts = zip(KINDS, self.kinds, strict=True)
+        counts = zip(COUNTED_KINDS, self.kinds, strict=True)
         return any(number > self.most for kind, number in counts if not kind.summed)
 
     @property
@@ -84,16 +172,18 @@ class Counted:
         return self.kinds[0]
 
 
-async def count(session: AsyncSession, tenant_id: UUID | None) -> Counted:
+async def count_totals(session: AsyncSession, tenant_id: UUID | None) -> TotalCounts:
     """Of all tenants together when none is named."""
-    most = EXACT_UP_TO if tenant_id is None else EXACT_FOR_A_TENANT_UP_TO
-    numbers = [_bounded(each, tenant_id, most) for each in KINDS]
-    found = await session.execute(select(*numbers, _warnings(tenant_id), _circuits()))
+    most = MAX_EXACT_ROWS if tenant_id is None else MAX_EXACT_TENANT_COUNT
+    numbers = [_build_bounded_count(each, tenant_id, most) for each in COUNTED_KINDS]
+    found = await session.execute(
+        select(*numbers, _count_warnings(tenant_id), _count_open_circuits())
+    )
     *kinds, warnings, circuits = found.one()
-    return Counted(kinds, most, warnings, circuits)
+    return TotalCounts(kinds, most, warnings, circuits)
 
 
-def _bounded(kind: Kind, tenant_id: UUID | None, most: int) -> ScalarSelect[int]:
+def _build_bounded_count(kind: CountedKind, tenant_id: UUID | None, most: int) -> ScalarSelect[int]:
     """Counted, or added up, over so many rows at most."""
     column = kind.model.__table__.c[kind.summed or "id"]
     some = select(column).where(*kind.condition(tenant_id)).limit(most + 1).subquery()
@@ -101,38 +191,40 @@ def _bounded(kind: Kind, tenant_id: UUID | None, most: int) -> ScalarSelect[int]
     return select(number).select_from(some).scalar_subquery()
 
 
-def _warnings(tenant_id: UUID | None) -> ScalarSelect[int]:
+def _count_warnings(tenant_id: UUID | None) -> ScalarSelect[int]:
     mine = [] if tenant_id is None else [Domain.tenant_id == tenant_id]
     counted = select(func.count()).select_from(Domain)
     return counted.where(Domain.scan_warning.is_not(None), *mine).scalar_subquery()
 
 
-def _circuits() -> ScalarSelect[int]:
+def _count_open_circuits() -> ScalarSelect[int]:
     counted = select(func.count()).select_from(Host)
     return counted.where(Host.circuit_open_until > func.now()).scalar_subquery()
 
 
-def totals_of(counted: Counted, statistics: Statistics) -> list[Total]:
+def build_totals(counted: TotalCounts, statistics: TableStatistics) -> list[OverviewTotal]:
     return [
-        _sum(kind, int(number), is_whole=counted.domains <= counted.most)
+        _build_sum(kind, int(number), is_whole=counted.domains <= counted.most)
         if kind.summed
-        else _total(kind, number, counted.most, statistics)
-        for kind, number in zip(KINDS, counted.kinds, strict=True)
+        else _build_total(kind, number, counted.most, statistics)
+        for kind, number in zip(COUNTED_KINDS, counted.kinds, strict=True)
     ]
 
 
-def _sum(kind: Kind, number: int, *, is_whole: bool) -> Total:
-    return Total(kind.title, kind.path, number, "" if is_whole else "more than")
+def _build_sum(kind: CountedKind, number: int, *, is_whole: bool) -> OverviewTotal:
+    return OverviewTotal(kind.title, kind.path, number, "" if is_whole else "more than")
 
 
-def _total(kind: Kind, number: int, most: int, statistics: Statistics) -> Total:
+def _build_total(
+    kind: CountedKind, number: int, most: int, statistics: TableStatistics
+) -> OverviewTotal:
     if number <= most:
-        return Total(kind.title, kind.path, number, "")
+        return OverviewTotal(kind.title, kind.path, number, "")
     believed = statistics.filled(*kind.attribute)
     if believed is None or believed <= most:
-        return Total(kind.title, kind.path, most, "more than")
-    return Total(kind.title, kind.path, believed, "about")
+        return OverviewTotal(kind.title, kind.path, most, "more than")
+    return OverviewTotal(kind.title, kind.path, believed, "about")
 
 
-def attributes() -> set[Attribute]:
-    return {each.attribute for each in KINDS}
+def list_total_attributes() -> set[Attribute]:
+    return {each.attribute for each in COUNTED_KINDS}

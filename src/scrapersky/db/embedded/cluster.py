@@ -1,4 +1,4 @@
-"""Make a new cluster, whole or not at all, and judge one that is there."""
+"""Create a cluster atomically, and check an existing one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import uuid
 from pathlib import Path
 
 from scrapersky.db.embedded.account import Account
-from scrapersky.db.embedded.address import DATABASE, USER
 from scrapersky.db.embedded.binaries import Binaries
-from scrapersky.db.embedded.layout import Layout
+from scrapersky.db.embedded.layout import DATABASE, USER, Layout
 from scrapersky.errors import DatabaseRefused
 
-UNFINISHED = "postgres.new-"
+UNFINISHED_PREFIX = "postgres.new-"
 """How the name of a cluster in the making begins; only its finished form gets its final name."""
 
-FREE_BYTES_FOR_A_NEW_CLUSTER = 200 * 1024 * 1024
+MIN_FREE_BYTES_NEW_CLUSTER = 200 * 1024 * 1024
 """A fresh one takes about 60 MB; some room to work in must remain."""
 
-SETTINGS = """
+POSTGRESQL_CONF = """
 # Written once by ScraperSky; change what you like, it is read at the next start.
 # Where the server listens and writes its log is given on its command line and stays so.
 cluster_name = 'scrapersky'
@@ -38,7 +37,7 @@ log_timezone = 'UTC'
 log_checkpoints = off
 """
 
-ACCESS = """\
+PG_HBA_CONF = """\
 # Nobody comes in over the network; the socket's folder admits the right user only.
 local all all trust
 """
@@ -47,20 +46,20 @@ local all all trust
 def ensure_cluster(layout: Layout, binaries: Binaries) -> bool:
     """Make the cluster if there is none; True when this was its first time."""
     remove_unfinished(layout)
-    if is_missing(layout.cluster):
-        _make(layout, binaries)
+    if is_cluster_missing(layout.cluster):
+        _create_cluster(layout, binaries)
         return True
-    if objection := objection_to_cluster(layout.cluster, binaries):
+    if objection := find_cluster_problem(layout.cluster, binaries):
         raise DatabaseRefused(objection)
     return False
 
 
-def is_missing(cluster: Path) -> bool:
+def is_cluster_missing(cluster: Path) -> bool:
     """Not there, or an empty folder somebody prepared."""
     return not cluster.exists() or (cluster.is_dir() and not any(cluster.iterdir()))
 
 
-def objection_to_cluster(cluster: Path, binaries: Binaries) -> str | None:
+def find_cluster_problem(cluster: Path, binaries: Binaries) -> str | None:
     """Why this existing cluster cannot be started, in one sentence; None when it can."""
     restore = "restore it from a backup, or move it away to begin with an empty database."
     if not (cluster / "PG_VERSION").is_file():
@@ -79,11 +78,11 @@ def objection_to_cluster(cluster: Path, binaries: Binaries) -> str | None:
 
 def remove_unfinished(layout: Layout) -> None:
     """Clear away clusters in the making; under the start lock their makers are dead."""
-    for leftover in layout.home.glob(f"{UNFINISHED}*"):
+    for leftover in layout.home.glob(f"{UNFINISHED_PREFIX}*"):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def objection_to_user(account: Account) -> str | None:
+def find_user_problem(account: Account) -> str | None:
     """Why this user cannot make a cluster; `initdb` insists on one with a name."""
     if not account.name.isdigit():
         return None
@@ -93,15 +92,15 @@ def objection_to_user(account: Account) -> str | None:
     )
 
 
-def _make(layout: Layout, binaries: Binaries) -> None:
-    if objection := objection_to_user(layout.account):
+def _create_cluster(layout: Layout, binaries: Binaries) -> None:
+    if objection := find_user_problem(layout.account):
         raise DatabaseRefused(objection)
     _refuse_full_disk(layout.home)
-    fresh = layout.home / f"{UNFINISHED}{uuid.uuid4().hex[:8]}"
+    fresh = layout.home / f"{UNFINISHED_PREFIX}{uuid.uuid4().hex[:8]}"
     fresh.mkdir(mode=0o700)
     try:
         os.chown(fresh, layout.account.uid, layout.account.gid)
-        _fill(fresh, layout, binaries)
+        _initialize_cluster(fresh, layout, binaries)
         fresh.rename(layout.cluster)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -109,21 +108,27 @@ def _make(layout: Layout, binaries: Binaries) -> None:
     _sync_folder(layout.home)
 
 
-def _fill(fresh: Path, layout: Layout, binaries: Binaries) -> None:
+def _initialize_cluster(fresh: Path, layout: Layout, binaries: Binaries) -> None:
     initdb = ("--pgdata", fresh, "--username", USER, "--auth=trust", "--encoding=UTF8")
-    _run(layout, binaries.tool("initdb"), *initdb, *_locale(binaries), "--no-instructions")
-    _write(layout, SETTINGS, "cat >>", fresh / "postgresql.conf")
-    _write(layout, ACCESS, "cat >", fresh / "pg_hba.conf")
+    _run_as_owner(
+        layout,
+        binaries.tool("initdb"),
+        *initdb,
+        *_get_locale_options(binaries),
+        "--no-instructions",
+    )
+    _write_as_owner(layout, POSTGRESQL_CONF, "cat >>", fresh / "postgresql.conf")
+    _write_as_owner(layout, PG_HBA_CONF, "cat >", fresh / "pg_hba.conf")
     single = ("--single", "-D", fresh, "-c", "exit_on_error=true", "postgres")
-    _run(layout, binaries.tool("postgres"), *single, stdin=f"CREATE DATABASE {DATABASE}\n")
+    _run_as_owner(layout, binaries.tool("postgres"), *single, stdin=f"CREATE DATABASE {DATABASE}\n")
 
 
-def _write(layout: Layout, text: str, how: str, path: Path) -> None:
+def _write_as_owner(layout: Layout, text: str, how: str, path: Path) -> None:
     # Not by ourselves: in a folder of another user's, root could be led astray by a link.
-    _run(layout, "/bin/sh", "-c", f'{how} "$1"', "sh", path, stdin=text)
+    _run_as_owner(layout, "/bin/sh", "-c", f'{how} "$1"', "sh", path, stdin=text)
 
 
-def _locale(binaries: Binaries) -> tuple[str, ...]:
+def _get_locale_options(binaries: Binaries) -> tuple[str, ...]:
     # PostgreSQL's own C.UTF-8 sorts and folds the same on every system and after every upgrade
     # of it, so indexes stay valid; it needs no locale to be installed. It came with version 17.
     if binaries.major >= 17:
@@ -131,24 +136,24 @@ def _locale(binaries: Binaries) -> tuple[str, ...]:
     return ("--locale=C",)
 
 
-def _run(layout: Layout, *command: str | Path, stdin: str = "") -> None:
+def _run_as_owner(layout: Layout, *command: str | Path, stdin: str = "") -> None:
     done = layout.account.run(*command, stdin=stdin)
     if done.returncode == 0:
         return
     said = (done.stderr or done.stdout).strip()
     if "No space left on device" in said:
-        raise DatabaseRefused(_full(layout.home))
+        raise DatabaseRefused(_describe_full_disk(layout.home))
     name = Path(command[0]).name
     raise DatabaseRefused(f"A new database could not be made in {layout.home}; {name} says: {said}")
 
 
 def _refuse_full_disk(folder: Path) -> None:
-    if shutil.disk_usage(folder).free < FREE_BYTES_FOR_A_NEW_CLUSTER:
-        raise DatabaseRefused(_full(folder))
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES_NEW_CLUSTER:
+        raise DatabaseRefused(_describe_full_disk(folder))
 
 
-def _full(folder: Path) -> str:
-    needed = FREE_BYTES_FOR_A_NEW_CLUSTER // 1024**2
+def _describe_full_disk(folder: Path) -> str:
+    needed = MIN_FREE_BYTES_NEW_CLUSTER // 1024**2
     return (
         f"The disk under {folder} is too full for a new database, which needs {needed} MB;"
         " free some space, or choose another folder with SCRAPERSKY_DATA_DIR."

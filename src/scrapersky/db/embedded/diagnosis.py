@@ -1,4 +1,4 @@
-"""What stands in the way of the embedded server, for `scrapersky doctor`; changes nothing."""
+"""Checks of everything the embedded server depends on, for `scrapersky doctor`."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapersky.db.embedded import folders
-from scrapersky.db.embedded.account import Account, server_account
-from scrapersky.db.embedded.binaries import Binaries, find_binaries
+from scrapersky.db.embedded.account import Account, get_server_account
+from scrapersky.db.embedded.binaries import Binaries, find_binaries, get_copy_folder
 from scrapersky.db.embedded.cluster import (
-    FREE_BYTES_FOR_A_NEW_CLUSTER,
-    is_missing,
-    objection_to_cluster,
-    objection_to_user,
+    MIN_FREE_BYTES_NEW_CLUSTER,
+    find_cluster_problem,
+    find_user_problem,
+    is_cluster_missing,
 )
-from scrapersky.db.embedded.copies import copy_folder
-from scrapersky.db.embedded.layout import Layout, find_layout, resolved
-from scrapersky.db.embedded.locks import holders_of
-from scrapersky.db.embedded.process import Standing, find_postmaster, read_pid_file, standing
-from scrapersky.db.embedded.sockets import (
+from scrapersky.db.embedded.layout import (
+    Layout,
+    find_layout,
+    get_socket_base,
+    get_socket_folder,
     refuse_open_socket_folder,
-    socket_base,
-    socket_folder,
+    resolve_data_dir,
 )
+from scrapersky.db.embedded.locks import list_holders
+from scrapersky.db.embedded.process import PidState, classify_pid, find_postmaster, read_pid_file
 from scrapersky.errors import ScraperSkyError
 
-FREE_BYTES_TO_GO_ON = 64 * 1024 * 1024
+MIN_FREE_BYTES_RUNNING = 64 * 1024 * 1024
 """A few segments of the write-ahead log; with less, the next big write may fail."""
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at; what is not `ok` keeps the server from starting."""
 
     name: str
@@ -43,92 +44,96 @@ class Finding:
     """It works and deserves a look."""
 
 
-def diagnose(data_dir: Path, pg_bin: Path | None = None) -> list[Finding]:
+def diagnose(data_dir: Path, pg_bin: Path | None = None) -> list[CheckResult]:
     """Look at everything a start depends on, in the order it matters; never raises."""
     examined: list[tuple[str, Callable[[], str]]] = [
-        ("programs", lambda: _programs(find_binaries(pg_bin))),
-        ("user", lambda: _user(server_account())),
-        ("data folder", lambda: _data_folder(resolved(data_dir))),
-        ("disk", lambda: _disk(resolved(data_dir))),
-        ("cluster", lambda: _cluster(resolved(data_dir), find_binaries(pg_bin))),
-        ("server", lambda: _server(_layout(resolved(data_dir)))),
-        ("pid file", lambda: _pid_file(_layout(resolved(data_dir)))),
-        ("socket folder", lambda: _sockets(_layout(resolved(data_dir)))),
-        ("in use by", lambda: _holders(_layout(resolved(data_dir)))),
+        ("programs", lambda: _check_programs(find_binaries(pg_bin))),
+        ("user", lambda: _check_user(get_server_account())),
+        ("data folder", lambda: _check_data_folder(resolve_data_dir(data_dir))),
+        ("disk", lambda: _check_disk(resolve_data_dir(data_dir))),
+        ("cluster", lambda: _check_cluster(resolve_data_dir(data_dir), find_binaries(pg_bin))),
+        ("server", lambda: _check_server(_find_layout(resolve_data_dir(data_dir)))),
+        ("pid file", lambda: _check_pid_file(_find_layout(resolve_data_dir(data_dir)))),
+        ("socket folder", lambda: _check_sockets(_find_layout(resolve_data_dir(data_dir)))),
+        ("in use by", lambda: _check_holders(_find_layout(resolve_data_dir(data_dir)))),
     ]
-    return [_finding(name, examine) for name, examine in examined]
+    return [_run_check(name, examine) for name, examine in examined]
 
 
-def _finding(name: str, examine: Callable[[], str]) -> Finding:
+def _run_check(name: str, examine: Callable[[], str]) -> CheckResult:
     try:
-        return Finding(name, True, examine())
+        return CheckResult(name, True, examine())
     except (ScraperSkyError, OSError) as error:
-        return Finding(name, False, str(error))
+        return CheckResult(name, False, str(error))
 
 
-class _Wrong(ScraperSkyError):
+class _CheckFailed(ScraperSkyError):
     """A finding that is not in order."""
 
 
-def _programs(binaries: Binaries) -> str:
+def _check_programs(binaries: Binaries) -> str:
     found = f"PostgreSQL {binaries.version} in {binaries.folder}"
-    account = server_account()
-    if binaries.run_for(account):
+    account = get_server_account()
+    if binaries.is_runnable(account):
         return f"{found}."
-    if not binaries.are_from_the_wheel:
-        raise _Wrong(f"{found}, where {account.name} cannot run it; see SCRAPERSKY_PG_BIN.")
-    return f"{found}; {account.name} cannot go there and uses a copy in {copy_folder(binaries)}."
+    if not binaries.is_bundled:
+        raise _CheckFailed(f"{found}, where {account.name} cannot run it; see SCRAPERSKY_PG_BIN.")
+    return (
+        f"{found}; {account.name} cannot go there and uses a copy in {get_copy_folder(binaries)}."
+    )
 
 
-def _user(account: Account) -> str:
+def _check_user(account: Account) -> str:
     if account.is_ours:
         return f"The server runs as {account.name}."
     return f"We are root; the server runs as {account.name} (uid {account.uid})."
 
 
-def _data_folder(data_dir: Path) -> str:
+def _check_data_folder(data_dir: Path) -> str:
     folders.refuse_long_path(data_dir)
     if not data_dir.exists():
-        above = _nearest(data_dir)
+        above = _find_nearest_folder(data_dir)
         if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-            raise _Wrong(f"{data_dir} cannot be made in {above}; set SCRAPERSKY_DATA_DIR.")
+            raise _CheckFailed(f"{data_dir} cannot be made in {above}; set SCRAPERSKY_DATA_DIR.")
         return f"{data_dir} is not there yet and will be made."
-    if objection := folders.objection_to_data_folder(data_dir):
-        raise _Wrong(objection)
+    if objection := folders.find_data_folder_problem(data_dir):
+        raise _CheckFailed(objection)
     return f"{data_dir} is ours and can be written to."
 
 
-def _disk(data_dir: Path) -> str:
-    layout = _layout(data_dir)
-    place = _nearest(layout.home if layout else folders.SHARED)
+def _check_disk(data_dir: Path) -> str:
+    layout = _find_layout(data_dir)
+    place = _find_nearest_folder(layout.home if layout else folders.SHARED_ROOT)
     free = shutil.disk_usage(place).free
-    fresh = layout is None or is_missing(layout.cluster)
-    needed = FREE_BYTES_FOR_A_NEW_CLUSTER if fresh else FREE_BYTES_TO_GO_ON
+    fresh = layout is None or is_cluster_missing(layout.cluster)
+    needed = MIN_FREE_BYTES_NEW_CLUSTER if fresh else MIN_FREE_BYTES_RUNNING
     sentence = f"{free // 1024**2:,} MB are free under {place}"
     if free < needed:
-        raise _Wrong(f"{sentence}, at least {needed // 1024**2} MB are needed; free some space.")
+        raise _CheckFailed(
+            f"{sentence}, at least {needed // 1024**2} MB are needed; free some space."
+        )
     return f"{sentence}."
 
 
-def _cluster(data_dir: Path, binaries: Binaries) -> str:
-    layout = _layout(data_dir)
+def _check_cluster(data_dir: Path, binaries: Binaries) -> str:
+    layout = _find_layout(data_dir)
     if layout is None:
-        where = folders.SHARED / "clusters"
+        where = folders.SHARED_ROOT / "clusters"
         return f"None yet; it will be made in {where}, for the server's user cannot enter here."
-    fresh = is_missing(layout.cluster)
+    fresh = is_cluster_missing(layout.cluster)
     objection = (
-        objection_to_user(layout.account)
+        find_user_problem(layout.account)
         if fresh
-        else objection_to_cluster(layout.cluster, binaries)
+        else find_cluster_problem(layout.cluster, binaries)
     )
     if objection:
-        raise _Wrong(objection)
+        raise _CheckFailed(objection)
     if fresh:
         return f"None yet; it will be made in {layout.home}."
     return f"A cluster of PostgreSQL {binaries.major} in {layout.cluster}."
 
 
-def _server(layout: Layout | None) -> str:
+def _check_server(layout: Layout | None) -> str:
     postmaster = find_postmaster(layout.cluster) if layout else None
     if layout is None or postmaster is None:
         return "Not running; it starts when it is needed."
@@ -136,43 +141,47 @@ def _server(layout: Layout | None) -> str:
     return f"Running as process {postmaster.pid} ({noted.status if noted else 'starting'})."
 
 
-def _pid_file(layout: Layout | None) -> str:
+def _check_pid_file(layout: Layout | None) -> str:
     noted = read_pid_file(layout.cluster) if layout else None
     if layout is None or noted is None:
         return "None, as it should be while the server is stopped."
-    what = standing(noted.pid, layout.cluster)
-    if what is Standing.DOUBTFUL:
-        raise _Wrong(f"Process {noted.pid} may be using {layout.cluster}; stop it.")
-    if what is Standing.OURS:
+    what = classify_pid(noted.pid, layout.cluster)
+    if what is PidState.DOUBTFUL:
+        raise _CheckFailed(f"Process {noted.pid} may be using {layout.cluster}; stop it.")
+    if what is PidState.OURS:
         return f"It names process {noted.pid}, the server."
     return f"A stale one: process {noted.pid} is {what}; it is cleared at the next start."
 
 
-def _sockets(layout: Layout | None) -> str:
-    base = socket_base()
+def _check_sockets(layout: Layout | None) -> str:
+    base = get_socket_base()
     if base.is_symlink() or base.exists():
         folders.refuse_unless_private(base, owner=os.geteuid(), others_may_enter=True)
-    if layout is None or not socket_folder(layout).exists():
+    if layout is None or not get_socket_folder(layout).exists():
         return f"It will be made in {base}."
-    refuse_open_socket_folder(socket_folder(layout), layout.account)
-    return f"{socket_folder(layout)} lets only {layout.account.name} in."
+    refuse_open_socket_folder(get_socket_folder(layout), layout.account)
+    return f"{get_socket_folder(layout)} lets only {layout.account.name} in."
 
 
-def _holders(layout: Layout | None) -> str:
-    pids = holders_of(layout.holders) if layout else []
+def _check_holders(layout: Layout | None) -> str:
+    pids = list_holders(layout.holders) if layout else []
     if not pids:
         return "Nobody."
     return f"{'Process' if len(pids) == 1 else 'Processes'} {', '.join(map(str, pids))}."
 
 
-def _layout(data_dir: Path) -> Layout | None:
+def _find_layout(data_dir: Path) -> Layout | None:
     """None when the cluster would be made below `/var/lib`."""
     if data_dir.is_dir():
         return find_layout(data_dir)
-    account = server_account()
-    return Layout(data_dir, data_dir, account) if account.can_enter(_nearest(data_dir)) else None
+    account = get_server_account()
+    return (
+        Layout(data_dir, data_dir, account)
+        if account.can_enter(_find_nearest_folder(data_dir))
+        else None
+    )
 
 
-def _nearest(path: Path) -> Path:
+def _find_nearest_folder(path: Path) -> Path:
     """The path itself or the closest folder above it that exists."""
     return next(each for each in (path, *path.parents) if each.exists())

@@ -1,4 +1,4 @@
-"""Making folders, and judging those that are there, without changing what belongs to others."""
+"""Create and check folders without changing what belongs to other users."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrapersky.db.embedded.account import Account, name_of
+from scrapersky.db.embedded.account import Account, get_user_name
 from scrapersky.errors import DatabaseRefused
 
-SHARED = Path("/var/lib/scrapersky")
+SHARED_ROOT = Path("/var/lib/scrapersky")
 """Root's own folder for what an unprivileged server must be able to reach."""
 
-LONGEST_PATH = 900
+MAX_PATH_BYTES = 900
 """Bytes of a data folder's path; PostgreSQL keeps such paths in 1024."""
 
 
@@ -35,11 +35,11 @@ def ensure_data_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Root's server runs as another user, who passes through here to its cluster.
         make_folder(path, 0o711 if os.geteuid() == 0 else 0o700)
-    if objection := objection_to_data_folder(path):
+    if objection := find_data_folder_problem(path):
         raise DatabaseRefused(objection)
 
 
-def objection_to_data_folder(path: Path) -> str | None:
+def find_data_folder_problem(path: Path) -> str | None:
     """Why this existing path cannot be the data folder, in one sentence; None when it can."""
     facts = path.stat()
     advice = "choose another folder with SCRAPERSKY_DATA_DIR."
@@ -47,7 +47,7 @@ def objection_to_data_folder(path: Path) -> str | None:
     if not stat.S_ISDIR(facts.st_mode):
         return f"The data folder {path} is a file; {advice}"
     if facts.st_uid != os.geteuid():
-        owner = name_of(facts.st_uid)
+        owner = get_user_name(facts.st_uid)
         way_out = own if os.access(path, os.W_OK | os.X_OK) else advice
         return f"The data folder {path} belongs to {owner}; run as {owner}, or {way_out}"
     if facts.st_mode & stat.S_IWOTH:
@@ -58,24 +58,24 @@ def objection_to_data_folder(path: Path) -> str | None:
 
 
 def refuse_long_path(path: Path) -> None:
-    if len(os.fsencode(path)) > LONGEST_PATH:
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise DatabaseRefused(
-            f"The path of the data folder is longer than {LONGEST_PATH} bytes, which PostgreSQL"
+            f"The path of the data folder is longer than {MAX_PATH_BYTES} bytes, which PostgreSQL"
             " cannot handle; choose a shorter one with SCRAPERSKY_DATA_DIR."
         )
 
 
 def ensure_shared_folder(name: str, account: Account) -> Path:
     """`/var/lib/scrapersky/<name>`: root's to write, the server's user's to enter."""
-    for folder in (SHARED, SHARED / name):
+    for folder in (SHARED_ROOT, SHARED_ROOT / name):
         make_folder(folder, 0o711)
         refuse_unless_private(folder, owner=0, others_may_enter=True)
-    if not account.can_enter(SHARED / name):
+    if not account.can_enter(SHARED_ROOT / name):
         raise DatabaseRefused(
-            f"The user {account.name}, who runs PostgreSQL for root, cannot enter {SHARED / name};"
-            f" allow it (chmod a+x {SHARED}), or set DATABASE_URL."
+            f"The user {account.name}, who runs PostgreSQL for root, cannot enter {SHARED_ROOT / name};"
+            f" allow it (chmod a+x {SHARED_ROOT}), or set DATABASE_URL."
         )
-    return SHARED / name
+    return SHARED_ROOT / name
 
 
 def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = False) -> None:
@@ -86,7 +86,7 @@ def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = Fa
         raise DatabaseRefused(f"{path} is not a folder; remove it and start again.")
     if facts.st_uid != owner:
         raise DatabaseRefused(
-            f"{path} belongs to {name_of(facts.st_uid)} instead of {name_of(owner)};"
+            f"{path} belongs to {get_user_name(facts.st_uid)} instead of {get_user_name(owner)};"
             " have it removed and start again."
         )
     if facts.st_mode & forbidden:
@@ -97,15 +97,15 @@ def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = Fa
 
 
 @contextmanager
-def refusing(data_dir: Path) -> Iterator[None]:
+def translate_os_errors(data_dir: Path) -> Iterator[None]:
     """Tell what the operating system objects to as a refusal a person can act on."""
     try:
         yield
     except OSError as error:
-        raise DatabaseRefused(_sentence(error, data_dir)) from error
+        raise DatabaseRefused(_describe_os_error(error, data_dir)) from error
 
 
-def _sentence(error: OSError, data_dir: Path) -> str:
+def _describe_os_error(error: OSError, data_dir: Path) -> str:
     where = error.filename or data_dir
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"The disk under {where} is full; free some space and start again."

@@ -1,4 +1,4 @@
-"""Where everything of one data folder lies: its cluster, locks and log."""
+"""Paths of a data folder: cluster, locks, log, socket folder and server address."""
 
 from __future__ import annotations
 
@@ -6,16 +6,48 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from scrapersky.db.embedded import folders
-from scrapersky.db.embedded.account import Account, server_account
+from scrapersky.db.embedded.account import Account, get_server_account
 from scrapersky.errors import DatabaseRefused
 
-CLUSTER = "postgres"
-POINTER = "cluster-path"
+USER = "scrapersky"
+DATABASE = "scrapersky"
+PORT = 5432
+"""No TCP port is opened; the number only names the socket file, `.s.PGSQL.5432`."""
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A Unix socket folder and the names to use behind it."""
+
+    socket_dir: Path
+    port: int = PORT
+    user: str = USER
+    database: str = DATABASE
+
+    @property
+    def url(self) -> str:
+        """Understood by libpq and asyncpg, and by SQLAlchemy once the scheme names a driver."""
+        folder = quote(str(self.socket_dir), safe="/")
+        return f"postgresql://{self.user}@/{self.database}?host={folder}&port={self.port}"
+
+    def libpq_env(self) -> dict[str, str]:
+        """What `psql`, `pg_dump` and other libpq programs read from their environment."""
+        return {
+            "PGHOST": str(self.socket_dir),
+            "PGPORT": str(self.port),
+            "PGUSER": self.user,
+            "PGDATABASE": self.database,
+        }
+
+
+CLUSTER_FOLDER = "postgres"
+POINTER_FILE = "cluster-path"
 """In a data folder the server's user cannot enter: the path of the folder with the cluster."""
 
-RECORD = "data-folder"
+RECORD_FILE = "data-folder"
 """In the folder a pointer leads to: the path of the data folder it belongs to."""
 
 
@@ -30,7 +62,7 @@ class Layout:
 
     @property
     def cluster(self) -> Path:
-        return self.home / CLUSTER
+        return self.home / CLUSTER_FOLDER
 
     @property
     def log(self) -> Path:
@@ -48,15 +80,15 @@ class Layout:
 
     @property
     def digest(self) -> str:
-        return digest_of(self.data_dir)
+        return compute_digest(self.data_dir)
 
 
-def start_lock(data_dir: Path) -> Path:
+def get_start_lock(data_dir: Path) -> Path:
     """Locked by whoever decides about making, starting, stopping or removing the cluster."""
     return data_dir / "start.lock"
 
 
-def resolved(data_dir: Path) -> Path:
+def resolve_data_dir(data_dir: Path) -> Path:
     """The one true path, so that a link and its target mean the same cluster."""
     try:
         return data_dir.expanduser().resolve()
@@ -67,7 +99,7 @@ def resolved(data_dir: Path) -> Path:
         ) from error
 
 
-def digest_of(data_dir: Path) -> str:
+def compute_digest(data_dir: Path) -> str:
     return hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
 
 
@@ -76,12 +108,12 @@ def find_layout(data_dir: Path) -> Layout | None:
 
     Changes nothing. Refuses a cluster the server's user cannot get at.
     """
-    if (data_dir / POINTER).is_file():
-        return _layout(data_dir, follow_pointer(data_dir))
-    layout = _layout(data_dir, data_dir)
+    if (data_dir / POINTER_FILE).is_file():
+        return _build_layout(data_dir, follow_pointer(data_dir))
+    layout = _build_layout(data_dir, data_dir)
     if layout.account.can_enter(data_dir):
         return layout
-    layout.account.refuse_if_out_of_reach()
+    layout.account.require_switchable()
     if layout.cluster.exists():
         raise DatabaseRefused(
             f"The user {layout.account.name}, who runs PostgreSQL for root, cannot enter"
@@ -91,26 +123,26 @@ def find_layout(data_dir: Path) -> Layout | None:
     return None
 
 
-def settle_layout(data_dir: Path) -> Layout:
+def establish_layout(data_dir: Path) -> Layout:
     """The layout to use from now on; makes a home below `/var/lib` and a pointer if need be."""
     layout = find_layout(data_dir)
     if layout is None:
-        layout = _layout(data_dir, _make_home(data_dir, server_account()))
-    if layout.home != data_dir and _recorded(layout.home) != data_dir:
+        layout = _build_layout(data_dir, _make_home(data_dir, get_server_account()))
+    if layout.home != data_dir and _read_record(layout.home) != data_dir:
         # The data folder was moved and took its pointer along.
-        write_whole(layout.home / RECORD, os.fsencode(data_dir))
+        write_atomically(layout.home / RECORD_FILE, os.fsencode(data_dir))
     return layout
 
 
-def _layout(data_dir: Path, home: Path) -> Layout:
+def _build_layout(data_dir: Path, home: Path) -> Layout:
     try:
-        owner = (home / CLUSTER).stat().st_uid
+        owner = (home / CLUSTER_FOLDER).stat().st_uid
     except FileNotFoundError:
-        return Layout(data_dir, home, server_account())
-    account = server_account(owner)
+        return Layout(data_dir, home, get_server_account())
+    account = get_server_account(owner)
     if owner != account.uid:
         raise DatabaseRefused(
-            f"The database in {home / CLUSTER} belongs to another user than {account.name},"
+            f"The database in {home / CLUSTER_FOLDER} belongs to another user than {account.name},"
             " who would run it; give it back to its owner, or choose another folder"
             " with SCRAPERSKY_DATA_DIR."
         )
@@ -119,9 +151,9 @@ def _layout(data_dir: Path, home: Path) -> Layout:
 
 def follow_pointer(data_dir: Path) -> Path:
     """The folder the pointer leads to, unless it is gone or belongs to another data folder."""
-    pointer = data_dir / POINTER
+    pointer = data_dir / POINTER_FILE
     home = Path(os.fsdecode(pointer.read_bytes().strip()))
-    if os.geteuid() != 0 or home.parent != folders.SHARED / "clusters":
+    if os.geteuid() != 0 or home.parent != folders.SHARED_ROOT / "clusters":
         raise DatabaseRefused(
             f"The database of {data_dir} was made by root and lies in {home}; run as root,"
             " or choose another folder with SCRAPERSKY_DATA_DIR."
@@ -131,8 +163,8 @@ def follow_pointer(data_dir: Path) -> Path:
             f"The database of {data_dir} lay in {home}, which is gone; bring it back,"
             f" or remove {pointer} to begin with an empty one."
         )
-    owner = _recorded(home)
-    if owner not in (None, data_dir) and _points_to(owner, home):
+    owner = _read_record(home)
+    if owner not in (None, data_dir) and _has_pointer(owner, home):
         raise DatabaseRefused(
             f"{data_dir} is a copy of {owner}, and two folders cannot share a database;"
             f" use {owner}, or remove {pointer} to begin with an empty one."
@@ -140,35 +172,35 @@ def follow_pointer(data_dir: Path) -> Path:
     return home
 
 
-def _points_to(data_dir: Path | None, home: Path) -> bool:
+def _has_pointer(data_dir: Path | None, home: Path) -> bool:
     try:
-        return data_dir is not None and (data_dir / POINTER).read_bytes() == os.fsencode(home)
+        return data_dir is not None and (data_dir / POINTER_FILE).read_bytes() == os.fsencode(home)
     except OSError:
         return False
 
 
-def _recorded(home: Path) -> Path | None:
+def _read_record(home: Path) -> Path | None:
     try:
-        return Path(os.fsdecode((home / RECORD).read_bytes()))
+        return Path(os.fsdecode((home / RECORD_FILE).read_bytes()))
     except FileNotFoundError:
         return None
 
 
 def _make_home(data_dir: Path, account: Account) -> Path:
     clusters = folders.ensure_shared_folder("clusters", account)
-    home = clusters / digest_of(data_dir)
+    home = clusters / compute_digest(data_dir)
     # A cluster without a pointer belonged to a folder that was removed or moved from here.
     others = 1
-    while (home / CLUSTER).exists():
+    while (home / CLUSTER_FOLDER).exists():
         others += 1
-        home = clusters / f"{digest_of(data_dir)}-{others}"
+        home = clusters / f"{compute_digest(data_dir)}-{others}"
     folders.make_folder(home, 0o711)
-    write_whole(home / RECORD, os.fsencode(data_dir))
-    write_whole(data_dir / POINTER, os.fsencode(home))
+    write_atomically(home / RECORD_FILE, os.fsencode(data_dir))
+    write_atomically(data_dir / POINTER_FILE, os.fsencode(home))
     return home
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write the file so that a kill leaves the old one or the new one, never a part."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
@@ -176,3 +208,55 @@ def write_whole(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+
+
+# Not in the data folder: a socket's whole path must fit into 107 bytes.
+# Not in XDG_RUNTIME_DIR: logging out removes it under a server that others still use.
+
+
+def get_socket_base() -> Path:
+    """`/run/scrapersky` for root, `/tmp/scrapersky-<uid>` for everybody else."""
+    if os.geteuid() == 0 and os.access("/run", os.W_OK):
+        return Path("/run/scrapersky")
+    return Path(f"/tmp/scrapersky-{os.geteuid()}")  # noqa: S108 (its owner is checked)
+
+
+def get_socket_folder(layout: Layout) -> Path:
+    return get_socket_base() / layout.digest
+
+
+def make_socket_folder(layout: Layout) -> Path:
+    """Make or check the folder; one that somebody else prepared is refused."""
+    base, folder = get_socket_base(), get_socket_folder(layout)
+    folders.make_folder(base, 0o700 if layout.account.is_ours else 0o711)
+    folders.refuse_unless_private(base, owner=os.geteuid(), others_may_enter=True)
+    if not folder.exists():
+        folders.make_folder(folder, 0o700)
+        os.chown(folder, layout.account.uid, layout.account.gid, follow_symlinks=False)
+    refuse_open_socket_folder(folder, layout.account)
+    return folder
+
+
+def refuse_open_socket_folder(folder: Path, account: Account) -> None:
+    folders.refuse_unless_private(folder, owner=account.uid)
+
+
+def remove_stale_sockets(folder: Path) -> None:
+    """Remove what a killed server left; only while none of ours is running.
+
+    PostgreSQL would refuse to start when the left lock file's pid is now somebody else's.
+    """
+    for left in folder.glob(".s.PGSQL.*"):
+        left.unlink(missing_ok=True)
+
+
+def remove_socket_folder(layout: Layout) -> None:
+    """After a stop. A server whose data folder was taken away ends without clearing up its
+    socket, so that is done here; anything else in the folder stays, and the folder with it."""
+    folder = get_socket_folder(layout)
+    try:
+        for left_behind in folder.glob(".s.PGSQL.*"):
+            left_behind.unlink()
+        folder.rmdir()
+    except OSError:
+        return

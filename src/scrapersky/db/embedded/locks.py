@@ -1,4 +1,4 @@
-"""Locks between processes. The kernel drops them when their holder ends, however it ends."""
+"""File locks between processes; the kernel releases them when the holder exits."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def try_exclusive(fd: int) -> bool:
 
 
 @contextmanager
-def exclusively(path: Path, *, while_waiting: Callable[[], None]) -> Iterator[None]:
+def hold_exclusive_lock(path: Path, *, while_waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock at this path, waiting for it as long as it takes."""
-    fd = _lock_for_good(path, while_waiting)
+    fd = _acquire_lock(path, while_waiting)
     try:
         yield
     finally:
         os.close(fd)
 
 
-def _lock_for_good(path: Path, while_waiting: Callable[[], None]) -> int:
+def _acquire_lock(path: Path, while_waiting: Callable[[], None]) -> int:
     while True:
         fd = open_lock(path)
         try:
             while not try_exclusive(fd):
                 while_waiting()
                 time.sleep(POLL_SECONDS)
-            if _is_still(path, fd):
+            if _is_same_file(path, fd):
                 return fd
         except BaseException:
             os.close(fd)
@@ -51,14 +51,14 @@ def _lock_for_good(path: Path, while_waiting: Callable[[], None]) -> int:
         os.close(fd)
 
 
-def _is_still(path: Path, fd: int) -> bool:
+def _is_same_file(path: Path, fd: int) -> bool:
     try:
         return os.path.samestat(path.lstat(), os.fstat(fd))
     except FileNotFoundError:
         return False
 
 
-def holders_of(path: Path) -> list[int]:
+def list_holders(path: Path) -> list[int]:
     """The processes that share the lock, as the kernel lists them; takes no lock itself."""
     try:
         inode = path.stat().st_ino
@@ -70,7 +70,7 @@ def holders_of(path: Path) -> list[int]:
     return sorted({int(row[4]) for row in rows if row[5].endswith(f":{inode}")})
 
 
-class Reference:
+class ServerReference:
     """One user of the server: a shared lock on a file that all users of it share."""
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +87,7 @@ class Reference:
         """Whether this is a forked child's copy, which must not decide for its parent."""
         return os.getpid() != self._pid
 
-    def is_the_last(self) -> bool:
+    def is_last(self) -> bool:
         """Whether nobody else holds one; keeps others out until `drop`.
 
         Ask only under the start lock: the answer "no" costs us our own shared lock.

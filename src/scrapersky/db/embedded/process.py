@@ -1,4 +1,4 @@
-"""Which process is our postmaster: judged by what the kernel tells, never by its number alone."""
+"""Identify the postmaster of a cluster by pid, start time and working directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 PROC = Path("/proc")
 
 
-class Standing(StrEnum):
+class PidState(StrEnum):
     """What a process number is to a cluster."""
 
     OURS = "ours"
@@ -24,14 +24,14 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessIdentity:
     """A process by number and start time: the number alone may be used again."""
 
     pid: int
     started: str
 
     def is_alive(self) -> bool:
-        return process(self.pid) == self
+        return find_process(self.pid) == self
 
     def send(self, number: signal.Signals) -> None:
         if self.is_alive():
@@ -50,14 +50,14 @@ class PidFile:
     """`starting`, `ready` or `stopping`; empty when not written yet."""
 
 
-def process(pid: int) -> Process | None:
+def find_process(pid: int) -> ProcessIdentity | None:
     """The living process with this number; a zombie is not one."""
     try:
         stat = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else Process(pid, fields[19])
+    return None if fields[0] in "ZX" else ProcessIdentity(pid, fields[19])
 
 
 def read_pid_file(cluster: Path) -> PidFile | None:
@@ -76,32 +76,32 @@ def read_pid_file(cluster: Path) -> PidFile | None:
     )
 
 
-def find_postmaster(cluster: Path) -> Process | None:
+def find_postmaster(cluster: Path) -> ProcessIdentity | None:
     """The server of this cluster, by its pid file or else by looking at every process."""
     noted = read_pid_file(cluster)
-    if noted and standing(noted.pid, cluster) is Standing.OURS:
-        return process(noted.pid)
+    if noted and classify_pid(noted.pid, cluster) is PidState.OURS:
+        return find_process(noted.pid)
     pids = (int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit())
-    ours = next((pid for pid in pids if standing(pid, cluster) is Standing.OURS), None)
-    return process(ours) if ours else None
+    ours = next((pid for pid in pids if classify_pid(pid, cluster) is PidState.OURS), None)
+    return find_process(ours) if ours else None
 
 
-def standing(pid: int, cluster: Path) -> Standing:
+def classify_pid(pid: int, cluster: Path) -> PidState:
     """Whether this number is our postmaster, somebody else's process, or nobody."""
-    if process(pid) is None:
-        return Standing.DEAD
-    command = _command(pid)
+    if find_process(pid) is None:
+        return PidState.DEAD
+    command = _read_command_line(pid)
     if not command or os.path.basename(command[0]) != "postgres":
-        return Standing.FOREIGN
+        return PidState.FOREIGN
     # The working folder tells even when the folder was renamed under a running server,
     # but a root without CAP_SYS_PTRACE, as in containers, may not see it.
-    for served in (PROC / str(pid) / "cwd", _data_argument(command)):
-        if served and (same := _is_same(served, cluster)) is not None:
-            return Standing.OURS if same else Standing.FOREIGN
-    return Standing.DOUBTFUL
+    for served in (PROC / str(pid) / "cwd", _get_data_folder(command)):
+        if served and (same := _is_same_folder(served, cluster)) is not None:
+            return PidState.OURS if same else PidState.FOREIGN
+    return PidState.DOUBTFUL
 
 
-def _command(pid: int) -> list[str]:
+def _read_command_line(pid: int) -> list[str]:
     try:
         line = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -109,14 +109,14 @@ def _command(pid: int) -> list[str]:
     return [os.fsdecode(part) for part in line.split(b"\0")[:-1]]
 
 
-def _data_argument(command: list[str]) -> Path | None:
+def _get_data_folder(command: list[str]) -> Path | None:
     for option, value in pairwise(command):
         if option == "-D":
             return Path(value)
     return None
 
 
-def _is_same(one: Path, other: Path) -> bool | None:
+def _is_same_folder(one: Path, other: Path) -> bool | None:
     try:
         return one.samefile(other)
     except OSError:

@@ -1,8 +1,10 @@
-"""Start the embedded PostgreSQL or join the running one; the last one to leave stops it."""
+"""Join or start the embedded PostgreSQL, stop it with the last reference, and remove it."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,31 +12,192 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
-from scrapersky.db.embedded.address import ServerAddress
-from scrapersky.db.embedded.binaries import Binaries, find_binaries
+from scrapersky.db.embedded import cluster as clusters
+from scrapersky.db.embedded.binaries import Binaries, find_binaries, get_runnable_binaries
+from scrapersky.db.embedded.cluster import ensure_cluster, find_cluster_problem, is_cluster_missing
 from scrapersky.db.embedded.folders import (
     ensure_data_folder,
-    objection_to_data_folder,
-    refusing,
+    find_data_folder_problem,
+    translate_os_errors,
 )
-from scrapersky.db.embedded.layout import Layout, resolved, settle_layout, start_lock
-from scrapersky.db.embedded.locks import Reference, exclusively
-from scrapersky.db.embedded.narration import Narrator
-from scrapersky.db.embedded.process import Process, find_postmaster
-from scrapersky.db.embedded.removal import remove_cluster
-from scrapersky.db.embedded.running import Running, ensure_running
-from scrapersky.db.embedded.sockets import remove_socket_folder
-from scrapersky.db.embedded.stopping import stop
+from scrapersky.db.embedded.layout import (
+    POINTER_FILE,
+    RECORD_FILE,
+    Layout,
+    ServerAddress,
+    establish_layout,
+    find_layout,
+    get_socket_folder,
+    get_start_lock,
+    make_socket_folder,
+    remove_socket_folder,
+    remove_stale_sockets,
+    resolve_data_dir,
+)
+from scrapersky.db.embedded.locks import (
+    ServerReference,
+    hold_exclusive_lock,
+    open_lock,
+    try_exclusive,
+)
+from scrapersky.db.embedded.process import ProcessIdentity, find_postmaster
+from scrapersky.db.embedded.server import (
+    REMNANTS_TIMEOUT_SECONDS,
+    ProgressReporter,
+    ServerUnreachable,
+    get_rotated_log,
+    read_last_run,
+    rotate_log,
+    start_server,
+    stop_server,
+    wait_until_ready,
+)
 from scrapersky.errors import DatabaseRefused
 
 
+def remove_cluster(data_dir: Path) -> None:
+    """Remove what we made, here and behind the pointer; only under the start lock.
+
+    The data folder itself stays, and anything in it that is not ours.
+    """
+    layout = find_layout(data_dir)
+    if layout is not None:
+        _refuse_if_used(layout)
+        _refuse_if_not_a_cluster(layout.cluster)
+        _remove_files(layout)
+    get_start_lock(data_dir).unlink(missing_ok=True)
+
+
+def _refuse_if_used(layout: Layout) -> None:
+    reference, alive = ServerReference(layout.holders), open_lock(layout.alive)
+    try:
+        unused = reference.is_last() and try_exclusive(alive)
+        if not unused or find_postmaster(layout.cluster):
+            raise DatabaseRefused(
+                f"The database of {layout.data_dir} is in use; stop what uses it first."
+            )
+    finally:
+        reference.drop()
+        os.close(alive)
+
+
+def _refuse_if_not_a_cluster(cluster: Path) -> None:
+    if not clusters.is_cluster_missing(cluster) and not (cluster / "PG_VERSION").is_file():
+        raise DatabaseRefused(f"{cluster} is not a PostgreSQL cluster; remove it by hand.")
+
+
+def _remove_files(layout: Layout) -> None:
+    clusters.remove_unfinished(layout)
+    if layout.cluster.exists():
+        shutil.rmtree(layout.cluster)
+    if layout.home != layout.data_dir:
+        (layout.home / RECORD_FILE).unlink(missing_ok=True)
+        layout.home.rmdir()
+        (layout.data_dir / POINTER_FILE).unlink()
+    for left in (layout.log, get_rotated_log(layout.log), layout.holders, layout.alive):
+        left.unlink(missing_ok=True)
+    remove_stale_sockets(get_socket_folder(layout))
+    remove_socket_folder(layout)
+
+
+MAX_LOG_LINES_SHOWN = 8
+"""Of the server's log, when it does not start."""
+
+RETRY_SECONDS = 1.0
+
+
 @dataclass(frozen=True)
-class _Share:
+class RunningServer:
+    """A server that accepts connections."""
+
+    address: ServerAddress
+    postmaster: ProcessIdentity
+
+
+def ensure_running(
+    layout: Layout, binaries: Binaries, reference: ServerReference, narrator: ProgressReporter
+) -> RunningServer:
+    """Join the server or start it; only under the start lock, with a reference of our own."""
+    rotate_log(layout.log)
+    patience = time.monotonic() + REMNANTS_TIMEOUT_SECONDS
+    while True:
+        found = find_postmaster(layout.cluster)
+        postmaster = found or _prepare_and_start(layout, binaries, narrator)
+        address = _wait_or_restart(layout, binaries, postmaster, reference, narrator)
+        if address is not None:
+            return RunningServer(address, postmaster)
+        if found or find_postmaster(layout.cluster):
+            # It stopped while we waited, or another one that we had not seen came first.
+            continue
+        if time.monotonic() > patience or not _is_retryable(layout):
+            raise DatabaseRefused(_describe_failed_start(layout))
+        narrator.waiting("PostgreSQL was kept from starting; trying again.")
+        time.sleep(RETRY_SECONDS)
+
+
+def _prepare_and_start(
+    layout: Layout, binaries: Binaries, narrator: ProgressReporter
+) -> ProcessIdentity:
+    for_server = get_runnable_binaries(layout.account, binaries)
+    make_socket_folder(layout)
+    if is_cluster_missing(layout.cluster):
+        narrator.tell(f"Making a new database in {layout.home}.")
+    ensure_cluster(layout, for_server)
+    return start_server(layout, for_server, narrator)
+
+
+def _wait_or_restart(
+    layout: Layout,
+    binaries: Binaries,
+    postmaster: ProcessIdentity,
+    reference: ServerReference,
+    narrator: ProgressReporter,
+) -> ServerAddress | None:
+    if objection := find_cluster_problem(layout.cluster, binaries):
+        raise DatabaseRefused(objection)
+    try:
+        return wait_until_ready(layout, binaries, postmaster, narrator)
+    except ServerUnreachable:
+        # Its socket was cleared away, for example. If nobody uses it, a fresh start helps.
+        if not reference.is_last():
+            raise
+        stop_server(layout, postmaster, narrator)
+        reference.share()
+        return None
+
+
+def _is_retryable(layout: Layout) -> bool:
+    """Whether it ended for a passing reason.
+
+    It was killed before it could say a word, or it met the last backends of a killed server
+    that was not started by us.
+    """
+    said = [line for line in _read_server_messages(layout) if "FATAL:" in line or "PANIC:" in line]
+    return not said or any("pre-existing shared memory block" in line for line in said)
+
+
+def _read_server_messages(layout: Layout) -> list[str]:
+    """Its log of this run, without what it answered to our own asking."""
+    return [
+        line for line in read_last_run(layout.log) if "FATAL:  the database system is" not in line
+    ]
+
+
+def _describe_failed_start(layout: Layout) -> str:
+    lines = _read_server_messages(layout)
+    if any("No space left on device" in line for line in lines):
+        return f"The disk under {layout.cluster} is full; free some space and start again."
+    shown = "\n".join(lines[-MAX_LOG_LINES_SHOWN:])
+    return f"PostgreSQL did not start; {layout.log} ends with:\n{shown}"
+
+
+@dataclass(frozen=True)
+class _Acquisition:
     """What one `acquire` got and its `release` gives back."""
 
     layout: Layout
-    running: Running
-    reference: Reference
+    running: RunningServer
+    reference: ServerReference
 
 
 class EmbeddedPostgres:
@@ -55,11 +218,11 @@ class EmbeddedPostgres:
         self._given = data_dir
         self._pg_bin = pg_bin
         self._say = say
-        self._shares: list[_Share] = []
+        self._shares: list[_Acquisition] = []
 
     @cached_property
     def data_dir(self) -> Path:
-        return resolved(self._given)
+        return resolve_data_dir(self._given)
 
     @cached_property
     def binaries(self) -> Binaries:
@@ -75,11 +238,11 @@ class EmbeddedPostgres:
 
     def acquire(self) -> ServerAddress:
         """Take a reference; returns when the server accepts connections."""
-        binaries, narrator = self.binaries, Narrator(self._say)
-        with refusing(self.data_dir):
+        binaries, narrator = self.binaries, ProgressReporter(self._say)
+        with translate_os_errors(self.data_dir):
             ensure_data_folder(self.data_dir)
-            with self._deciding(narrator):
-                share = _join(settle_layout(self.data_dir), binaries, narrator)
+            with self._hold_start_lock(narrator):
+                share = _join_server(establish_layout(self.data_dir), binaries, narrator)
         self._shares.append(share)
         return share.running.address
 
@@ -90,15 +253,15 @@ class EmbeddedPostgres:
         """
         if not self._shares:
             return
-        share, narrator = self._shares.pop(), Narrator(self._say)
+        share, narrator = self._shares.pop(), ProgressReporter(self._say)
         try:
-            with self._deciding(narrator):
+            with self._hold_start_lock(narrator):
                 found = find_postmaster(share.layout.cluster)
                 postmaster = found or share.running.postmaster
-                _leave(share.layout, share.reference, postmaster, narrator)
+                _leave_server(share.layout, share.reference, postmaster, narrator)
         except FileNotFoundError:
             # Somebody removed or moved the data folder; the server shall not outlive it.
-            _leave(share.layout, share.reference, share.running.postmaster, narrator)
+            _leave_server(share.layout, share.reference, share.running.postmaster, narrator)
 
     def revive(self) -> ServerAddress:
         """Start the server again if it died under us; our reference and its address stay."""
@@ -115,10 +278,10 @@ class EmbeddedPostgres:
         """
         if not self.data_dir.is_dir():
             return
-        with refusing(self.data_dir):
-            if objection := objection_to_data_folder(self.data_dir):
+        with translate_os_errors(self.data_dir):
+            if objection := find_data_folder_problem(self.data_dir):
                 raise DatabaseRefused(objection)
-            with self._deciding(Narrator(self._say)):
+            with self._hold_start_lock(ProgressReporter(self._say)):
                 remove_cluster(self.data_dir)
 
     def __enter__(self) -> ServerAddress:
@@ -132,32 +295,35 @@ class EmbeddedPostgres:
     ) -> None:
         self.release()
 
-    def _deciding(self, narrator: Narrator) -> AbstractContextManager[None]:
-        return exclusively(
-            start_lock(self.data_dir),
+    def _hold_start_lock(self, narrator: ProgressReporter) -> AbstractContextManager[None]:
+        return hold_exclusive_lock(
+            get_start_lock(self.data_dir),
             while_waiting=lambda: narrator.waiting(
                 "Another process is starting or stopping PostgreSQL; waiting."
             ),
         )
 
 
-def _join(layout: Layout, binaries: Binaries, narrator: Narrator) -> _Share:
-    reference = Reference(layout.holders)
+def _join_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter) -> _Acquisition:
+    reference = ServerReference(layout.holders)
     try:
         running = ensure_running(layout, binaries, reference, narrator)
     except BaseException:
-        _leave(layout, reference, find_postmaster(layout.cluster), narrator)
+        _leave_server(layout, reference, find_postmaster(layout.cluster), narrator)
         raise
-    return _Share(layout, running, reference)
+    return _Acquisition(layout, running, reference)
 
 
-def _leave(
-    layout: Layout, reference: Reference, postmaster: Process | None, narrator: Narrator
+def _leave_server(
+    layout: Layout,
+    reference: ServerReference,
+    postmaster: ProcessIdentity | None,
+    narrator: ProgressReporter,
 ) -> None:
     try:
-        if reference.is_the_last():
+        if reference.is_last():
             if postmaster and postmaster.is_alive():
-                stop(layout, postmaster, narrator)
+                stop_server(layout, postmaster, narrator)
             remove_socket_folder(layout)
     finally:
         reference.drop()

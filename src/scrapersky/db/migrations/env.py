@@ -1,4 +1,4 @@
-"""How Alembic runs here: on the connection `db.migrate` hands over, inside its transaction."""
+"""Alembic environment: runs on the connection that `db.migrate` passes in."""
 
 from alembic import context
 

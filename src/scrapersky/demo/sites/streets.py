@@ -1,4 +1,4 @@
-"""The ordinary houses of the town: trades × streets, in quarters that speak different languages."""
+"""The ordinary sites of the town: trades and streets in several languages."""
 
 from __future__ import annotations
 
@@ -7,32 +7,48 @@ from dataclasses import dataclass
 from itertools import count, cycle
 from random import Random
 
-from scrapersky.demo import decoys
-from scrapersky.demo.answers import plain, xml
-from scrapersky.demo.cloaks import EVERY_CLOAK, Cloak
-from scrapersky.demo.documents import numbered, robots, urlset
-from scrapersky.demo.pages import HOME, House, Pages, organisation, says
-from scrapersky.demo.profiles import facebook, instagram, linkedin, x, youtube
-from scrapersky.demo.published import Shown
-from scrapersky.demo.site import Ending, Expected, TownSite, base_url
-from scrapersky.demo.telephones import (
-    Number,
+from scrapersky.demo.sites import markup
+from scrapersky.demo.sites.builder import (
+    HOME_PATH,
+    ExpectedResult,
+    PageSnippet,
+    SiteLayout,
+    SitemapOutcome,
+    SitePages,
+    TownSite,
+    build_base_url,
+    build_json_ld,
+    build_paragraphs,
+    build_robots_txt,
+    build_urlset,
+    number_urls,
+)
+from scrapersky.demo.sites.markup import (
+    EMAIL_MARKUPS,
+    DemoPhoneNumber,
+    EmailMarkup,
     american,
     australian,
     british,
     call_link,
+    facebook,
     french,
     german,
+    instagram,
     international,
+    linkedin,
     national,
     swedish,
+    x,
+    youtube,
 )
+from scrapersky.testing.responses import serve_text, serve_xml
 
-MOST_OFFERS = 25
+MAX_OFFERS = 25
 GENERATORS = ("WordPress 6.6.2", "TYPO3 CMS", None, "Wix.com Website Builder", "Drupal 10")
 PROFILES = (instagram, facebook, linkedin, x, youtube)
 
-Telling = Callable[[Number], Shown]
+PhoneMarkup = Callable[[DemoPhoneNumber], PageSnippet]
 
 
 @dataclass(frozen=True)
@@ -45,8 +61,8 @@ class Quarter:
     menu: Mapping[str, str]
     """Where the address stands comes first."""
     greeting: str
-    number: Callable[[int], Number]
-    telling: Telling = national
+    number: Callable[[int], DemoPhoneNumber]
+    telling: PhoneMarkup = national
     """How a number is shown; a national one is understood where the language tells the country."""
 
 
@@ -120,55 +136,59 @@ QUARTERS = (
 )
 
 
-def houses() -> Iterator[TownSite]:
+def iter_sites() -> Iterator[TownSite]:
     """The same ones every time: each quarter draws its streets with a seed of its own."""
-    cloaks, numbers = cycle(EVERY_CLOAK), count()
+    cloaks, numbers = cycle(EMAIL_MARKUPS), count()
     for quarter in QUARTERS:
         drawn = Random(quarter.language).sample(quarter.streets, len(quarter.trades))
         for trade, street in zip(quarter.trades, drawn, strict=True):
-            yield _house(quarter, f"{trade}-{street}", next(cloaks), next(numbers))
+            yield _build_site(quarter, f"{trade}-{street}", next(cloaks), next(numbers))
 
 
-def _house(quarter: Quarter, corner: str, cloak: Cloak, number: int) -> TownSite:
+def _build_site(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int) -> TownSite:
     name = f"{corner}.example"
-    pages = _pages(quarter, corner, cloak, number)
-    base = base_url(name)
+    pages = _build_pages(quarter, corner, cloak, number)
+    base = build_base_url(name)
     paths = [base + path for path in pages.pieces]
-    urls = [*paths, *numbered(f"{base}/offers", "offer", Random(corner).randint(5, MOST_OFFERS))]
+    urls = [*paths, *number_urls(f"{base}/offers", "offer", Random(corner).randint(5, MAX_OFFERS))]
     return TownSite(
         name=name,
         shows=f"{cloak.__name__.replace('_', ' ').capitalize()}, in {quarter.language}.",
-        expected=Expected(Ending.FOUND, urls=len(urls), contacts=pages.contacts),
+        expected=ExpectedResult(SitemapOutcome.FOUND, urls=len(urls), contacts=pages.contacts),
         answers={
             **pages.answers,
-            "/robots.txt": plain(robots(sitemaps=[f"{base}/sitemap.xml"])),
-            "/sitemap.xml": xml(urlset(urls)),
+            "/robots.txt": serve_text(build_robots_txt(sitemaps=[f"{base}/sitemap.xml"])),
+            "/sitemap.xml": serve_xml(build_urlset(urls)),
         },
         is_ordinary=True,
     )
 
 
-def _pages(quarter: Quarter, corner: str, cloak: Cloak, number: int) -> Pages:
+def _build_pages(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int) -> SitePages:
     title = corner.replace("-", " ").title()
     address, *others = quarter.menu
     desk = Random(corner).choice(("info", "hello", "office", "shop"))
     profile = PROFILES[number % len(PROFILES)]
-    house = House(
+    house = SiteLayout(
         name=title,
         language=quarter.language,
         generator=GENERATORS[number % len(GENERATORS)],
         links=quarter.menu,
     )
-    home = [says(quarter.greeting), organisation("LocalBusiness", title), *decoys.everything()]
+    home = [
+        build_paragraphs(quarter.greeting),
+        build_json_ld("LocalBusiness", title),
+        *markup.list_decoys(),
+    ]
     contact = [cloak(f"{desk}@{corner}.example"), quarter.telling(quarter.number(10 + number))]
-    return Pages(
+    return SitePages(
         house,
         {
-            HOME: [*home, profile(corner.replace("-", "")[:15])],
+            HOME_PATH: [*home, profile(corner.replace("-", "")[:15])],
             address: contact,
-            **{path: [says(quarter.greeting), decoys.share_links()] for path in others},
+            **{path: [build_paragraphs(quarter.greeting), markup.share_links()] for path in others},
         },
     )
 
 
-SITES = tuple(houses())
+STREET_SITES = tuple(iter_sites())

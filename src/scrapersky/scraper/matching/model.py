@@ -1,4 +1,4 @@
-"""A business as somebody describes it, and what comes of comparing two of these."""
+"""Business descriptions and the result of comparing two of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class BusinessDescription:
     """What one provider, list or site says of a business; what it does not say is nothing here."""
 
     name: str | None = None
@@ -32,14 +32,14 @@ class Described:
     phone_is_shared: bool = False
 
 
-class Verdict(StrEnum):
+class MatchVerdict(StrEnum):
     SAME = "same"
     DOUBTFUL = "doubtful"
     """A person should look."""
     DIFFERENT = "different"
 
 
-class Evidence(StrEnum):
+class MatchEvidence(StrEnum):
     """What spoke for it most."""
 
     PLACE_ID = "place_id"
@@ -49,10 +49,10 @@ class Evidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    verdict: Verdict
+class MatchResult:
+    verdict: MatchVerdict
     score: float
     """From 0, surely two, to 1, surely one."""
-    matched_by: Evidence
+    matched_by: MatchEvidence
     reasons: tuple[str, ...]
     """Sentences, for and against."""

@@ -1,26 +1,99 @@
-"""What a name consists of: which of its words tell it from others, and how much."""
+"""Parse business names into weighted words, using the vocabulary of `words.toml`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
 
-from scrapersky.scraper.matching.folding import folded, words_of
-from scrapersky.scraper.matching.vocabulary import vocabulary
+from scrapersky.scraper.matching.text import fold_text, split_words
+
+
+@dataclass(frozen=True)
+class BusinessTrade:
+    goes_with: frozenset[str]
+    of_persons: bool
+    """Those who practise it behind one door are listed one by one: doctors, lawyers."""
+
+
+@dataclass(frozen=True)
+class NameVocabulary:
+    legal: frozenset[str]
+    legal_at_end: frozenset[str]
+    filler: frozenset[str]
+    titles: frozenset[str]
+    places: frozenset[str]
+    branches: frozenset[str]
+    common: frozenset[str]
+    abbreviations: Mapping[str, str]
+    trades: Mapping[str, BusinessTrade]
+    trades_of: Mapping[str, frozenset[str]]
+    """The trades that a word stands for."""
+
+
+@cache
+def load_vocabulary() -> NameVocabulary:
+    source = files("scrapersky.scraper.matching.comparison").joinpath("words.toml")
+    data: dict[str, Any] = tomllib.loads(source.read_text("utf-8"))
+    lists = {name: frozenset(map(fold_text, data[name].split())) for name in _WORD_LISTS}
+    trades = {name: _parse_trade(each) for name, each in data["trades"].items()}
+    return NameVocabulary(
+        **lists,
+        abbreviations={fold_text(k): fold_text(v) for k, v in data["abbreviations"].items()},
+        trades=trades,
+        trades_of=_map_trades(data["trades"]),
+    )
+
+
+_WORD_LISTS = ("legal", "legal_at_end", "filler", "titles", "places", "branches", "common")
+
+
+def _parse_trade(said: Mapping[str, Any]) -> BusinessTrade:
+    return BusinessTrade(frozenset(said.get("with", ())), bool(said.get("persons")))
+
+
+def _map_trades(trades: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for name, said in trades.items():
+        for word in (name, *said["words"].split()):
+            found.setdefault(fold_text(word), set()).add(name)
+    return {word: frozenset(names) for word, names in found.items()}
+
+
+def are_related(left: Iterable[str], right: Iterable[str]) -> bool:
+    """Whether one business may be of both: a bakery with a café, but not a hotel and a bank."""
+    trades = load_vocabulary().trades
+    mine, theirs = frozenset(left), frozenset(right)
+    if mine & theirs:
+        return True
+    near = frozenset(other for each in mine for other in trades[each].goes_with)
+    back = frozenset(other for each in theirs for other in trades[each].goes_with)
+    return bool(near & theirs or back & mine)
+
 
 _OWNER = re.compile(r"[,;(]?\s*\b(?:inh\.|inhaber(?:in)?\b|owner\b|prop\.|titulaire\b).*", re.I)
 _INITIAL = re.compile(r"(?<![^\W_])([A-ZÄÖÜ])\.\s?(?=(?:[A-ZÄÖÜ]\.\s?)*[A-ZÄÖÜ][^\W\d_]{2,})")
 _TAGLINE = re.compile(r"\s*[|•·].*")
 
-MAX_CHARACTERS, MAX_WORDS = 300, 16
-TRADE, PLACE, COMMON, RARE, INITIAL, BRANCH, NUMBER = 0.25, 0.2, 0.7, 1.0, 0.4, 0.6, 0.8
+MAX_NAME_CHARACTERS, MAX_NAME_WORDS = 300, 16
+(
+    TRADE_WEIGHT,
+    PLACE_WEIGHT,
+    COMMON_WEIGHT,
+    RARE_WEIGHT,
+    INITIAL_WEIGHT,
+    BRANCH_WEIGHT,
+    NUMBER_WEIGHT,
+) = 0.25, 0.2, 0.7, 1.0, 0.4, 0.6, 0.8
 """What a word weighs."""
 
 
 @dataclass(frozen=True)
-class Word:
+class NameWord:
     text: str
     weight: float
     trades: frozenset[str] = frozenset()
@@ -28,8 +101,8 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Name:
-    words: tuple[Word, ...]
+class ParsedName:
+    words: tuple[NameWord, ...]
     joined: str
     """All of it without spaces."""
     has_legal_form: bool = False
@@ -43,38 +116,38 @@ class Name:
         return frozenset(each.text for each in self.words if each.tells_branches)
 
 
-def name_key(name: str) -> str | None:
+def build_name_key(name: str) -> str | None:
     """The words that count, in the order of the alphabet: `Bäckerei Müller GmbH` and `Mueller
     Baeckerei` have the same."""
-    return " ".join(sorted(set(_meant(name)))) or None
+    return " ".join(sorted(set(_list_significant_words(name)))) or None
 
 
 @lru_cache(maxsize=16_384)
-def read_name(name: str, places: frozenset[str] = frozenset()) -> Name:
+def parse_name(name: str, places: frozenset[str] = frozenset()) -> ParsedName:
     """`places` are the words of its town, which tell little in a name."""
-    meant = _meant(name)
-    words = tuple(_weighed(each, places) for each in meant)
-    return Name(words, "".join(meant), _has_legal_form(name))
+    meant = _list_significant_words(name)
+    words = tuple(_weigh_word(each, places) for each in meant)
+    return ParsedName(words, "".join(meant), _has_legal_form(name))
 
 
-def place_words(*towns: str | None) -> frozenset[str]:
-    return frozenset(word for town in towns if town for word in words_of(town))
+def list_place_words(*towns: str | None) -> frozenset[str]:
+    return frozenset(word for town in towns if town for word in split_words(town))
 
 
-def without_tagline(name: str) -> str:
+def strip_tagline(name: str) -> str:
     """`Zahnarzt Weber | Implantate in Leipzig` is called `Zahnarzt Weber`."""
     return _TAGLINE.sub("", name).strip() or name
 
 
-def trades_in(categories: Iterable[str]) -> frozenset[str]:
+def find_trades(categories: Iterable[str]) -> frozenset[str]:
     """Of a provider's words: `shop=bakery`, `hair_care`, `Zahnarztpraxis`."""
-    known = vocabulary().trades_of
-    whole = {folded(each).rpartition("=")[2].replace(" ", "_") for each in categories}
-    parts = {part for each in whole for part in each.split("_")} - _MEANINGLESS
+    known = load_vocabulary().trades_of
+    whole = {fold_text(each).rpartition("=")[2].replace(" ", "_") for each in categories}
+    parts = {part for each in whole for part in each.split("_")} - _GENERIC_CATEGORY_WORDS
     return frozenset(trade for each in whole | parts for trade in known.get(each, ()))
 
 
-_MEANINGLESS = {
+_GENERIC_CATEGORY_WORDS = {
     "shop",
     "store",
     "point",
@@ -87,46 +160,48 @@ _MEANINGLESS = {
 }
 
 
-def _meant(name: str) -> list[str]:
-    known = vocabulary()
-    words = [known.abbreviations.get(each, each) for each in _first_words(name)]
-    full = _without_legal_form(words) or words
-    nothing = (known.filler | known.titles) - _initials(name)
+def _list_significant_words(name: str) -> list[str]:
+    known = load_vocabulary()
+    words = [known.abbreviations.get(each, each) for each in _list_first_words(name)]
+    full = _strip_legal_form(words) or words
+    nothing = (known.filler | known.titles) - _find_initials(name)
     bare = [each for each in full if each not in nothing]
     return bare or full
 
 
-def _initials(name: str) -> frozenset[str]:
+def _find_initials(name: str) -> frozenset[str]:
     """`A. Weber` and `S. Weber` are two people, whatever else `a` and `s` are in names."""
-    return frozenset(map(folded, _INITIAL.findall(name[:MAX_CHARACTERS])))
+    return frozenset(map(fold_text, _INITIAL.findall(name[:MAX_NAME_CHARACTERS])))
 
 
 def _has_legal_form(name: str) -> bool:
-    words = [vocabulary().abbreviations.get(each, each) for each in _first_words(name)]
-    return len(_without_legal_form(words)) < len(words)
+    words = [load_vocabulary().abbreviations.get(each, each) for each in _list_first_words(name)]
+    return len(_strip_legal_form(words)) < len(words)
 
 
-def _first_words(name: str) -> tuple[str, ...]:
+def _list_first_words(name: str) -> tuple[str, ...]:
     """A name that goes on for longer is a text; its beginning tells enough."""
-    return words_of(_OWNER.sub("", name[:MAX_CHARACTERS]))[:MAX_WORDS]
+    return split_words(_OWNER.sub("", name[:MAX_NAME_CHARACTERS]))[:MAX_NAME_WORDS]
 
 
-def _without_legal_form(words: Sequence[str]) -> list[str]:
-    known = vocabulary()
+def _strip_legal_form(words: Sequence[str]) -> list[str]:
+    known = load_vocabulary()
     left = list(words)
     while len(left) > 1 and (left[-1] in known.legal_at_end or left[-1] in known.legal):
         left.pop()
     return [each for each in left if each not in known.legal]
 
 
-def _weighed(word: str, places: frozenset[str]) -> Word:
-    known = vocabulary()
+def _weigh_word(word: str, places: frozenset[str]) -> NameWord:
+    known = load_vocabulary()
     if trades := known.trades_of.get(word):
-        return Word(word, TRADE, trades)
+        return NameWord(word, TRADE_WEIGHT, trades)
     if word in known.branches or word.isdecimal():
-        return Word(word, BRANCH if word in known.branches else NUMBER, tells_branches=True)
+        return NameWord(
+            word, BRANCH_WEIGHT if word in known.branches else NUMBER_WEIGHT, tells_branches=True
+        )
     if word in places or word in known.places:
-        return Word(word, PLACE)
+        return NameWord(word, PLACE_WEIGHT)
     if len(word) == 1:
-        return Word(word, INITIAL)
-    return Word(word, COMMON if word in known.common else RARE)
+        return NameWord(word, INITIAL_WEIGHT)
+    return NameWord(word, COMMON_WEIGHT if word in known.common else RARE_WEIGHT)

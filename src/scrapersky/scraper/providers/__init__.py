@@ -1,12 +1,12 @@
-"""Providers of places: ask them, and read what they say into one shape."""
+"""Place providers: query them and parse their answers into one model."""
 
 from scrapersky.scraper.providers.model import (
-    Address,
     Area,
+    OperationalStatus,
+    PlaceAddress,
     PlaceFacts,
     PlacePage,
     PlaceQuery,
-    Status,
 )
 
-__all__ = ["Address", "Area", "PlaceFacts", "PlacePage", "PlaceQuery", "Status"]
+__all__ = ["Area", "OperationalStatus", "PlaceAddress", "PlaceFacts", "PlacePage", "PlaceQuery"]

@@ -1,4 +1,4 @@
-"""Areas and distances on the globe, the date line and the poles included."""
+"""Areas and distances on the globe, across the date line and at the poles."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def check_radius(radius_km: float) -> float:
     return radius_km
 
 
-def around(latitude: float, longitude: float, radius_km: float) -> Area:
+def get_bounding_area(latitude: float, longitude: float, radius_km: float) -> Area:
     """The rectangle that holds the circle; at a pole it goes around half of the globe."""
     check_point(latitude, longitude)
     high = check_radius(radius_km) / KM_PER_DEGREE
     south, north = max(-90.0, latitude - high), min(90.0, latitude + high)
     wide = _half_width_degrees(latitude, math.radians(high))
-    return Area(south, wrapped(longitude - wide), north, wrapped(longitude + wide))
+    return Area(south, wrap_longitude(longitude - wide), north, wrap_longitude(longitude + wide))
 
 
 def _half_width_degrees(latitude: float, angle: float) -> float:
@@ -82,7 +82,7 @@ def _half_width_degrees(latitude: float, angle: float) -> float:
     return min(90.0, math.degrees(math.asin(math.sin(angle) / across)))
 
 
-def wrapped(longitude: float) -> float:
+def wrap_longitude(longitude: float) -> float:
     """The same meridian between -180 and 180."""
     if -180 <= longitude <= 180:
         return longitude
@@ -94,18 +94,18 @@ def width_degrees(area: Area) -> float:
     return wide if wide >= 0 else wide + 360
 
 
-def centre(area: Area) -> Point:
-    middle = wrapped(area.west + width_degrees(area) / 2)
-    return Point(_between(area.south, area.north), middle)
+def get_centre(area: Area) -> Point:
+    middle = wrap_longitude(area.west + width_degrees(area) / 2)
+    return Point(_get_midpoint(area.south, area.north), middle)
 
 
-def _between(one: float, other: float) -> float:
+def _get_midpoint(one: float, other: float) -> float:
     return one + (other - one) / 2
 
 
-def quarters(area: Area) -> tuple[Area, Area, Area, Area]:
+def split_area(area: Area) -> tuple[Area, Area, Area, Area]:
     """South-west, south-east, north-west, north-east: they meet without gap or overlap."""
-    middle = centre(area)
+    middle = get_centre(area)
     return (
         Area(area.south, area.west, middle.latitude, middle.longitude),
         Area(area.south, middle.longitude, middle.latitude, area.east),
@@ -144,35 +144,37 @@ def side_km(area: Area) -> float:
     return KM_PER_DEGREE * max(area.north - area.south, wide)
 
 
-def cell_of(latitude: float, longitude: float) -> str:
+def get_cell(latitude: float, longitude: float) -> str:
     """The name of the square of about a kilometre that the point lies in."""
     check_point(latitude, longitude)
     row = min(_CELL_ROWS - 1, math.floor((latitude + 90) / CELL_DEGREES))
-    columns = _columns(row)
+    columns = _count_columns(row)
     column = math.floor((longitude + 180) / 360 * columns) % columns
     return f"{row}:{column}"
 
 
-def neighbours(cell: str) -> tuple[str, ...]:
+def get_neighbours(cell: str) -> tuple[str, ...]:
     """The cell and those that touch it: whatever lies within a kilometre is in one of them."""
     found = _CELL.fullmatch(cell)
     if found is None or not 0 <= int(found[1]) < _CELL_ROWS:
         raise InvalidInput(f"{cell[:40]!r} names no cell.")
     row, column = int(found[1]), int(found[2])
     rows = range(max(0, row - 1), min(_CELL_ROWS, row + 2))
-    touching = (f"{each}:{other}" for each in rows for other in _beside(row, column, each))
+    touching = (
+        f"{each}:{other}" for each in rows for other in _get_touching_columns(row, column, each)
+    )
     return tuple(dict.fromkeys((cell, *touching)))
 
 
-def _columns(row: int) -> int:
+def _count_columns(row: int) -> int:
     """A row has fewer cells the nearer it lies to a pole, so that all are about as wide."""
     latitude = max(abs(row * CELL_DEGREES - 90), abs((row + 1) * CELL_DEGREES - 90))
     return max(1, math.floor(360 * math.cos(math.radians(latitude)) / CELL_DEGREES))
 
 
-def _beside(row: int, column: int, other_row: int) -> list[int]:
+def _get_touching_columns(row: int, column: int, other_row: int) -> list[int]:
     """The columns of another row that touch a cell, and one more on each side."""
-    here, there = _columns(row), _columns(other_row)
+    here, there = _count_columns(row), _count_columns(other_row)
     first = math.floor(column / here * there) - 1
     last = math.floor((column + 1) / here * there) + 1
     if last - first >= there:

@@ -1,4 +1,4 @@
-"""What is asked of a place provider, and what it says, whoever it is."""
+"""Queries to a place provider, and its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Status(StrEnum):
+class OperationalStatus(StrEnum):
     """Whether a business is open for business at all; not its hours."""
 
     OPERATIONAL = "operational"
@@ -28,7 +28,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PlaceAddress:
     """The parts that are known."""
 
     street: str | None = None
@@ -48,7 +48,7 @@ class PlaceFacts:
     place_id: str
     name: str | None = None
     address_text: str | None = None
-    address: Address = field(default_factory=Address)
+    address: PlaceAddress = field(default_factory=PlaceAddress)
     latitude: float | None = None
     longitude: float | None = None
     phone: str | None = None
@@ -63,7 +63,7 @@ class PlaceFacts:
     rating: float | None = None
     reviews_count: int | None = None
     price_level: int | None = None
-    status: Status | None = None
+    status: OperationalStatus | None = None
     hours: Mapping[str, Any] | None = None
     maps_url: str | None = None
     is_service_area: bool = False

@@ -1,15 +1,66 @@
-"""What a provider's requests cost, from one data file that carries its date."""
+"""Prices and quotas of provider requests, and Google's billing calendar (Pacific time)."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+_STANDARD_OFFSET = timedelta(hours=-8)
+_SUMMER_OFFSET = timedelta(hours=-7)
+
+
+def get_pacific_day(now: datetime) -> date:
+    """The date in California; `now` knows its zone."""
+    return (now.astimezone(UTC) + _get_offset(now)).date()
+
+
+def get_next_pacific_midnight(now: datetime) -> datetime:
+    tomorrow = get_pacific_day(now) + timedelta(days=1)
+    return _build_midnight(tomorrow)
+
+
+def get_pacific_month(now: datetime) -> date:
+    """The first day of the month that is billed."""
+    return get_pacific_day(now).replace(day=1)
+
+
+def get_next_pacific_month(now: datetime) -> datetime:
+    later = get_pacific_month(now) + timedelta(days=32)
+    return _build_midnight(later.replace(day=1))
+
+
+def _build_midnight(day: date) -> datetime:
+    """Clocks change at two in the morning, so midnight is never in doubt."""
+    local = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    standard = local - _STANDARD_OFFSET
+    return local - (
+        _SUMMER_OFFSET if _is_summer(standard - timedelta(seconds=1)) else _STANDARD_OFFSET
+    )
+
+
+def _get_offset(now: datetime) -> timedelta:
+    return _SUMMER_OFFSET if _is_summer(now) else _STANDARD_OFFSET
+
+
+def _is_summer(now: datetime) -> bool:
+    """From the second Sunday of March to the first of November, by the law of 2007; without the
+    zones of the system, which small containers do not have."""
+    moment = now.astimezone(UTC)
+    begins = datetime(moment.year, 3, _get_sunday(moment.year, 3, 2), 10, tzinfo=UTC)
+    ends = datetime(moment.year, 11, _get_sunday(moment.year, 11, 1), 9, tzinfo=UTC)
+    return begins <= moment < ends
+
+
+def _get_sunday(year: int, month: int, which: int) -> int:
+    first = date(year, month, 1)
+    return 1 + (6 - first.weekday()) % 7 + 7 * (which - 1)
+
 
 FREE = Decimal(0)
 
@@ -35,52 +86,52 @@ class Sku:
 
 
 @cache
-def _sheet() -> dict[str, Any]:
+def _load_price_list() -> dict[str, Any]:
     text = (files(__package__) / "google_prices.json").read_text(encoding="utf-8")
     sheet: dict[str, Any] = json.loads(text)
     return sheet
 
 
-PRICES_AS_OF = date.fromisoformat(_sheet()["as_of"])
+PRICES_AS_OF = date.fromisoformat(_load_price_list()["as_of"])
 
 
 @cache
-def sku_of(name: str) -> Sku:
-    known = _sheet()["skus"][name]
-    usd = tuple(Decimal(each) / _sheet()["usd_per_requests"] for each in known["usd"])
+def get_sku(name: str) -> Sku:
+    known = _load_price_list()["skus"][name]
+    usd = tuple(Decimal(each) / _load_price_list()["usd_per_requests"] for each in known["usd"])
     return Sku(name, known["free_a_month"], usd)
 
 
-def known_skus() -> tuple[str, ...]:
-    return tuple(_sheet()["skus"])
+def list_skus() -> tuple[str, ...]:
+    return tuple(_load_price_list()["skus"])
 
 
-def price_of(sku: str, *, already: int, free_tier: bool) -> Price:
+def get_price(sku: str, *, already: int, free_tier: bool) -> Price:
     """Of the next request of its kind, when `already` so many were billed in the month."""
-    kind = sku_of(sku)
+    kind = get_sku(sku)
     if kind.free_a_month is None or (free_tier and already < kind.free_a_month):
         return Price(FREE, is_free=True)
-    band = bisect_right(_sheet()["bands_end_at"], already)
+    band = bisect_right(_load_price_list()["bands_end_at"], already)
     return Price(kind.usd[min(band, len(kind.usd) - 1)], is_free=False)
 
 
-def price_of_many(sku: str, count: int, *, already: int, free_tier: bool) -> Decimal:
+def get_total_price(sku: str, count: int, *, already: int, free_tier: bool) -> Decimal:
     """Of so many requests one after the other."""
-    kind, end, total = sku_of(sku), already + count, FREE
+    kind, end, total = get_sku(sku), already + count, FREE
     if kind.free_a_month is None:
         return total
-    edges = [*_sheet()["bands_end_at"], kind.free_a_month, end]
+    edges = [*_load_price_list()["bands_end_at"], kind.free_a_month, end]
     while already < end:
         upto = min(edge for edge in edges if already < edge <= end)
-        total += (upto - already) * price_of(sku, already=already, free_tier=free_tier).usd
+        total += (upto - already) * get_price(sku, already=already, free_tier=free_tier).usd
         already = upto
     return total
 
 
-def quota_per_day(method: str) -> int:
+def get_daily_quota(method: str) -> int:
     """Requests that a method is given by default; the day is the provider's."""
-    return int(_sheet()["quotas"][method]["a_day"])
+    return int(_load_price_list()["quotas"][method]["a_day"])
 
 
-def quota_per_minute(method: str) -> int:
-    return int(_sheet()["quotas"][method]["a_minute"])
+def get_minute_quota(method: str) -> int:
+    return int(_load_price_list()["quotas"][method]["a_minute"])

@@ -1,29 +1,48 @@
-"""Values out of somebody else's JSON: what is not as it should be is not there."""
+"""Parse values from untrusted JSON and lists: texts, numbers, coordinates, phone numbers."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-LONGEST_TEXT = 1_000
+from scrapersky.scraper.contacts.phone_numbers import parse_phone
+from scrapersky.scraper.contacts.phone_regions import guess_regions
+
+
+def parse_provider_phone(
+    written: Iterable[str], country: str | None, oddities: list[str]
+) -> tuple[str | None, str | None]:
+    """(E.164, as written) of the first that is a number; else the first as it is written."""
+    spellings = list(written)
+    regions = guess_regions(None, "", country) if country else ()
+    for spelling in spellings:
+        if number := parse_phone(spelling, regions=regions):
+            return number, spelling
+    if not spellings:
+        return None, None
+    oddities.append(f"Its phone, {spellings[0][:40]!r}, cannot be read as a number.")
+    return None, spellings[0]
+
+
+MAX_TEXT_CHARACTERS = 1_000
 """No name or address is longer; what goes on is cut."""
-LONGEST_URL = 4_000
-LONGEST_RAW_TEXT = 20_000
+MAX_PROVIDER_URL_CHARACTERS = 4_000
+MAX_RAW_TEXT_CHARACTERS = 20_000
 """Of a text that is only kept, not used."""
-DEEPEST = 24
+MAX_DEPTH = 24
 """Levels of what is only kept; providers need about ten."""
-MOST_ITEMS = 10_000
-LARGEST_COUNT = 2**31 - 1
+MAX_ITEMS = 10_000
+MAX_COUNT = 2**31 - 1
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """A database has no place for them, and no text needs them."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 
 
-def read_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """The document, or `ValueError`; `NaN` and the like are nothing."""
     try:
         return json.loads(body, parse_constant=lambda _: None)
@@ -31,46 +50,46 @@ def read_json(body: bytes) -> Any:
         raise ValueError("It is nested too deeply.") from error
 
 
-def text_of(value: object, *, at_most: int = LONGEST_TEXT) -> str | None:
+def parse_text(value: object, *, at_most: int = MAX_TEXT_CHARACTERS) -> str | None:
     """One line without characters that cannot be seen; nothing when nothing is left."""
     if not isinstance(value, str):
         return None
     return " ".join(_CONTROL.sub(" ", value[: 4 * at_most]).split())[:at_most].rstrip() or None
 
 
-def number_of(value: object, low: float, high: float) -> float | None:
+def parse_number(value: object, low: float, high: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # An integer of many digits is no float at all.
     return float(value) if low <= value <= high else None
 
 
-def count_of(value: object) -> int | None:
+def parse_count(value: object) -> int | None:
     """A whole number from 0 on; providers write large ones as text at times."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
-    number = number_of(value, 0, LARGEST_COUNT)
+    number = parse_number(value, 0, MAX_COUNT)
     return int(number) if number is not None and number.is_integer() else None
 
 
-def mapping_of(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def items_of(value: object) -> list[Any]:
-    return value[:MOST_ITEMS] if isinstance(value, list) else []
+def as_list(value: object) -> list[Any]:
+    return value[:MAX_ITEMS] if isinstance(value, list) else []
 
 
-def texts_of(value: object, *, most: int) -> tuple[str, ...]:
+def parse_texts(value: object, *, most: int) -> tuple[str, ...]:
     """The texts of a list, each once."""
-    found = (text_of(each, at_most=200) for each in items_of(value))
+    found = (parse_text(each, at_most=200) for each in as_list(value))
     return tuple(dict.fromkeys(each for each in found if each))[:most]
 
 
-def storable(value: object, *, depth: int = DEEPEST) -> Any:
+def to_storable(value: object, *, depth: int = MAX_DEPTH) -> Any:
     """The same, in a form that any database keeps."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("", value[:LONGEST_RAW_TEXT])
+        return _UNSTORABLE.sub("", value[:MAX_RAW_TEXT_CHARACTERS])
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int):
@@ -78,12 +97,42 @@ def storable(value: object, *, depth: int = DEEPEST) -> Any:
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return dict(_storable_items(value, depth))
+        return dict(_iter_storable_items(value, depth))
     if isinstance(value, list | tuple):
-        return [storable(each, depth=depth - 1) for each in value[:MOST_ITEMS]]
+        return [to_storable(each, depth=depth - 1) for each in value[:MAX_ITEMS]]
     return None
 
 
-def _storable_items(value: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, Any]]:
+def _iter_storable_items(value: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, Any]]:
     for name, each in value.items():
-        yield storable(str(name)), storable(each, depth=depth - 1)
+        yield to_storable(str(name)), to_storable(each, depth=depth - 1)
+
+
+def parse_name(value: object, oddities: list[str]) -> str | None:
+    name = parse_text(value)
+    if name is None and isinstance(value, str):
+        oddities.append("Its name has nothing that can be seen.")
+    if name is not None and not any(each.isalnum() for each in name):
+        oddities.append(f"Its name, {name[:40]!r}, has neither letters nor digits.")
+        return None
+    return name
+
+
+def parse_location(
+    latitude: object, longitude: object, oddities: list[str]
+) -> tuple[float, float] | tuple[None, None]:
+    """Both or neither."""
+    north, east = parse_number(latitude, -90, 90), parse_number(longitude, -180, 180)
+    if north is not None and east is not None:
+        return north, east
+    if latitude is not None or longitude is not None:
+        oddities.append(
+            f"Its coordinates, {_shorten(latitude)} and {_shorten(longitude)}, cannot be."
+        )
+    return None, None
+
+
+def _shorten(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}" if abs(value) < 1e300 else "a huge number"
+    return repr(parse_text(value, at_most=20)) if isinstance(value, str) else type(value).__name__

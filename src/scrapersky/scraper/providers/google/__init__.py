@@ -1,12 +1,12 @@
-"""Google Places (New): what is asked, how answers and errors are read."""
+"""Google Places API (New)."""
 
 from scrapersky.scraper.providers.google.client import GooglePlaces
-from scrapersky.scraper.providers.google.masks import (
+from scrapersky.scraper.providers.google.field_masks import (
     DETAILS_FULL,
     DETAILS_ID,
     SEARCH_FULL,
     SEARCH_IDS,
-    Mask,
+    FieldMask,
 )
 
-__all__ = ["DETAILS_FULL", "DETAILS_ID", "SEARCH_FULL", "SEARCH_IDS", "GooglePlaces", "Mask"]
+__all__ = ["DETAILS_FULL", "DETAILS_ID", "SEARCH_FULL", "SEARCH_IDS", "FieldMask", "GooglePlaces"]

@@ -1,6 +1,5 @@
-"""OpenStreetMap: Nominatim for where something lies, Overpass for the places there."""
+"""OpenStreetMap: Nominatim for named areas, Overpass for the places in them."""
 
-from scrapersky.scraper.providers.osm.nominatim import NamedArea, Nominatim
-from scrapersky.scraper.providers.osm.overpass import ATTRIBUTION, Overpass
+from scrapersky.scraper.providers.osm.client import ATTRIBUTION, NamedArea, Nominatim, Overpass
 
 __all__ = ["ATTRIBUTION", "NamedArea", "Nominatim", "Overpass"]

@@ -1,1 +1,0 @@
-"""Tenants, users, API keys and the audit log."""

@@ -1,0 +1,1 @@
+"""Users, API keys, sessions, sign-in, tenants and the audit log."""

@@ -1,0 +1,120 @@
+"""Create, list and end dashboard sessions."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.errors import Conflict
+from scrapersky.http.sessions import has_ended, has_expired
+from scrapersky.models import Actor, ApiKey, RequestChannel, User, UserSession, record
+from scrapersky.models.accounts import hash_key
+from scrapersky.settings import Settings
+
+MAX_CLIENT_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class NewSession:
+    """A session and the token that opens it, which is kept nowhere."""
+
+    session: UserSession
+    token: str
+
+
+async def create_session(
+    session: AsyncSession,
+    actor: Actor,
+    settings: Settings,
+    *,
+    client: str = "",
+    until: datetime | None = None,
+) -> NewSession:
+    """With the actor's role at most; no longer than what it was begun with."""
+    token = secrets.token_urlsafe(32)
+    latest = func.now() + timedelta(days=settings.session_max_days)
+    made = UserSession(
+        id=uuid7(),
+        tenant_id=actor.tenant_id,
+        user_id=actor.user_id,
+        api_key_id=actor.key_id,
+        role=actor.role,
+        token_hash=hash_key(token),
+        client=_strip_unprintable(client)[:MAX_CLIENT_CHARACTERS],
+        expires_at=latest if until is None else func.least(latest, until),
+    )
+    session.add(made)
+    await session.flush()
+    await session.refresh(made)
+    record(session, replace(actor, via=RequestChannel.DASHBOARD), "session.begin", made.id)
+    return NewSession(made, token)
+
+
+def _strip_unprintable(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())
+
+
+async def end_session(session: AsyncSession, actor: Actor) -> None:
+    """Sign out."""
+    if actor.session_id is None:
+        raise Conflict("You did not come with a session, so there is none to end.")
+    await _end_sessions(session, UserSession.id == actor.session_id)
+    record(session, actor, "session.end", actor.session_id)
+
+
+async def end_other_sessions(session: AsyncSession, actor: Actor) -> int:
+    """All of this person's but the one they ask with; how many those were."""
+    count = await end_user_sessions(session, actor, actor.user_id)
+    record(session, actor, "session.end_others", actor.session_id, ended=count)
+    return count
+
+
+async def end_user_sessions(session: AsyncSession, actor: Actor, user_id: UUID) -> int:
+    """Whoever asks stays signed in, if it is their own."""
+    return await _end_sessions(session, UserSession.user_id == user_id, _is_not_current(actor))
+
+
+async def end_key_sessions(session: AsyncSession, actor: Actor, key_id: UUID) -> int:
+    return await _end_sessions(session, UserSession.api_key_id == key_id, _is_not_current(actor))
+
+
+def _is_not_current(actor: Actor) -> ColumnElement[bool]:
+    return UserSession.id.is_distinct_from(actor.session_id)
+
+
+async def _end_sessions(session: AsyncSession, *which: ColumnElement[bool]) -> int:
+    ended = await session.scalars(
+        update(UserSession)
+        .where(UserSession.ended_at.is_(None), *which)
+        .values(ended_at=func.now())
+        .returning(UserSession.id)
+        .execution_options(synchronize_session=False)
+    )
+    return len(ended.all())
+
+
+async def list_sessions(
+    session: AsyncSession, actor: Actor, settings: Settings
+) -> Sequence[UserSession]:
+    """This person's that are good, the last used first."""
+    found = await session.scalars(
+        select(UserSession)
+        .join(User, User.id == UserSession.user_id)
+        .outerjoin(ApiKey, ApiKey.id == UserSession.api_key_id)
+        .where(UserSession.user_id == actor.user_id, ~has_ended(), ~has_expired(settings))
+        .order_by(UserSession.last_seen_at.desc(), UserSession.id.desc())
+        .limit(100)
+    )
+    return found.all()
+
+
+def get_expiry(row: UserSession, settings: Settings) -> datetime:
+    """When it is over unless it is used."""
+    return min(row.expires_at, row.last_seen_at + timedelta(hours=settings.session_hours))

@@ -1,0 +1,164 @@
+"""Sign in with a password, an API key or a bearer token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from fastapi import Request
+from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.auth import passwords, sessions
+from scrapersky.auth.schemas import SignInIn
+from scrapersky.auth.sign_in_limits import limit_attempts, remember_device
+from scrapersky.auth.tenants import parse_uuid
+from scrapersky.db.session import Database
+from scrapersky.errors import InvalidInput, NotAllowed, NotSignedIn
+from scrapersky.http.application import AppContext
+from scrapersky.http.auth import authenticate_credentials
+from scrapersky.http.credentials import get_credentials
+from scrapersky.models import DEFAULT_TENANT_ID, Actor, Role, Tenant, User, UserSession
+from scrapersky.models.accounts import KEY_PREFIX
+
+WRONG_CREDENTIALS = "That name and password do not open anything here; look for a typing error."
+
+
+@dataclass(frozen=True)
+class VerifiedUser:
+    """Somebody whose password was right a moment ago."""
+
+    user_id: UUID
+    tenant_id: UUID
+    password_hash: str
+
+    def build_actor(self, request_id: str) -> Actor:
+        """Reaches as far as the user does, whatever that is from time to time."""
+        return Actor(self.user_id, self.tenant_id, Role.ADMIN, request_id=request_id)
+
+
+async def verify_user(
+    database: Database, name: str, password: str, tenant: str | None
+) -> VerifiedUser:
+    """Who it is; no connection is held while the password is tried."""
+    async with database.reading() as session:
+        found = (await session.execute(_select_user(name.strip(), tenant))).one_or_none()
+    kept = None if found is None else found[2]
+    if not await passwords.verify_password(password, kept) or found is None or kept is None:
+        raise NotSignedIn(WRONG_CREDENTIALS)
+    return VerifiedUser(found[0], found[1], kept)
+
+
+def _select_user(name: str, tenant: str | None) -> Select[UUID, UUID, str | None]:
+    return (
+        select(User.id, User.tenant_id, User.password_hash)
+        .join(Tenant, Tenant.id == User.tenant_id)
+        .where(
+            User.name == name,
+            User.issuer.is_(None),
+            User.deactivated_at.is_(None),
+            _is_tenant((tenant or "").strip()),
+        )
+    )
+
+
+def _is_tenant(text: str) -> ColumnElement[bool]:
+    if not text:
+        return Tenant.id == DEFAULT_TENANT_ID
+    given = parse_uuid(text)
+    return Tenant.name == text if given is None else Tenant.id == given
+
+
+async def verify_current_user(database: Database, actor: Actor, password: str) -> VerifiedUser:
+    """Before somebody who is signed in changes their password."""
+    async with database.reading() as session:
+        user = await session.get_one(User, actor.user_id)
+    if user.password_hash is None:
+        raise NotAllowed("You have no password yet; an admin can give you the first one.")
+    if not await passwords.verify_password(password, user.password_hash):
+        raise NotAllowed("The current password is not right.")
+    return VerifiedUser(user.id, user.tenant_id, user.password_hash)
+
+
+async def recheck_user(session: AsyncSession, proven: VerifiedUser) -> User:
+    """The password may have been changed, or the user deactivated, while it was tried."""
+    unchanged = (
+        select(User)
+        .where(
+            User.id == proven.user_id,
+            User.password_hash == proven.password_hash,
+            User.deactivated_at.is_(None),
+        )
+        .with_for_update(read=True)
+    )
+    user = await session.scalar(unchanged)
+    if user is None:
+        raise NotSignedIn(WRONG_CREDENTIALS)
+    return user
+
+
+@dataclass(frozen=True)
+class SignInResult:
+    user: User
+    session: UserSession
+    token: str
+    device_token: str | None = None
+    """For the device cookie; nothing for those who came with a key or token."""
+
+    @property
+    def role(self) -> Role:
+        return Role(self.session.role).cap(Role(self.user.role))
+
+
+async def begin_session(request: Request, context: AppContext, wanted: SignInIn) -> SignInResult:
+    if wanted.name is not None and wanted.password is not None:
+        return await _begin_with_password(request, context, wanted, wanted.name)
+    given = wanted.api_key
+    credentials = get_credentials(request) if given is None else given.get_secret_value().strip()
+    if not credentials:
+        raise InvalidInput("Give a name and a password, or an API key.")
+    return await _begin_with_credentials(request, context, credentials)
+
+
+async def _begin_with_password(
+    request: Request, context: AppContext, wanted: SignInIn, name: str
+) -> SignInResult:
+    assert wanted.password is not None
+    password = wanted.password.get_secret_value()
+    async with limit_attempts(request, context.database, name=name, tenant=wanted.tenant):
+        proven = await verify_user(context.database, name, password, wanted.tenant)
+    async with context.database.transaction() as session:
+        user = await recheck_user(session, proven)
+        actor = proven.build_actor(request.state.request_id)
+        begun = await sessions.create_session(
+            session, actor, context.settings, client=_get_user_agent(request)
+        )
+        device_token = await remember_device(session, request, user)
+    return SignInResult(user, begun.session, begun.token, device_token)
+
+
+async def _begin_with_credentials(
+    request: Request, context: AppContext, credentials: str
+) -> SignInResult:
+    request_id = request.state.request_id
+    known = await authenticate_credentials(credentials, context, request_id)
+    actor = replace(known, request_id=request_id)
+    until = _get_token_expiry(context, credentials)
+    async with context.database.transaction() as session:
+        user = await session.get_one(User, actor.user_id)
+        begun = await sessions.create_session(
+            session, actor, context.settings, client=_get_user_agent(request), until=until
+        )
+    return SignInResult(user, begun.session, begun.token)
+
+
+def _get_token_expiry(context: AppContext, credentials: str) -> datetime | None:
+    """A session does not outlive what it was begun with; a key's end is looked up each time."""
+    if context.tokens is None or credentials.startswith(KEY_PREFIX):
+        return None
+    return context.tokens.verify(credentials).expires_at
+
+
+def _get_user_agent(request: Request) -> str:
+    return request.headers.get("user-agent", "")

@@ -1,0 +1,66 @@
+"""Create and find tenants; validate names and ids of tenants, users and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.errors import Conflict, InvalidInput, NotFound
+from scrapersky.models import Actor, Tenant, record
+
+MAX_NAME_CHARACTERS = 200
+
+
+def validate_name(thing: str, text: str) -> str:
+    """The name without blanks around it; or a sentence saying what is wrong with it."""
+    name = text.strip()
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        raise InvalidInput(
+            f"{thing} needs a name of 1 to {MAX_NAME_CHARACTERS} printable characters, to know it by."
+        )
+    return name
+
+
+def parse_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+async def create_tenant(session: AsyncSession, actor: Actor, name: str) -> Tenant:
+    name = validate_name("A tenant", name)
+    if parse_uuid(name) is not None:
+        raise InvalidInput("A tenant's name cannot look like an id, for it may stand for one.")
+    made: Tenant | None = await session.scalar(
+        insert(Tenant)
+        .values(id=uuid7(), name=name)
+        .on_conflict_do_nothing(index_elements=[Tenant.name])
+        .returning(Tenant)
+    )
+    if made is None:
+        raise Conflict(f"There is a tenant {name} already.")
+    record(session, actor, "tenant.create", made.id, name=name)
+    return made
+
+
+async def list_tenants(session: AsyncSession) -> Sequence[Tenant]:
+    return (await session.scalars(select(Tenant).order_by(Tenant.created_at, Tenant.id))).all()
+
+
+async def switch_tenant(session: AsyncSession, actor: Actor, tenant: str | None) -> Actor:
+    """The same person, acting in a tenant given by name or id; nothing means their own."""
+    if tenant is None:
+        return actor
+    given = parse_uuid(tenant)
+    wanted = Tenant.name == tenant if given is None else Tenant.id == given
+    tenant_id = await session.scalar(select(Tenant.id).where(wanted))
+    if tenant_id is None:
+        raise NotFound(f"There is no tenant {tenant}.")
+    return replace(actor, tenant_id=tenant_id)

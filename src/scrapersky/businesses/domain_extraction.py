@@ -1,0 +1,212 @@
+"""Stage: resolve a business's website field to a domain, or record why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import func, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.contacts.erasure_filter import remove_erased
+from scrapersky.db.base import uuid7
+from scrapersky.errors import RetryLater
+from scrapersky.leads.build import refresh_business_leads, refresh_leads
+from scrapersky.models import EXTRACTION_STATUSES, Domain, LocalBusiness, get_system_user_id
+from scrapersky.models.businesses import BusinessCuration
+from scrapersky.models.domains import METADATA_NOT_QUEUED, METADATA_STATUSES, UNSCHEDULED_CURATIONS
+from scrapersky.models.places import NOT_QUEUED, BusinessStatus
+from scrapersky.models.stage_names import EXTRACTION_STAGE, METADATA_STAGE
+from scrapersky.pipeline.stage import Stage, Tools
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch_errors import HostClosed
+from scrapersky.scraper.site.website import (
+    Website,
+    WebsiteType,
+    classify_website,
+    follow_short_link,
+)
+from scrapersky.settings import Pace
+
+# Store what a business's website turned out to be: its domain, its profiles, or why there is none.
+#
+# Locks are taken in one order: the business, its domain, their lead.
+
+MAX_PROFILES = 50
+
+
+async def store_website(
+    session: AsyncSession, business: LocalBusiness, website: Website, *, scan_interval: timedelta
+) -> None:
+    """May happen twice: what is linked is linked, and what is known is not added again."""
+    website = await remove_erased(session, business.tenant_id, website)
+    before = business.domain_id
+    business.website_kind, business.website_note = website.kind.value, website.reason
+    _add_profiles_and_email(business, website)
+    if website.site_key is not None:
+        business.site_key = website.site_key
+        business.domain_id = await _link_domain(session, business, website.site_key, scan_interval)
+    await session.flush()
+    if before is not None and before != business.domain_id:
+        await refresh_leads(session, [before])
+    await refresh_business_leads(session, [business.id])
+
+
+def _add_profiles_and_email(business: LocalBusiness, website: Website) -> None:
+    """Profiles and addresses that stood in the field are the business's, if no site of its own."""
+    profiles = dict.fromkeys((*business.profiles, *website.profiles))
+    business.profiles = list(profiles)[:MAX_PROFILES]
+    email = website.email
+    if email is not None and email not in business.emails:
+        business.emails = [*business.emails, email]
+
+
+async def _link_domain(
+    session: AsyncSession, business: LocalBusiness, name: str, scan_interval: timedelta
+) -> UUID:
+    """One that is new waits to be read; one that was only stored is asked for now, unless people
+    put it aside. Whichever business came first stays the one that led to it."""
+    adding = insert(Domain).values(
+        id=uuid7(),
+        tenant_id=business.tenant_id,
+        created_by=get_system_user_id(session),
+        domain=name,
+        scan_interval=scan_interval,
+        status=METADATA_STATUSES.queued,
+        local_business_id=business.id,
+    )
+    first = func.coalesce(Domain.local_business_id, adding.excluded.local_business_id)
+    linked = await session.execute(
+        adding.on_conflict_do_update(
+            index_elements=[Domain.tenant_id, Domain.domain], set_={"local_business_id": first}
+        ).returning(Domain.id, Domain.status)
+    )
+    domain_id, status = linked.one()
+    if status == METADATA_NOT_QUEUED:
+        await _queue_metadata(session, domain_id)
+    wake_after_commit(session, METADATA_STAGE)
+    found: UUID = domain_id
+    return found
+
+
+async def _queue_metadata(session: AsyncSession, domain_id: UUID) -> None:
+    await session.execute(
+        update(Domain)
+        .where(Domain.id == domain_id, Domain.sitemap_curation_status.not_in(UNSCHEDULED_CURATIONS))
+        .values(status=METADATA_STATUSES.queued, due_at=func.now(), attempts=0, error=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
+WEBSITE_CHANGED = "Its website was changed while it was looked at; it is looked at again."
+
+
+@dataclass(frozen=True)
+class ExtractedWebsite:
+    """What a website field turned out to be."""
+
+    text: str | None
+    """As it stood there."""
+    website: Website
+    scan_interval: timedelta
+    """Of a site that is new to us."""
+
+
+@dataclass(frozen=True)
+class ExtractionStored:
+    """Everything is stored; what is left is the row's own end."""
+
+
+def read(business: LocalBusiness) -> str | None:
+    return business.website_url
+
+
+async def work(
+    text: str | None, tools: Tools
+) -> AsyncIterator[ExtractedWebsite | ExtractionStored]:
+    """What was found is stored by itself: businesses that are completed together could otherwise
+    lock the site that they share crosswise."""
+    rules = AddressRules.from_settings(tools.settings)
+    website = classify_website(text, rules=rules)
+    if website.ask is not None:
+        website = await _follow_redirects(website, tools, rules)
+    yield ExtractedWebsite(text, website, tools.settings.rescan_interval)
+    yield ExtractionStored()
+
+
+async def _follow_redirects(website: Website, tools: Tools, rules: AddressRules) -> Website:
+    try:
+        return await follow_short_link(website, tools.fetch, rules=rules)
+    except HostClosed as error:
+        if not error.asked:
+            raise
+        raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
+
+
+async def store(
+    session: AsyncSession, business: LocalBusiness, found: ExtractedWebsite | ExtractionStored
+) -> None:
+    if isinstance(found, ExtractionStored):
+        return
+    if business.website_url != found.text:
+        raise RetryLater(WEBSITE_CHANGED, after=timedelta())
+    await store_website(session, business, found.website, scan_interval=found.scan_interval)
+
+
+async def store_failure(session: AsyncSession, business: LocalBusiness, sentence: str) -> None:
+    """A domain that it had before stays its domain."""
+    business.website_kind, business.website_note = WebsiteType.UNUSABLE.value, sentence
+    await session.flush()
+    await refresh_business_leads(session, [business.id])
+
+
+STAGE = Stage(
+    name=EXTRACTION_STAGE,
+    does="Find a business's domain by its website, or say why that is no site of its own.",
+    workflow="WF3",
+    model=LocalBusiness,
+    status="domain_extraction_status",
+    words=EXTRACTION_STATUSES,
+    prefix="DOMAIN_EXTRACTION_SCHEDULER",
+    pace=Pace(batch_size=25, max_instances=3, concurrency=8, timeout_seconds=60),
+    feeds=(METADATA_STAGE,),
+    read=read,
+    work=work,
+    store=store,
+    gave_up=store_failure,
+)
+
+
+EXCLUDED_STATUSES = (BusinessCuration.NOT_A_FIT, BusinessCuration.ARCHIVED)
+
+
+def queue_extraction_if_due(session: AsyncSession, business: LocalBusiness, *, anew: bool) -> None:
+    """By itself: not for what people sorted out, and not for what closed for good. What was done
+    from this website is not done again, unless the website is another one (`anew`)."""
+    is_due = anew or business.domain_extraction_status == NOT_QUEUED
+    if not is_due or business.website_url is None or not is_extractable(business):
+        return
+    queue_extraction(session, business)
+
+
+def is_extractable(business: LocalBusiness) -> bool:
+    closed = business.business_status == BusinessStatus.CLOSED_PERMANENTLY
+    return not closed and business.status not in EXCLUDED_STATUSES
+
+
+def queue_extraction(session: AsyncSession, business: LocalBusiness) -> None:
+    """Due now. A worker that holds it for the former website has lost it."""
+    business.domain_extraction_status = EXTRACTION_STATUSES.queued
+    business.domain_extraction_due_at = func.now()
+    business.domain_extraction_attempts, business.domain_extraction_error = 0, None
+    for name in ("lease_token", "lease_expires_at", "worker_id"):
+        setattr(business, f"domain_extraction_{name}", None)
+    wake_after_commit(session, EXTRACTION_STAGE)
+
+
+async def refresh_lead(session: AsyncSession, business: LocalBusiness) -> None:
+    await refresh_business_leads(session, [business.id])

@@ -1,0 +1,253 @@
+"""Extract facts from places and sites, and merge those of all sightings into a business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import func, null
+
+from scrapersky.models import Domain, Place
+from scrapersky.models.businesses import BusinessSighting, LocalBusiness, WebsiteKind
+from scrapersky.models.places import Provider
+from scrapersky.scraper.matching.model import BusinessDescription
+from scrapersky.scraper.matching.names import build_name_key
+from scrapersky.scraper.providers.geography import get_cell
+from scrapersky.scraper.providers.values import parse_provider_phone
+from scrapersky.scraper.site.website import classify_website
+
+Facts = dict[str, Any]
+"""What was said, by the name of the business's column; nothing of what was not."""
+
+ADDRESS_FIELDS = ("street", "house_number", "postal_code", "city", "region", "country")
+_PLACE_COLUMNS = {
+    "business_name": "name",
+    "address": "formatted_address",
+    "latitude": "latitude",
+    "longitude": "longitude",
+    "phone": "phone",
+    "phone_raw": "phone_raw",
+    "website_url": "website_url",
+    "rating": "rating",
+    "reviews_count": "user_ratings_total",
+    "price_level": "price_level",
+    "hours": "hours",
+    "business_status": "business_status",
+}
+
+
+def build_place_facts(place: Place) -> Facts:
+    """Profiles and addresses that stand in the field for the website are the business's, too."""
+    said = {name: getattr(place, column) for name, column in _PLACE_COLUMNS.items()}
+    said |= {name: place.address_parts.get(name) for name in ADDRESS_FIELDS}
+    said["categories"] = _get_categories(place)
+    website = classify_website(place.website_url)
+    said["site_key"] = website.site_key
+    said["profiles"] = list(dict.fromkeys((*place.profiles, *website.profiles)))
+    said["emails"] = list(dict.fromkeys(filter(None, (*place.emails, website.email))))
+    if website.phone and not said["phone"]:
+        said["phone"], said["phone_raw"] = _parse_phone(website.phone, said["country"])
+    said["is_past"] = True if place.gone_at is not None or place.moved_to else None
+    said["address"] = said["address"] or _format_address(said)
+    return _drop_empty(said)
+
+
+def build_site_facts(domain: Domain) -> Facts:
+    """As the structured data of its home page states it."""
+    stated: Mapping[str, Any] = domain.meta_json.get("organisation") or {}
+    address: Mapping[str, Any] = stated.get("address") or {}
+    return _drop_empty(
+        {
+            "business_name": stated.get("name"),
+            "address": stated.get("address_text"),
+            "street": address.get("street"),
+            "postal_code": address.get("postal_code"),
+            "city": address.get("locality"),
+            "region": address.get("region"),
+            "country": _parse_country_code(address.get("country")),
+            "latitude": stated.get("latitude"),
+            "longitude": stated.get("longitude"),
+            "phone": stated.get("telephone_e164"),
+            "phone_raw": stated.get("telephone"),
+            "site_key": domain.domain,
+        }
+    )
+
+
+def _parse_phone(written: str, country: str | None) -> tuple[str | None, str | None]:
+    """One that stood in the field for the website, where there was none in its own."""
+    return parse_provider_phone([written], country, [])
+
+
+def get_site_key(website: str | None) -> str | None:
+    """The domain, where the website is one of its own."""
+    return classify_website(website).site_key if website else None
+
+
+def describe_sighting(sighting: BusinessSighting) -> BusinessDescription:
+    return describe_facts(sighting.facts, sighting.provider, sighting.source_key)
+
+
+def describe_facts(
+    facts: Mapping[str, Any], provider: str = "", key: str | None = None
+) -> BusinessDescription:
+    return BusinessDescription(
+        name=facts.get("business_name"),
+        street=facts.get("street"),
+        house_number=facts.get("house_number"),
+        postal_code=facts.get("postal_code"),
+        city=facts.get("city"),
+        country=facts.get("country"),
+        latitude=facts.get("latitude"),
+        longitude=facts.get("longitude"),
+        phone=facts.get("phone"),
+        site_key=facts.get("site_key"),
+        categories=tuple(facts.get("categories") or ()),
+        provider=provider,
+        place_id=key,
+    )
+
+
+def describe_business(business: LocalBusiness) -> BusinessDescription:
+    """As all that is known of it together."""
+    columns = ("business_name", "latitude", "longitude", "phone", "site_key", "categories")
+    return describe_facts({name: getattr(business, name) for name in (*columns, *ADDRESS_FIELDS)})
+
+
+def _get_categories(place: Place) -> list[str]:
+    return list(dict.fromkeys(filter(None, (place.category, *place.types))))
+
+
+def _parse_country_code(country: object) -> str | None:
+    text = str(country or "").strip()
+    return text.upper() if len(text) == 2 else None
+
+
+def _format_address(facts: Mapping[str, Any]) -> str:
+    """Of the parts, where nobody gave the whole."""
+    street = " ".join(filter(None, (facts["street"], facts["house_number"])))
+    town = " ".join(filter(None, (facts["postal_code"], facts["city"])))
+    return ", ".join(filter(None, (street, town, facts["country"])))
+
+
+def _drop_empty(said: Mapping[str, Any]) -> Facts:
+    nothing: tuple[Any, ...] = (None, "", [], {})
+    return {name: value for name, value in said.items() if value not in nothing}
+
+
+# What is known of a business, made anew from all its sightings.
+#
+# Who is believed: a person's own list first in what the person knows best (name, number, website,
+# e-mail addresses), then whoever is asked for the latest (Google), then OpenStreetMap, then the
+# site.
+# Ratings, hours, prices and whether it is open are Google's before anybody's. Of one provider's
+# sightings the newest counts; one that the provider gave up (gone, moved away) counts after all the
+# others. An address is taken from one of them as a whole, the most complete first. `facts_from`
+# says
+# whose each fact is.
+
+GOOGLE, OSM, CSV, SITE = Provider.GOOGLE, Provider.OSM, Provider.CSV, Provider.SITE
+PERSON_FIRST = (CSV, GOOGLE, OSM, SITE)
+PROVIDER_FIRST = (GOOGLE, OSM, CSV, SITE)
+SOURCE_PRECEDENCE: tuple[tuple[tuple[str, ...], tuple[Provider, ...]], ...] = (
+    (("business_name",), PERSON_FIRST),
+    (("phone", "phone_raw"), PERSON_FIRST),
+    (("website_url",), PERSON_FIRST),
+    (("latitude", "longitude"), PROVIDER_FIRST),
+    (("categories",), PROVIDER_FIRST),
+    (("rating", "reviews_count"), PROVIDER_FIRST),
+    (("price_level",), PROVIDER_FIRST),
+    (("hours",), PROVIDER_FIRST),
+    (("business_status",), PROVIDER_FIRST),
+)
+"""Facts that come together, and whom we believe them of in this order."""
+UNITED_LIST_FACTS = ("emails", "profiles")
+"""Of these everybody's are kept."""
+
+
+def write_facts(business: LocalBusiness, sightings: Sequence[BusinessSighting]) -> set[str]:
+    """The columns that changed. What people decided and how far its stage is are not touched."""
+    said: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for names, order in SOURCE_PRECEDENCE:
+        _take_first(said, sources, names, rank_sightings(sightings, order))
+    _take_first(said, sources, ("address", *ADDRESS_FIELDS), _sort_by_completeness(sightings))
+    for name in UNITED_LIST_FACTS:
+        _collect_all(said, sources, name, rank_sightings(sightings, PERSON_FIRST))
+    _derive_keys(said)
+    if business.website_url == said["website_url"]:
+        _keep_profiles(business, said)
+    changed = {name for name, value in said.items() if getattr(business, name) != value}
+    for name in changed:
+        # In a column of documents a plain None would be the document `null`.
+        setattr(business, name, null() if said[name] is None else said[name])
+    if business.facts_from != sources:
+        business.facts_from = sources
+    _reset_website(business, changed)
+    business.refreshed_at = func.now()
+    return changed
+
+
+def rank_sightings(
+    sightings: Iterable[BusinessSighting], order: Sequence[str]
+) -> list[BusinessSighting]:
+    newest = sorted(sightings, key=lambda each: (each.last_seen_at, each.id), reverse=True)
+    return sorted(
+        newest, key=lambda each: (bool(each.facts.get("is_past")), order.index(each.provider))
+    )
+
+
+def _take_first(
+    said: dict[str, Any],
+    sources: dict[str, str],
+    names: Sequence[str],
+    believed: Sequence[BusinessSighting],
+) -> None:
+    """All of them from the first who knows the first of them."""
+    teller = next((each for each in believed if names[0] in each.facts), None)
+    for name in names:
+        value = teller.facts.get(name) if teller else None
+        said[name] = value if value is not None or name != "categories" else []
+        if teller is not None and value is not None:
+            sources[name] = teller.provider
+
+
+def _sort_by_completeness(sightings: Sequence[BusinessSighting]) -> list[BusinessSighting]:
+    """Those with a street, then those with a town, then those with a line of text only."""
+    order = rank_sightings(sightings, PROVIDER_FIRST)
+
+    def missing(each: BusinessSighting) -> int:
+        return sum(name not in each.facts for name in ("street", "city"))
+
+    return sorted((each for each in order if "address" in each.facts), key=missing)
+
+
+def _collect_all(
+    said: dict[str, Any], sources: dict[str, str], name: str, order: Sequence[BusinessSighting]
+) -> None:
+    tellers = [each for each in order if each.facts.get(name)]
+    said[name] = list(dict.fromkeys(value for each in tellers for value in each.facts[name]))
+    if tellers:
+        sources[name] = tellers[0].provider
+
+
+def _derive_keys(said: dict[str, Any]) -> None:
+    said["name_key"] = build_name_key(said["business_name"]) if said["business_name"] else None
+    known = said["latitude"] is not None and said["longitude"] is not None
+    said["cell"] = get_cell(said["latitude"], said["longitude"]) if known else None
+
+
+def _keep_profiles(business: LocalBusiness, said: dict[str, Any]) -> None:
+    """Where a short link led to a profile, only the one who followed it knows."""
+    if business.website_kind == WebsiteKind.PROFILE:
+        said["profiles"] = list(dict.fromkeys((*said["profiles"], *business.profiles)))
+
+
+def _reset_website(business: LocalBusiness, changed: set[str]) -> None:
+    """What was found out about the former website does not hold for another one. The domain it led
+    to stays until the new one was looked at."""
+    if "website_url" not in changed:
+        return
+    website = business.website_url if isinstance(business.website_url, str) else None
+    business.site_key = get_site_key(website)
+    business.website_kind = business.website_note = None

@@ -1,0 +1,330 @@
+"""Entity resolution: match a place or site to a business, or create one, under a per-tenant
+lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from sqlalchemy import BigInteger, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.businesses.candidates import (
+    MatchCandidate,
+    find_candidates,
+    judge,
+    store_merge_candidates,
+)
+from scrapersky.businesses.domain_extraction import queue_extraction_if_due, refresh_lead
+from scrapersky.businesses.facts import (
+    Facts,
+    build_place_facts,
+    build_site_facts,
+    describe_facts,
+    describe_sighting,
+    write_facts,
+)
+from scrapersky.businesses.merge import are_kept_apart, choose_survivor, merge_businesses
+from scrapersky.contacts.erasure_filter import remove_erased
+from scrapersky.db.base import uuid7
+from scrapersky.models import Domain, Place, get_system_user_id
+from scrapersky.models.businesses import BusinessSighting, LocalBusiness, MatchReason
+from scrapersky.models.places import Provider
+from scrapersky.scraper.matching.model import MatchResult, MatchVerdict
+
+# Who resolves a tenant's businesses does so alone, until the transaction ends.
+#
+# Candidates for "the same business" are found by several keys, and whoever makes a new one relies
+# on there being none. One lock per tenant is the one order that cannot deadlock with itself.
+# It is held for milliseconds: nothing slow ever happens in a transaction.
+#
+# What else is locked comes in this order: places, this lock, businesses, domains, leads.
+
+
+async def lock_resolution(session: AsyncSession, tenant_id: UUID) -> None:
+    name = hashlib.blake2b(f"businesses of {tenant_id}".encode(), digest_size=8)
+    key = cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
+    await session.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+async def find_predecessor(session: AsyncSession, place: Place) -> LocalBusiness | None:
+    """The business of the place that the provider says became this one."""
+    found: LocalBusiness | None = await session.scalar(
+        select(LocalBusiness)
+        .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
+        .join(Place, Place.id == BusinessSighting.place_id)
+        .where(
+            Place.tenant_id == place.tenant_id,
+            Place.provider == place.provider,
+            Place.moved_to == place.place_id,
+        )
+        .order_by(LocalBusiness.id)
+        .limit(1)
+    )
+    return found
+
+
+async def follow_move(
+    session: AsyncSession, place: Place, sighting: BusinessSighting
+) -> LocalBusiness:
+    """The sighting's business; when its place moved to one that we know already, both are one."""
+    mine = await session.get_one(LocalBusiness, sighting.business_id)
+    successor = await _find_successor(session, place) if place.moved_to else None
+    if successor is None or successor.id == mine.id:
+        return mine
+    if await are_kept_apart(session, mine.id, successor.id):
+        return mine
+    return await merge_businesses(session, keep=successor, give_up=mine)
+
+
+async def _find_successor(session: AsyncSession, place: Place) -> LocalBusiness | None:
+    found: LocalBusiness | None = await session.scalar(
+        select(LocalBusiness)
+        .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
+        .where(
+            BusinessSighting.tenant_id == place.tenant_id,
+            BusinessSighting.provider == place.provider,
+            BusinessSighting.source_key == place.moved_to,
+        )
+    )
+    return found
+
+
+# Somebody tells us of a business: it is found again or made, and what was said is kept.
+#
+# Sure: the sighting joins the business. Doubtful: it makes one of its own, and a person is asked.
+# Otherwise it is a new one. What people decided is never touched, and the stage that looks at
+# websites begins again only when the website is another one.
+
+NO_MATCH_REASON = "Nobody like it was known."
+MOVED_REASON = "The provider says that it moved here."
+
+
+@dataclass(frozen=True)
+class ResolvedBusiness:
+    """The business that a sighting belongs to, and why."""
+
+    business: LocalBusiness
+    matched_by: MatchReason
+    score: float = 1.0
+    why: str = NO_MATCH_REASON
+
+
+async def resolve_place(
+    session: AsyncSession, place: Place, *, extract: bool = False
+) -> LocalBusiness:
+    """The business that the place is. With `extract` its website goes on to become a domain, unless
+    that was done from this very website before."""
+    await session.flush()
+    await session.refresh(place)
+    facts = await remove_erased(session, place.tenant_id, build_place_facts(place))
+    await lock_resolution(session, place.tenant_id)
+    sighting = await _find_place_sighting(session, place)
+    if sighting is None:
+        sighting = await _add_place_sighting(session, place, facts)
+    sighting.facts, sighting.last_seen_at = facts, func.now()
+    business = await follow_move(session, place, sighting)
+    place.local_business_id = business.id
+    await refresh_business(session, business, extract=extract)
+    return business
+
+
+async def refresh_business(
+    session: AsyncSession, business: LocalBusiness, *, extract: bool = False
+) -> None:
+    """Make it say what its sightings say now, and its lead with it."""
+    await session.flush()
+    await session.refresh(business, with_for_update={"key_share": True})
+    changed = write_facts(business, await load_sightings(session, business.id))
+    await session.flush()
+    await session.refresh(business)
+    if extract:
+        queue_extraction_if_due(session, business, anew="website_url" in changed)
+        await session.flush()
+    await refresh_lead(session, business)
+    await session.refresh(business)
+
+
+async def load_sightings(session: AsyncSession, business_id: UUID) -> Sequence[BusinessSighting]:
+    found = await session.scalars(
+        select(BusinessSighting)
+        .where(BusinessSighting.business_id == business_id)
+        .order_by(BusinessSighting.id)
+        .execution_options(populate_existing=True)
+    )
+    return found.all()
+
+
+async def _find_place_sighting(session: AsyncSession, place: Place) -> BusinessSighting | None:
+    found: BusinessSighting | None = await session.scalar(
+        select(BusinessSighting)
+        .where(
+            BusinessSighting.tenant_id == place.tenant_id,
+            BusinessSighting.provider == place.provider,
+            BusinessSighting.source_key == place.place_id,
+        )
+        .with_for_update(key_share=True)
+    )
+    return found
+
+
+async def _add_place_sighting(
+    session: AsyncSession, place: Place, facts: Facts
+) -> BusinessSighting:
+    found = await _resolve_business(session, place, facts)
+    sighting = BusinessSighting(
+        id=uuid7(),
+        tenant_id=place.tenant_id,
+        business_id=found.business.id,
+        provider=place.provider,
+        source_key=place.place_id,
+        place_id=place.id,
+        facts=facts,
+        matched_by=found.matched_by.value,
+        score=found.score,
+        why=found.why,
+    )
+    session.add(sighting)
+    await session.flush()
+    return sighting
+
+
+async def _resolve_business(session: AsyncSession, place: Place, facts: Facts) -> ResolvedBusiness:
+    if (before := await find_predecessor(session, place)) is not None:
+        return ResolvedBusiness(before, MatchReason.MOVED, why=MOVED_REASON)
+    told = describe_facts(facts, place.provider, place.place_id)
+    alike = await find_candidates(session, place.tenant_id, told)
+    same = [each for each in alike if each.judgement.verdict is MatchVerdict.SAME]
+    if same:
+        return await _merge_matches(session, same)
+    business = await _create_business(session, place)
+    await store_merge_candidates(session, business, alike)
+    return ResolvedBusiness(business, MatchReason.FIRST)
+
+
+async def _merge_matches(session: AsyncSession, same: Sequence[MatchCandidate]) -> ResolvedBusiness:
+    """The likeliest. Others that it surely is, too, turn out to be one with that: now somebody
+    knows what connects them. Where they contradict each other a person is asked."""
+    judgement, business = same[0].judgement, same[0].business
+    for each in same[1:]:
+        if await _can_merge(session, business, each.business):
+            keep, give_up = choose_survivor(business, each.business)
+            business = await merge_businesses(session, keep=keep, give_up=give_up)
+        else:
+            await store_merge_candidates(session, business, [each])
+    by = MatchReason(judgement.matched_by.value)
+    return ResolvedBusiness(business, by, judgement.score, _format_reasons(judgement))
+
+
+async def _can_merge(session: AsyncSession, one: LocalBusiness, other: LocalBusiness) -> bool:
+    """Whether nothing speaks against it, neither a person nor what they are."""
+    if await are_kept_apart(session, one.id, other.id):
+        return False
+    others = await load_sightings(session, other.id)
+    judged = [
+        judge(describe_sighting(each), other, others)
+        for each in await load_sightings(session, one.id)
+    ]
+    return all(each.verdict is not MatchVerdict.DIFFERENT for each in judged)
+
+
+def _format_reasons(judgement: MatchResult) -> str:
+    return " ".join(judgement.reasons)
+
+
+async def _create_business(session: AsyncSession, place: Place) -> LocalBusiness:
+    business = LocalBusiness(
+        id=uuid7(),
+        tenant_id=place.tenant_id,
+        created_by=get_system_user_id(session),
+        place_id=place.id,
+    )
+    session.add(business)
+    await session.flush()
+    return business
+
+
+# What a site says of whose it is: one more sighting of the business that led to it.
+#
+# A site by itself makes no business: whose it is stands in its lead. It only joins a business that
+# a
+# search or a list led us from, and only when it says it is that one; of a chain, whose branches
+# share
+# the site, only the branch whose address or number it gives.
+
+
+async def resolve_site(session: AsyncSession, domain: Domain) -> LocalBusiness | None:
+    """The business that the site says it is, where that is one that led to it. To be called before
+    the domain's lead is held."""
+    facts = await remove_erased(session, domain.tenant_id, build_site_facts(domain))
+    if "business_name" not in facts or not await _load_linked_businesses(session, domain):
+        return None
+    await lock_resolution(session, domain.tenant_id)
+    sighting = await _find_site_sighting(session, domain)
+    if sighting is None:
+        sighting = await _add_site_sighting(session, domain, facts)
+    if sighting is None:
+        return None
+    sighting.facts, sighting.last_seen_at = facts, func.now()
+    business = await session.get_one(LocalBusiness, sighting.business_id)
+    await refresh_business(session, business)
+    return business
+
+
+async def _load_linked_businesses(session: AsyncSession, domain: Domain) -> Sequence[LocalBusiness]:
+    found = await session.scalars(
+        select(LocalBusiness)
+        .where(LocalBusiness.tenant_id == domain.tenant_id, LocalBusiness.domain_id == domain.id)
+        .order_by(LocalBusiness.id)
+        .execution_options(populate_existing=True)
+    )
+    return found.all()
+
+
+async def _find_site_sighting(session: AsyncSession, domain: Domain) -> BusinessSighting | None:
+    found: BusinessSighting | None = await session.scalar(
+        select(BusinessSighting).where(
+            BusinessSighting.tenant_id == domain.tenant_id,
+            BusinessSighting.provider == Provider.SITE,
+            BusinessSighting.source_key == domain.domain,
+        )
+    )
+    return found
+
+
+async def _add_site_sighting(
+    session: AsyncSession, domain: Domain, facts: Facts
+) -> BusinessSighting | None:
+    best = await _find_matching_business(session, domain, facts)
+    if best is None:
+        return None
+    sighting = BusinessSighting(
+        id=uuid7(),
+        tenant_id=domain.tenant_id,
+        business_id=best.business.id,
+        provider=Provider.SITE.value,
+        source_key=domain.domain,
+        domain_id=domain.id,
+        matched_by=MatchReason.DOMAIN.value,
+        score=best.judgement.score,
+        why=" ".join(best.judgement.reasons),
+    )
+    session.add(sighting)
+    return sighting
+
+
+async def _find_matching_business(
+    session: AsyncSession, domain: Domain, facts: Facts
+) -> MatchCandidate | None:
+    led_here = await _load_linked_businesses(session, domain)
+    told = describe_facts(facts, Provider.SITE, domain.domain)
+    told = replace(told, site_is_shared=len(led_here) > 1)
+    judged = [
+        MatchCandidate(each, judge(told, each, await load_sightings(session, each.id)))
+        for each in led_here
+    ]
+    same = [each for each in judged if each.judgement.verdict is MatchVerdict.SAME]
+    return max(same, key=lambda each: each.judgement.score, default=None)

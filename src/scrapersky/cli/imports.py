@@ -1,0 +1,179 @@
+"""`scrapersky import`: import files of domains, sitemaps, pages and places."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from scrapersky.cli.errors import ExitCode
+from scrapersky.cli.options import AsJson
+from scrapersky.cli.output import format_count, note, out
+from scrapersky.cli.session import CommandContext, run_with_context
+from scrapersky.domains import service as domain_intake
+from scrapersky.errors import InvalidInput
+from scrapersky.lists.imports import (
+    Importer,
+    ImportResult,
+    ImportRow,
+    ImportRowStatus,
+    InputRow,
+    import_rows,
+)
+from scrapersky.lists.imports.rows import ImportContext, read_csv_rows
+from scrapersky.lists.imports.schemas import encode_result
+from scrapersky.pages import service as page_intake
+from scrapersky.places.imports import import_places
+from scrapersky.sitemaps import service
+
+app = typer.Typer(
+    help="Hand in files of domains, sitemaps, pages or businesses.", no_args_is_help=True
+)
+
+STANDARD_INPUT = "-"
+ROWS_PER_TRANSACTION = 50_000
+MAX_ERRORS_SHOWN = 20
+
+TableFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A CSV file with any delimiter, with a header or without, or one per line; "
+        "- reads standard input.",
+    ),
+]
+Queue = Annotated[
+    bool, typer.Option("--queue/--no-queue", help="Begin the work on them, or only store them.")
+]
+ColumnName = Annotated[
+    str | None,
+    typer.Option(
+        "--column", help="The column to read: its name, or its number. Left out: the usual one."
+    ),
+]
+
+
+@app.command()
+def domains(
+    file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
+) -> int:
+    """Domains: their home pages are read and their sitemaps looked for."""
+    return _import_file(domain_intake.DOMAIN_IMPORT, file, column, queue=queue, as_json=as_json)
+
+
+@app.command()
+def sitemaps(
+    file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
+) -> int:
+    """Sitemaps by their addresses: fetched, and their URLs become pages."""
+    return _import_file(service.SITEMAP_IMPORT, file, column, queue=queue, as_json=as_json)
+
+
+@app.command()
+def pages(
+    file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
+) -> int:
+    """Pages by their addresses: read for contacts."""
+    return _import_file(page_intake.PAGE_IMPORT, file, column, queue=queue, as_json=as_json)
+
+
+@app.command()
+def places(
+    file: TableFile,
+    queue: Queue = True,
+    region: Annotated[
+        str | None, typer.Option(help="The country, in two letters, of numbers without a code.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Businesses with their columns known by name: each becomes a lead."""
+
+    async def command(everything: CommandContext) -> int:
+        where = region or everything.settings.places_region or None
+        with _open_file(file) as source:
+            async with everything.database.transaction() as session:
+                asker = ImportContext(session, everything.actor, everything.settings, queue)
+                taken = await import_places(asker, source, region=where)
+        _print_json(taken.rows) if as_json else _print_summary(taken.rows, "place")
+        return _get_exit_code(taken.rows)
+
+    return run_with_context(command)
+
+
+def _import_file(
+    trade: Importer, file: str, column: str | None, *, queue: bool, as_json: bool
+) -> int:
+    async def command(everything: CommandContext) -> int:
+        with _open_file(file) as source:
+            rows = await _store_rows(
+                everything, trade, read_csv_rows(source, trade.kind, column), queue
+            )
+        _print_json(rows) if as_json else _print_summary(rows, trade.kind.noun)
+        return _get_exit_code(rows)
+
+    return run_with_context(command)
+
+
+def _open_file(file: str) -> AbstractContextManager[BinaryIO]:
+    if file == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+
+
+async def _store_rows(
+    everything: CommandContext, trade: Importer, given: Iterator[InputRow], queue: bool
+) -> list[ImportRow]:
+    """However long the file is: each part in a transaction of its own, so that what is stored
+    stays stored."""
+    rows: list[ImportRow] = []
+    seen: dict[Any, int] = {}
+    while part := list(islice(given, ROWS_PER_TRANSACTION)):
+        async with everything.database.transaction() as session:
+            asker = ImportContext(session, everything.actor, everything.settings, queue)
+            rows += (await import_rows(asker, trade, part, seen)).rows
+        if len(part) == ROWS_PER_TRANSACTION:
+            note(f"{len(rows):,} rows so far.")
+    return rows
+
+
+def _print_json(rows: Sequence[ImportRow]) -> None:
+    for part in encode_result(ImportResult(rows)):
+        sys.stdout.write(part)
+
+
+def _print_summary(rows: Sequence[ImportRow], noun: str) -> None:
+    bad = [row for row in rows if row.status is ImportRowStatus.INVALID]
+    for row in bad[:MAX_ERRORS_SHOWN]:
+        note(f"line {row.line}: {row.input}: {row.error}")
+    if len(bad) > MAX_ERRORS_SHOWN:
+        note(f"{len(bad) - MAX_ERRORS_SHOWN:,} more rows could not be taken; --json tells of each.")
+    found = Counter(row.status for row in rows)
+    facts = [f"{format_count(found[ImportRowStatus.CREATED], noun)} added"]
+    for status, words in (
+        (ImportRowStatus.EXISTS, "there already"),
+        (ImportRowStatus.DUPLICATE, "repeated"),
+        (ImportRowStatus.INVALID, "not taken"),
+    ):
+        facts += [f"{found[status]:,} {words}"] if found[status] else []
+    out.print(f"{', '.join(facts)}; {_format_queued(rows)}.", highlight=False)
+
+
+def _format_queued(rows: Sequence[ImportRow]) -> str:
+    queued = sum(row.queued for row in rows)
+    return f"{queued:,} queued" if queued else "none queued"
+
+
+def _get_exit_code(rows: Sequence[ImportRow]) -> ExitCode:
+    invalid = sum(row.status is ImportRowStatus.INVALID for row in rows)
+    if invalid == len(rows):
+        return ExitCode.FAILED
+    return ExitCode.PARTIAL if invalid else ExitCode.OK

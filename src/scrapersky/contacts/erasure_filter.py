@@ -1,0 +1,432 @@
+"""Remove erased people from whatever was read, before any of it is stored.
+
+Everything that is read or handed in passes `remove_erased` on its way to the database: home pages,
+pages, contacts, what providers and lists say of a place, what people type. Of an erased value only
+a keyed digest is known, so it cannot be searched for: whatever looks like an address or a number is
+read out of the texts, and its digest is compared. Once a value is recognised it is known, and all
+its spellings are masked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata
+from sqlalchemy import BigInteger, func, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.contacts.value_patterns import (
+    ERASED_PLACEHOLDER,
+    MIN_PHONE_DIGITS,
+    ValuePattern,
+    build_email_pattern,
+    build_phone_pattern,
+    build_url_pattern,
+    list_spellings,
+)
+from scrapersky.db.erasure_key import ErasureKey, get_key_source, require_key
+from scrapersky.logging import get_logger
+from scrapersky.models import Suppression, SuppressionKind
+from scrapersky.models.suppression import compute_digest
+from scrapersky.scraper.contacts.at_dot import read_at_dot
+from scrapersky.scraper.contacts.emails import to_a_label
+from scrapersky.scraper.contacts.model import FoundContact
+from scrapersky.scraper.contacts.phone_numbers import SPACES, extract_digits, to_ascii_digits
+
+T = TypeVar("T")
+MAX_GUESSED_NUMBERS = 5_000
+"""Of one result. A number without its country is tried in every country, which takes about 0.5 ms
+in a transaction that waits for it; those beyond this limit are masked, whoever's they are."""
+MAX_COMBINATIONS = 500_000
+"""Of neighbouring groups of digits in one result, read as numbers without a country: the same for
+digits that repeat, such as a table's."""
+MAX_E164_DIGITS = 15
+"""Of an E.164 number."""
+MAX_RUN_DIGITS = MAX_E164_DIGITS + 3
+"""Of an international number as written: `00` or `(0)` is no part of E.164."""
+MAX_URL_CHARACTERS = 2_000
+
+log = get_logger(__name__)
+
+_REVERSED_LOCAL_PART = re.compile(r"[\w.%+'\-]{1,64}")
+_DOMAIN = re.compile(r"[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,10}")
+_ESCAPE_RESIDUE = re.compile(r"\A(?:%[0-9a-f]{2}|u00[0-9a-f]{2})+")
+_GLUED_DIGITS = re.compile(r"\A[\d.\-]*\d{4}(?=[a-z])")
+_GLUED_WORD = re.compile(r"(?<=[a-z])\.?[A-Z].*\Z", re.DOTALL)
+_NUMBER = re.compile(rf"\+?\d(?:[{SPACES}\s().\-/\u00b7\u2010-\u2015]{{0,4}}\d)+")
+_DIGITS = re.compile(r"\d+")
+_E164 = re.compile(r"\+\d{7,15}\Z")
+_DATE = re.compile(r"(?:19|20)\d\d-[01]\d-[0-3]\d")
+
+
+async def remove_erased(session: AsyncSession, tenant_id: UUID, result: T) -> T:
+    """The same without anybody who was erased. Nobody is erased from here to the transaction's
+    end, so call it before rows are locked that an erasure changes."""
+    erased = await load_erased(session, tenant_id)
+    if not erased:
+        return result
+    return await asyncio.to_thread(erased.redact, result)
+
+
+async def load_erased(session: AsyncSession, tenant_id: UUID) -> ErasedValues:
+    """What the tenant erased; `ErasureKeyRefused` where it could not be recognised."""
+    await session.execute(select(func.pg_advisory_xact_lock_shared(get_erasure_lock(tenant_id))))
+    found = await session.execute(
+        select(Suppression.id, Suppression.kind, Suppression.digest, Suppression.key_id).where(
+            Suppression.tenant_id == tenant_id, Suppression.value.is_(None)
+        )
+    )
+    rows = found.all()
+    source = get_key_source(session)
+    keys = {key_id: require_key(source, key_id) for _, _, _, key_id in rows if key_id}
+    return ErasedValues(
+        ids={bytes(digest): row_id for row_id, _, digest, _ in rows},
+        kinds=frozenset(kind for _, kind, _, _ in rows),
+        key=next(iter(keys.values()), None),
+    )
+
+
+def get_erasure_lock(tenant_id: UUID) -> Any:
+    """Advisory lock: shared by those who store what was read, held alone by whoever erases. So
+    nobody stores a value that was compared before it was erased."""
+    name = hashlib.blake2b(f"erasures of {tenant_id}".encode(), digest_size=8)
+    return sql_cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
+
+
+@dataclass(frozen=True)
+class ErasedValues:
+    """The digests of a tenant's erased values."""
+
+    ids: Mapping[bytes, UUID]
+    """Of the suppression, by digest."""
+    kinds: frozenset[str]
+    key: ErasureKey | None
+    """None where all digests are of an earlier version, which had no key."""
+
+    def __bool__(self) -> bool:
+        return bool(self.ids)
+
+    def find(self, value: str) -> UUID | None:
+        """The suppression of a value that was erased."""
+        digest = compute_digest(value)
+        keyed = self.ids.get(self.key.rekey(digest)) if self.key else None
+        return keyed or self.ids.get(digest)
+
+    def redact(self, result: T) -> T:
+        """Mask every erased value, and every number that could not be compared."""
+        if not self:
+            return result
+        texts = dict.fromkeys(_list_texts(result))
+        candidates = self._find_candidates(result, texts)
+        numbers = _NumberGuesses(self, candidates)
+        if SuppressionKind.PHONE in self.kinds:
+            for text in texts:
+                numbers.compare(text)
+        for value, raws in candidates.raws.items():
+            if self.find(value) is not None and (wording := _build_pattern(value, raws)):
+                result = wording.redact(result)
+        if numbers.is_exhausted:
+            log.warning("numbers were masked without comparing them", compared=numbers.compared)
+            result = cast(T, _map_texts(result, numbers.mask))
+        return result
+
+    def _find_candidates(self, result: Any, texts: Iterable[str]) -> _Candidates:
+        candidates = _Candidates()
+        for each in _list_contacts(result):
+            candidates.add(each.value, each.raw)
+        for text in texts:
+            if text.startswith("http") and len(text) <= MAX_URL_CHARACTERS:
+                candidates.add(text, text)
+            if SuppressionKind.EMAIL in self.kinds:
+                candidates.add_all(_find_addresses(text))
+            if SuppressionKind.PHONE in self.kinds and _E164.match(text):
+                candidates.add(text, text)
+        return candidates
+
+    def guess_country(self, digits: str) -> str:
+        """Find the erased number that these digits are in some country, with or without the digit
+        that is dialled before it there; else return them as if the country was written."""
+        nationals = [digits]
+        if digits[0] in "018":
+            nationals.append(digits[1:])
+        if digits.startswith("06"):  # Hungary
+            nationals.append(digits[2:])
+        for national in nationals:
+            for code in _get_calling_codes().get(len(national), ()):
+                if self.find(number := f"+{code}{national}") is not None:
+                    return number
+        return f"+{digits}"
+
+
+@cache
+def _get_calling_codes() -> Mapping[int, tuple[int, ...]]:
+    """Calling codes by the number of digits that may follow them."""
+    found: dict[int, set[int]] = {}
+    for code, regions in COUNTRY_CODE_TO_REGION_CODE.items():
+        for region in regions:
+            plan = PhoneMetadata.metadata_for_region_or_calling_code(code, region)
+            for length in plan.general_desc.possible_length if plan and plan.general_desc else ():
+                found.setdefault(length, set()).add(code)
+    return {length: tuple(sorted(codes)) for length, codes in found.items()}
+
+
+class _NumberGuesses:
+    """Compare the numbers in texts, also those without a country.
+
+    Of an erased number nothing is known but the digest, so each of these costs a digest per
+    country. Their number is limited, because whoever wrote a page can put a million on it; what
+    was not compared then is masked. Texts are compared in the order of the result, so the same
+    result always ends the same.
+    """
+
+    def __init__(self, erased: ErasedValues, candidates: _Candidates) -> None:
+        self._erased = erased
+        self._candidates = candidates
+        # Others than erased ones would hide an erased number of another country with the same end.
+        known = (each for each in candidates.raws if _E164.match(each))
+        self._known = _KnownNumbers(each for each in known if erased.find(each) is not None)
+        self._guessed: dict[str, str] = {}
+        self._combinations = 0
+        self._compared_runs: set[str] = set()
+        self.is_exhausted = False
+
+    @property
+    def compared(self) -> int:
+        return len(self._guessed)
+
+    def compare(self, text: str) -> None:
+        for spelling in list_spellings(text):
+            for start, end in _find_runs(spelling):
+                self._compare_run(spelling[start:end], is_url=_is_url(spelling))
+
+    def _compare_run(self, run: str, *, is_url: bool) -> None:
+        for written in _read_run(run, is_url=is_url):
+            if written.is_international:
+                self._candidates.add(f"+{written.digits}", written.raw)
+                continue
+            self._combinations += 1
+            if self._combinations > MAX_COMBINATIONS:
+                self.is_exhausted = True
+                return
+            if number := self._known.find(written.digits) or self._guessed.get(written.digits):
+                self._candidates.add(number, written.raw)
+            elif len(self._guessed) < MAX_GUESSED_NUMBERS:
+                number = self._erased.guess_country(written.digits)
+                self._guessed[written.digits] = number
+                self._candidates.add(number, written.raw)
+            else:
+                self.is_exhausted = True
+                return
+        if not is_url:
+            self._compared_runs.add(run)
+
+    def mask(self, text: str) -> str:
+        """Replace the runs of digits that were not compared in full."""
+        for spelling in list_spellings(text):
+            if (masked := self._mask_spelling(spelling)) != spelling:
+                text = masked
+        return text
+
+    def _mask_spelling(self, text: str) -> str:
+        if _is_url(text):
+            return text
+        parts, at = [], 0
+        for start, end in _find_runs(text):
+            if text[start:end] not in self._compared_runs:
+                parts += [text[at:start], ERASED_PLACEHOLDER]
+                at = end
+        return "".join((*parts, text[at:]))
+
+
+@dataclass
+class _Candidates:
+    """Values that may be erased ones, each with how it is written."""
+
+    raws: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, value: str, raw: str | None) -> None:
+        self.raws.setdefault(value, set()).add(raw or value)
+
+    def add_all(self, found: Iterable[tuple[str, str]]) -> None:
+        for value, raw in found:
+            self.add(value, raw)
+
+
+class _KnownNumbers:
+    """Erased numbers that stand somewhere with their country, to recognise them without it."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._by_end: dict[str, list[str]] = {}
+        for each in values:
+            self._by_end.setdefault(each[-MIN_PHONE_DIGITS:], []).append(each)
+
+    def find(self, digits: str) -> str | None:
+        alike = self._by_end.get(digits[-MIN_PHONE_DIGITS:], ())
+        return next((each for each in alike if each.endswith(digits.lstrip("0"))), None)
+
+
+@dataclass(frozen=True)
+class _WrittenNumber:
+    """Digits of a text that may be a number."""
+
+    digits: str
+    raw: str | None
+    """As written, where that tells more than its digits."""
+    is_international: bool
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Enum):
+        return
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield str(key)
+            yield from _list_texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _list_texts(each)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            yield from _list_texts(getattr(value, each.name))
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same with every text changed that `_list_texts` yields."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {
+            change(key) if isinstance(key, str) else key: _map_texts(each, change)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return type(value)(_map_texts(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        said = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: _map_texts(each, change) for name, each in said.items()}
+        return replace(value, **changed) if changed != said else value
+    return value
+
+
+def _list_contacts(value: Any) -> Iterator[FoundContact]:
+    if isinstance(value, FoundContact):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _list_contacts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _list_contacts(each)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            yield from _list_contacts(getattr(value, each.name))
+
+
+def _build_pattern(value: str, raws: Iterable[str]) -> ValuePattern | None:
+    if "://" in value:
+        return build_url_pattern(value)
+    if "@" in value:
+        return build_email_pattern(value, raws)
+    try:
+        return build_phone_pattern(value, raws)
+    except NumberParseException:
+        return None
+
+
+def _find_addresses(text: str) -> Iterator[tuple[str, str]]:
+    """(value, as written), also where the "@" is escaped or spelled out."""
+    for spelling in list_spellings(text):
+        at = spelling.find("@")
+        while at >= 0:
+            yield from _read_address(spelling, at)
+            at = spelling.find("@", at + 1)
+        for found in read_at_dot(spelling):
+            yield found.text, found.raw
+
+
+def _read_address(text: str, at: int) -> Iterator[tuple[str, str]]:
+    before = _REVERSED_LOCAL_PART.match(text[max(0, at - 64) : at][::-1])
+    after = _DOMAIN.match(text[at + 1 : at + 255])
+    if before is None or after is None:
+        return
+    local = before[0][::-1].lstrip(".%+'-")
+    locals_ = {local, _ESCAPE_RESIDUE.sub("", local), _GLUED_DIGITS.sub("", local.lower())}
+    domains = {after[0], _GLUED_WORD.sub("", after[0])}
+    for domain in filter(None, map(to_a_label, domains)):
+        for each in filter(None, locals_):
+            yield f"{each.lower()}@{domain}", f"{each}@{domain}"
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith("http")
+
+
+def _find_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Where digits stand with nothing but signs between them."""
+    for match in _NUMBER.finditer(_DATE.sub(lambda date: "x" * len(date[0]), text)):
+        yield match.span()
+
+
+def _read_run(run: str, *, is_url: bool) -> Iterator[_WrittenNumber]:
+    """Every run of digit groups with as many digits as a number may have. Groups of two numbers
+    in a row, or of an hour before a number, are tried in all neighbourly combinations. In a URL
+    a number has its country, or it is some id of which there are too many to be tried."""
+    found = (
+        (each.span(), extract_digits(to_ascii_digits(each[0]))) for each in _DIGITS.finditer(run)
+    )
+    window: deque[tuple[tuple[int, int], str]] = deque()  # no more of the run than a number takes
+    is_start = True
+    while True:
+        while sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
+            if (group := next(found, None)) is None:
+                break
+            window.append(group)
+        if not window:
+            return
+        is_international = is_start and (run.startswith("+") or window[0][1].startswith("00"))
+        yield from _join_groups(run, list(window), is_start, is_url or is_international)
+        if is_international and sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
+            return  # the run is one number
+        window.popleft()
+        is_start = False
+
+
+def _join_groups(
+    run: str, groups: list[tuple[tuple[int, int], str]], is_start: bool, is_international: bool
+) -> Iterator[_WrittenNumber]:
+    """Numbers that begin with the first group."""
+    start = 0 if is_start else groups[0][0][0]
+    joined = ""
+    for last, ((_, end), digits) in enumerate(groups):
+        joined += digits
+        bare = joined.removeprefix("00") if is_international else joined
+        if len(bare) > MAX_E164_DIGITS + 1:
+            return
+        if len(bare) < MIN_PHONE_DIGITS:
+            continue
+        raw = _get_non_ascii_spelling(run[start:end])
+        yield _WrittenNumber(bare, raw, is_international)
+        if is_international and last > 0 and groups[1][1] in ("0", "8"):  # +49 (0)30
+            code = groups[0][1].removeprefix("00")
+            rest = "".join(each for _, each in groups[2 : last + 1])
+            yield _WrittenNumber(code + rest, raw, True)
+
+
+def _get_non_ascii_spelling(raw: str) -> str | None:
+    """A wording knows all ways to write a number in ASCII digits; `30901820` alone is none of
+    them, for it may be any id."""
+    return None if all(map(str.isascii, filter(str.isdigit, raw))) else raw

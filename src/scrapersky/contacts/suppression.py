@@ -1,0 +1,252 @@
+"""Add and remove suppressions: addresses, numbers and domains that are excluded from leads and
+exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.contacts.erasure_filter import ErasedValues, load_erased
+from scrapersky.contacts.value_patterns import ERASED_PLACEHOLDER
+from scrapersky.contacts.values import guess_suppression_kind, parse_suppressed_value
+from scrapersky.db.base import uuid7
+from scrapersky.errors import InvalidInput, NotAllowed, NotFound
+from scrapersky.leads.build import refresh_business_leads, refresh_leads
+from scrapersky.leads.provider_facts import find_suppressed_businesses
+from scrapersky.models import (
+    Actor,
+    Contact,
+    ContactKind,
+    Domain,
+    Role,
+    Suppression,
+    SuppressionKind,
+    record,
+)
+from scrapersky.models.suppression import compute_digest
+
+SuppressionKey = tuple[str, bytes]
+"""Kind and digest: what tells suppressions of a tenant apart."""
+BATCH_SIZE = 1_000
+"""Rows of one statement: its parameters are limited."""
+
+
+@dataclass(frozen=True)
+class SuppressionRequest:
+    value: str
+    kind: SuppressionKind | None = None
+    """Left out: what the value looks like."""
+    reason: str | None = None
+
+
+class SuppressionOutcome(StrEnum):
+    ADDED = "added"
+    ALREADY_THERE = "already_there"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class SuppressionResult:
+    """What came of one that was given."""
+
+    given: str
+    outcome: SuppressionOutcome
+    kind: SuppressionKind | None = None
+    value: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    id: UUID | None = None
+
+    @property
+    def is_storable(self) -> bool:
+        """Whether there is something to store, or to be found stored."""
+        return self.outcome is not SuppressionOutcome.REFUSED and self.value is not None
+
+    @property
+    def key(self) -> SuppressionKey:
+        return str(self.kind), compute_digest(self.value or "")
+
+
+async def suppress(
+    session: AsyncSession, actor: Actor, wanted: Sequence[SuppressionRequest]
+) -> list[SuppressionResult]:
+    """Each on its own: one that cannot be does not keep the others from it. Who was erased is
+    suppressed already, and is not written down again."""
+    erased = await load_erased(session, actor.tenant_id)
+    lines = [_redact_erased(_parse_request(each), erased) for each in wanted]
+    made: dict[SuppressionKey, UUID] = {}
+    known: dict[SuppressionKey, UUID] = {}
+    for part in _split_batches([each for each in lines if each.is_storable]):
+        new = await _insert_suppressions(session, actor, part)
+        made |= new
+        known |= await _load_ids(session, actor, [each for each in part if each.key not in new])
+        await refresh_leads(session, await _find_domain_ids(session, actor, list(new.values())))
+        told_of = await find_suppressed_businesses(session, actor.tenant_id, list(new.values()))
+        await refresh_business_leads(session, told_of)
+    ended = list(_resolve_outcomes(lines, made, known))
+    _record_additions(session, actor, ended)
+    return ended
+
+
+def _resolve_outcomes(
+    lines: Sequence[SuppressionResult],
+    made: Mapping[SuppressionKey, UUID],
+    known: Mapping[SuppressionKey, UUID],
+) -> Iterator[SuppressionResult]:
+    """Of a value that was given twice only the first is new."""
+    fresh = set(made)
+    for line in lines:
+        if not line.is_storable:
+            yield line
+            continue
+        outcome = (
+            SuppressionOutcome.ADDED if line.key in fresh else SuppressionOutcome.ALREADY_THERE
+        )
+        fresh.discard(line.key)
+        yield replace(line, id=made.get(line.key) or known.get(line.key), outcome=outcome)
+
+
+def _parse_request(wanted: SuppressionRequest) -> SuppressionResult:
+    try:
+        kind = wanted.kind or guess_suppression_kind(wanted.value)
+        value = parse_suppressed_value(kind, wanted.value)
+    except InvalidInput as error:
+        return SuppressionResult(
+            wanted.value, SuppressionOutcome.REFUSED, wanted.kind, error=str(error)
+        )
+    return SuppressionResult(
+        wanted.value, SuppressionOutcome.ALREADY_THERE, kind, value, wanted.reason
+    )
+
+
+def _redact_erased(line: SuppressionResult, erased: ErasedValues) -> SuppressionResult:
+    known = erased.find(line.value) if line.value is not None else None
+    if known is not None:
+        return SuppressionResult(
+            ERASED_PLACEHOLDER, SuppressionOutcome.ALREADY_THERE, line.kind, id=known
+        )
+    return replace(line, reason=erased.redact(line.reason)) if line.reason else line
+
+
+def _split_batches(lines: Sequence[SuppressionResult]) -> Iterator[list[SuppressionResult]]:
+    """Each once, and in one order, so that two lists at once do not wait for each other."""
+    different = {each.key: each for each in reversed(lines)}
+    ordered = [different[key] for key in sorted(different)]
+    for start in range(0, len(ordered), BATCH_SIZE):
+        yield ordered[start : start + BATCH_SIZE]
+
+
+async def _insert_suppressions(
+    session: AsyncSession, actor: Actor, lines: Sequence[SuppressionResult]
+) -> dict[SuppressionKey, UUID]:
+    rows = [
+        {
+            "id": uuid7(),
+            "tenant_id": actor.tenant_id,
+            "created_by": actor.user_id,
+            "kind": str(each.kind),
+            "value": each.value,
+            "digest": each.key[1],
+            "reason": each.reason,
+        }
+        for each in lines
+    ]
+    made = await session.execute(
+        insert(Suppression)
+        .values(rows)
+        .on_conflict_do_nothing(
+            index_elements=[Suppression.tenant_id, Suppression.kind, Suppression.digest]
+        )
+        .returning(Suppression.kind, Suppression.digest, Suppression.id)
+    )
+    return {(kind, bytes(digest)): row_id for kind, digest, row_id in made}
+
+
+async def _load_ids(
+    session: AsyncSession, actor: Actor, lines: Sequence[SuppressionResult]
+) -> dict[SuppressionKey, UUID]:
+    if not lines:
+        return {}
+    found = await session.execute(
+        select(Suppression.kind, Suppression.digest, Suppression.id).where(
+            Suppression.tenant_id == actor.tenant_id,
+            tuple_(Suppression.kind, Suppression.digest).in_([each.key for each in lines]),
+        )
+    )
+    return {(kind, bytes(digest)): row_id for kind, digest, row_id in found}
+
+
+async def _find_domain_ids(session: AsyncSession, actor: Actor, ids: Sequence[UUID]) -> set[UUID]:
+    """The domains with contacts that these suppressions are about."""
+    if not ids:
+        return set()
+    mine = (
+        Suppression.id.in_(ids),
+        Suppression.tenant_id == actor.tenant_id,
+        Contact.tenant_id == actor.tenant_id,
+    )
+    by_value = select(Contact.domain_id).where(
+        *mine, Suppression.kind == Contact.kind, Suppression.value == Contact.value
+    )
+    host: Any = func.split_part(Contact.value, "@", 2)
+    by_domain = (
+        select(Contact.domain_id)
+        .join(Domain, Domain.id == Contact.domain_id)
+        .where(
+            *mine,
+            Suppression.kind == SuppressionKind.DOMAIN,
+            or_(
+                (Contact.kind == ContactKind.EMAIL)
+                & _is_same_or_subdomain(host, Suppression.value),
+                _is_same_or_subdomain(Domain.domain, Suppression.value),
+            ),
+        )
+    )
+    return {*await session.scalars(by_value), *await session.scalars(by_domain)}
+
+
+def _is_same_or_subdomain(host: Any, domain: Any) -> Any:
+    return or_(host == domain, host.endswith("." + domain))
+
+
+def _record_additions(
+    session: AsyncSession, actor: Actor, lines: Sequence[SuppressionResult]
+) -> None:
+    added = [each for each in lines if each.outcome is SuppressionOutcome.ADDED]
+    if len(added) == 1:
+        [only] = added
+        record(session, actor, "suppression.add", only.id, kind=str(only.kind), value=only.value)
+    elif added:
+        record(session, actor, "suppression.add", None, added=len(added))
+
+
+async def delete_suppression(
+    session: AsyncSession, actor: Actor, suppression_id: UUID
+) -> Suppression:
+    """What it named is in exports again."""
+    found = await session.scalar(
+        select(Suppression)
+        .where(Suppression.id == suppression_id, Suppression.tenant_id == actor.tenant_id)
+        .with_for_update()
+    )
+    if found is None:
+        raise NotFound(f"There is no suppression {suppression_id}.")
+    if found.value is None and not actor.role.includes(Role.ADMIN):
+        raise NotAllowed("It keeps an erased person from coming back; only an admin may remove it.")
+    touched = await _find_domain_ids(session, actor, [suppression_id])
+    told_of = await find_suppressed_businesses(session, actor.tenant_id, [suppression_id])
+    await session.delete(found)
+    await session.flush()
+    said = {"kind": found.kind, "value": found.value, "erased": found.value is None or None}
+    record(session, actor, "suppression.remove", suppression_id, **said)
+    await refresh_leads(session, touched)
+    await refresh_business_leads(session, told_of)
+    return found

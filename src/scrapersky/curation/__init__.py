@@ -1,1 +1,0 @@
-"""What people decided about many rows at once: seen, and taken back."""

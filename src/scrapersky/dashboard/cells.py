@@ -1,0 +1,243 @@
+"""Render table cells. Text from websites is escaped, shortened and bidi-isolated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard import formats
+from scrapersky.dashboard.formats import EMPTY_VALUE, render_badge
+from scrapersky.dashboard.labels import get_provider_label
+from scrapersky.dashboard.table import Cell, Row
+from scrapersky.models import User
+
+MAX_TEXT_LENGTH = 70
+MAX_TOOLTIP_LENGTH = 200
+MAX_LINK_LENGTH = 1_000
+"""Longer addresses are on the row's own page: a table of them would weigh too much."""
+WIDE_SUBTEXT_LENGTH = 30
+"""A sentence below a value that is longer has its column made wider."""
+PLAIN_MARKUP = Markup("{}")
+
+ReadRow = Callable[[Row], Any]
+
+
+def attribute(name: str) -> ReadRow:
+    return lambda row: getattr(row, name)
+
+
+def shorten(text: Any, most: int = MAX_TEXT_LENGTH) -> Markup:
+    """The beginning of a text; some more of it when one points at it."""
+    if text is None or text == "":
+        return formats.EMPTY_VALUE
+    whole = " ".join(str(text)[: MAX_TOOLTIP_LENGTH + most].split())
+    if len(whole) <= most:
+        return Markup("<bdi>{}</bdi>").format(whole)
+    more = whole[:MAX_TOOLTIP_LENGTH]
+    return Markup('<bdi title="{}">{}…</bdi>').format(more, whole[: most - 1].rstrip())
+
+
+def text(name: str, most: int = MAX_TEXT_LENGTH) -> Cell:
+    return lambda row, _: shorten(getattr(row, name), most)
+
+
+def nowrap(name: str, most: int = 20) -> Cell:
+    """A short text that is not divided, such as a phone number."""
+    kept = Markup('<span class="whole">{}</span>')
+    return lambda row, _: kept.format(shorten(getattr(row, name), most))
+
+
+def number(name: str) -> Cell:
+    return lambda row, _: PLAIN_MARKUP.format(formats.format_number(getattr(row, name)))
+
+
+def url_total(name: str) -> Cell:
+    return lambda row, _: PLAIN_MARKUP.format(formats.url_total(getattr(row, name)))
+
+
+def timestamp(name: str) -> Cell:
+    return lambda row, _: formats.format_time(getattr(row, name))
+
+
+def status_badge(name: str) -> Cell:
+    return lambda row, _: formats.render_badge(getattr(row, name))
+
+
+def word(name: str) -> Cell:
+    return lambda row, _: shorten(formats.humanize(getattr(row, name)))
+
+
+def boolean(name: str) -> Cell:
+    def read(row: Row, _: bool) -> Markup:
+        known = getattr(row, name)
+        return formats.EMPTY_VALUE if known is None else Markup("yes") if known else Markup("no")
+
+    return read
+
+
+def first_items(name: str, most: int = 2) -> Cell:
+    """The first ones of a list, and how many more there are."""
+
+    def read(row: Row, _: bool) -> Markup:
+        found: list[str] = list(getattr(row, name) or ())
+        if not found:
+            return formats.EMPTY_VALUE
+        more = Markup(' <span class="soft">+{}</span>').format(len(found) - most)
+        first = join_lines(shorten(each, 40) for each in found[:most])
+        return first + more if len(found) > most else first
+
+    return read
+
+
+def web_link(name: str) -> Cell:
+    """An address on the web, which opens in a window of its own."""
+    return lambda row, _: external_link(getattr(row, name))
+
+
+def external_link(url: str | None) -> Markup:
+    if not url or len(url) > MAX_LINK_LENGTH:
+        return shorten(url)
+    scheme = formats.get_scheme(url)
+    if scheme not in ("http", "https"):
+        return shorten(url)
+    return formats.LINK.format(url, shorten(url.split("://", 1)[-1].rstrip("/"), 50))
+
+
+def row_link(
+    path: str, read: ReadRow, *, otherwise: str = "without a name", most: int = 60
+) -> Cell:
+    """The link to the row's own page; its text is never empty."""
+    link = Markup('<a id="open-{}" data-open href="/{}/{}">{}</a>')
+
+    def cell(row: Row, _: bool) -> Markup:
+        said = read(row)
+        shown = (
+            shorten(said, most)
+            if said
+            else Markup('<span class="soft">{}</span>').format(otherwise)
+        )
+        return link.format(row.id, path, row.id, shown)
+
+    return cell
+
+
+def join_lines(parts: Iterable[Markup]) -> Markup:
+    return Markup("<br>").join(parts)
+
+
+def status_reason(status: str, reason: ReadRow) -> Cell:
+    """A word, and below it why."""
+
+    def cell(row: Row, _: bool) -> Markup:
+        return formats.render_badge(getattr(row, status)) + subtext(reason(row))
+
+    return cell
+
+
+def subtext(sentence: Any) -> Markup:
+    if not sentence:
+        return Markup("")
+    wide = "why long" if len(str(sentence)) > WIDE_SUBTEXT_LENGTH else "why"
+    return Markup('<div class="{}">{}</div>').format(wide, shorten(sentence, 110))
+
+
+def stage(status: str, error: str, *, failed: str, retry: str) -> Cell:
+    """Where a row stands in a stage; one that failed says why and can be tried again."""
+
+    def cell(row: Row, may_change: bool) -> Markup:
+        word = getattr(row, status)
+        said = formats.render_badge(word) + subtext(getattr(row, error))
+        return said + retry_button(row, retry) if word == failed and may_change else said
+
+    return cell
+
+
+def retry_button(row: Row, path: str, label: str = "Retry") -> Markup:
+    return Markup(
+        '<button type="button" class="quiet" data-row-act data-many="{}" data-id="{}">{}</button>'
+    ).format(path, row.id, label)
+
+
+@dataclass(frozen=True)
+class RowButton:
+    """A button for one row, by a route of the API that is about this one."""
+
+    label: str
+    method: str
+    path: str
+    asks: str
+    done: str
+    body: Mapping[str, str] | None = None
+
+
+def row_button(row: Row, act: RowButton) -> Markup:
+    body = "" if act.body is None else json.dumps(act.body)
+    return Markup(
+        '<button type="button" class="quiet" data-row-act data-method="{}" data-path="{}" '
+        'data-body="{}" data-ask="{}" data-done="{}" data-id="{}">{}</button>'
+    ).format(act.method, act.path, body, act.asks, act.done, row.id, act.label)
+
+
+OWN_WEBSITE = "own"
+
+
+def website(row: Row, _: bool) -> Markup:
+    """With what it really is, where it is none of the business's own."""
+    if not row.website_url:
+        return EMPTY_VALUE
+    said = external_link(row.website_url)
+    kind = row.website_kind
+    return said if kind in (None, OWN_WEBSITE) else said + Markup("<br>") + render_badge(kind)
+
+
+def address_text(name: str) -> Cell:
+    """In a column wide enough not to divide a street's name."""
+    kept = Markup('<span class="address">{}</span>')
+    return lambda row, _: kept.format(shorten(getattr(row, name), 60))
+
+
+def provider_list(names: Iterable[str]) -> Markup:
+    """One on each line, none divided."""
+    kept = Markup('<span class="whole">{}</span>')
+    said = [kept.format(shorten(get_provider_label(each))) for each in sorted(names)]
+    return join_lines(said) if said else EMPTY_VALUE
+
+
+def rating(count: str) -> Cell:
+    """With how many gave it; `count` names the column."""
+    said = Markup('<span class="whole">{} <span class="soft">({})</span></span>')
+
+    def read(row: Row, _: bool) -> Markup:
+        if row.rating is None:
+            return EMPTY_VALUE
+        return said.format(f"{row.rating:.1f}", f"{getattr(row, count) or 0:,}")
+
+    return read
+
+
+@dataclass(frozen=True)
+class CreatedRow:
+    """A row, and the name of the one who made it."""
+
+    row: Row
+    who: str | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.row, name)
+
+
+async def add_creator_names(session: AsyncSession, rows: Sequence[Row]) -> list[CreatedRow]:
+    ids = {each.created_by for each in rows}
+    found = await session.execute(select(User.id, User.name).where(User.id.in_(ids)))
+    names: dict[Any, str] = dict(found.all())
+    return [CreatedRow(each, names.get(each.created_by)) for each in rows]
+
+
+def creator(row: Row, _: bool) -> Markup:
+    return shorten(row.who, 40)

@@ -1,1 +1,0 @@
-"""Pages for those who keep it running: stages, workers, hosts, alerts, settings."""

@@ -1,0 +1,212 @@
+"""Parts shared by detail pages: decisions, permissions, events, dead letters and provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard.live import LiveContext, Parts, RenderView
+from scrapersky.dashboard.rendering import render
+from scrapersky.errors import NotFound
+from scrapersky.lists import Curation
+from scrapersky.models import (
+    Actor,
+    BusinessSighting,
+    Job,
+    LocalBusiness,
+    Place,
+    Provider,
+    Role,
+    SearchPlace,
+    User,
+)
+from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, StageEvent
+
+DECISION_KEYS = {
+    "Selected": "s",
+    "Maybe": "m",
+    "Not a Fit": "n",
+    "Skipped": "n",
+    "Archived": "a",
+    "New": "",
+}
+"""Other words are for the stages that go on with a row, and nobody's to choose."""
+
+
+@dataclass(frozen=True)
+class DecisionChoice:
+    word: str
+    key: str
+    """Empty where there is none."""
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class DecisionForm:
+    """Where decisions about one row go, and which there are."""
+
+    rows: str
+    """As their list is called, in our addresses and in the API's."""
+    row_id: UUID
+    status: str
+    choices: tuple[DecisionChoice, ...]
+    queues: bool
+    """Whether selecting it has its next stage begin."""
+
+
+def build_decision_form(curation: Curation, row: Any) -> DecisionForm:
+    status: str = getattr(row, curation.column.key)
+    choices = tuple(
+        DecisionChoice(word, key, word == status)
+        for word, key in DECISION_KEYS.items()
+        if word in curation.decisions
+    )
+    return DecisionForm(curation.rows, row.id, status, choices, curation.queues is not None)
+
+
+def get_permissions(actor: Actor) -> dict[str, bool]:
+    """For templates: what one may not do is not offered."""
+    return {
+        "may_curate": actor.role.includes(Role.CURATOR),
+        "may_admin": actor.role.includes(Role.ADMIN),
+    }
+
+
+MAX_EVENTS = 15
+
+
+async def list_events(session: AsyncSession, stage: str, row_id: UUID) -> Sequence[StageEvent]:
+    """Newest first. The row was shown to be the reader's own before."""
+    found = await session.scalars(
+        select(StageEvent)
+        .where(StageEvent.row_id == row_id, StageEvent.stage == stage)
+        .order_by(StageEvent.id.desc())
+        .limit(MAX_EVENTS)
+    )
+    return found.all()
+
+
+async def find_open_dead_letter(session: AsyncSession, stage: str, row_id: UUID) -> UUID | None:
+    found: UUID | None = await session.scalar(
+        select(DeadLetter.id).where(
+            DeadLetter.stage == stage,
+            DeadLetter.row_id == row_id,
+            DeadLetter.state == DeadLetterState.OPEN,
+        )
+    )
+    return found
+
+
+async def get_user_names(session: AsyncSession, people: Collection[UUID | None]) -> dict[UUID, str]:
+    wanted = [each for each in set(people) if each is not None]
+    if not wanted:
+        return {}
+    found = await session.execute(select(User.id, User.name).where(User.id.in_(wanted)))
+    return dict(found.all())
+
+
+def handle_deleted_row(parts: RenderView, head: str) -> RenderView:
+    """Where the row was deleted while it was looked at, the page's head says so."""
+
+    async def parts_or_gone(looked: LiveContext) -> Parts:
+        try:
+            return await parts(looked)
+        except NotFound:
+            return {head: render("details/gone.html", {})}
+
+    return parts_or_gone
+
+
+def parse_subject_id(looked: LiveContext) -> UUID:
+    """The row the page is about."""
+    try:
+        return UUID(looked.subject)
+    except ValueError:
+        raise NotFound("This stream names no row.") from None
+
+
+def is_unchanged(looked: LiveContext, stamp: Any) -> bool:
+    """Whether the last look of the same stream saw the same; the first one never did."""
+    state = looked.show.request.state
+    before = getattr(state, "seen_before", None)
+    state.seen_before = stamp
+    return bool(before == stamp)
+
+
+MAX_ORIGINS = 5
+MAX_SEARCHES_PER_PLACE = 3
+"""Of one place."""
+MAX_ORIGIN_ROWS = 300
+
+
+@dataclass
+class ProviderSighting:
+    """That a provider told us of a business, and the searches that it told so."""
+
+    sighting: BusinessSighting
+    place: Place | None
+    searches: list[Job] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[Job]:
+        return self.searches[:MAX_SEARCHES_PER_PLACE]
+
+
+@dataclass
+class BusinessOrigin:
+    business: LocalBusiness
+    told: dict[UUID, ProviderSighting] = field(default_factory=dict)
+
+    @property
+    def is_osm(self) -> bool:
+        """Then its makers are to be named."""
+        return any(each.sighting.provider == Provider.OSM for each in self.told.values())
+
+    @property
+    def place_sightings(self) -> list[ProviderSighting]:
+        return [each for each in self.told.values() if each.place is not None]
+
+
+async def load_origins(
+    session: AsyncSession, domain_id: UUID | None, business_id: UUID | None = None
+) -> list[BusinessOrigin]:
+    """Of a site with all that share it, the most reviewed first; or of a business without one."""
+    mine = LocalBusiness.id == business_id
+    if domain_id is not None:
+        mine = LocalBusiness.domain_id == domain_id
+    return _group_origins((await session.execute(_build_origins_query(mine))).all())
+
+
+def _build_origins_query(mine: ColumnElement[bool]) -> Select[Any, Any, Any, Any]:
+    return (
+        select(LocalBusiness, BusinessSighting, Place, Job)
+        .outerjoin(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
+        .outerjoin(Place, Place.id == BusinessSighting.place_id)
+        .outerjoin(SearchPlace, SearchPlace.place_id == Place.id)
+        .outerjoin(Job, Job.id == SearchPlace.search_id)
+        .where(mine)
+        .order_by(
+            LocalBusiness.reviews_count.desc().nulls_last(),
+            LocalBusiness.id,
+            BusinessSighting.first_seen_at,
+            Job.created_at,
+        )
+        .limit(MAX_ORIGIN_ROWS)
+    )
+
+
+def _group_origins(rows: Sequence[Any]) -> list[BusinessOrigin]:
+    found: dict[UUID, BusinessOrigin] = {}
+    for business, sighting, place, job in rows:
+        origin = found.setdefault(business.id, BusinessOrigin(business))
+        if sighting is None:
+            continue
+        told = origin.told.setdefault(sighting.id, ProviderSighting(sighting, place))
+        if job is not None:
+            told.searches.append(job)
+    return list(found.values())

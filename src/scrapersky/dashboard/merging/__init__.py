@@ -1,1 +1,0 @@
-"""Merge review: pairs of businesses that may be one, for a person to decide."""

@@ -1,1 +1,0 @@
-"""Searches for businesses and what they cost, as people see them."""

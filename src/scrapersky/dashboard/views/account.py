@@ -1,0 +1,119 @@
+"""The sign-in page, and one's own account with its sessions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from scrapersky.auth.sessions import get_expiry, list_sessions
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import PageRenderer, Renderer
+from scrapersky.errors import NotSignedIn
+from scrapersky.http.application import AppContext, Context
+from scrapersky.http.auth import OPEN_MODE, PUBLIC, Viewer, identify
+from scrapersky.http.context import Reading
+from scrapersky.models import Tenant, User, UserSession
+
+BROWSERS = {
+    "Edg/": "Edge",
+    "OPR/": "Opera",
+    "Firefox/": "Firefox",
+    "Chrome/": "Chrome",
+    "Safari/": "Safari",
+    "curl/": "curl",
+}
+"""The first that fits: most of them also claim to be those after them."""
+SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Windows": "Windows",
+    "Mac OS X": "macOS",
+    "Linux": "Linux",
+}
+
+account_router = APIRouter(route_class=PageRoute)
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    session: UserSession
+    ends_at: datetime
+    is_current: bool
+
+    @property
+    def client(self) -> str:
+        """`Firefox on Linux`, as far as browsers tell."""
+        said = self.session.client
+        browser, system = _match_marker(BROWSERS, said), _match_marker(SYSTEMS, said)
+        return " on ".join(each for each in (browser, system) if each) or "something else"
+
+
+def _match_marker(known: dict[str, str], said: str) -> str:
+    return next((name for mark, name in known.items() if mark in said), "")
+
+
+@account_router.get("/account", response_model=None)
+async def account(actor: Viewer, show: Renderer, context: Context, session: Reading) -> Response:
+    settings = context.settings
+    found = await list_sessions(session, actor, settings)
+    return show.page(
+        "team/account.html",
+        title="Your account",
+        user=await session.get_one(User, actor.user_id),
+        tenant=await session.get_one(Tenant, actor.tenant_id),
+        sessions=[
+            SessionLine(each, get_expiry(each, settings), each.id == actor.session_id)
+            for each in found
+        ],
+        hours=settings.session_hours,
+        days=settings.session_max_days,
+    )
+
+
+SIGN_IN_PATH = "/sign-in"
+OVERVIEW_PATH = "/"
+LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s\x00-\x20\x7f]*")
+"""A browser takes `//` and `/\\` for another host's address, and leaves out tabs and line ends."""
+
+sign_in_router = APIRouter(route_class=PageRoute)
+
+
+@sign_in_router.get(SIGN_IN_PATH, dependencies=[PUBLIC], response_model=None)
+async def sign_in(
+    request: Request,
+    context: Context,
+    wanted: Annotated[str, Query(alias="next", max_length=4000)] = OVERVIEW_PATH,
+    tenant: Annotated[str, Query(max_length=200)] = "",
+    expired: str = "",
+) -> Response:
+    following = sanitize_next_path(wanted)
+    if context.settings.auth_mode == OPEN_MODE or await _has_session(request, context):
+        return RedirectResponse(following, 303)
+    show = PageRenderer(request, context, None)
+    return show.page(
+        "team/sign_in.html",
+        title="Sign in",
+        following=following,
+        tenant=tenant,
+        has_expired=bool(expired),
+    )
+
+
+async def _has_session(request: Request, context: AppContext) -> bool:
+    try:
+        await identify(request, context)
+    except NotSignedIn:
+        return False
+    return True
+
+
+def sanitize_next_path(text: str) -> str:
+    """Where to go on; never to anybody else, and not in a circle."""
+    ours = LOCAL_PATH.fullmatch(text) and text.partition("?")[0] != SIGN_IN_PATH
+    return text if ours else OVERVIEW_PATH

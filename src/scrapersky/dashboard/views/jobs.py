@@ -1,0 +1,170 @@
+"""The jobs table and the live page of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse, Response
+from markupsafe import Markup
+from sqlalchemy import Select, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard import cells
+from scrapersky.dashboard.details import (
+    find_open_dead_letter,
+    get_permissions,
+    handle_deleted_row,
+    is_unchanged,
+    list_events,
+    parse_subject_id,
+)
+from scrapersky.dashboard.live import LiveContext, LiveView, Parts
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import Renderer
+from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.http.auth import Viewer
+from scrapersky.http.context import Reading
+from scrapersky.jobs import service as job_service
+from scrapersky.jobs.listing import EXPORT
+from scrapersky.jobs.listing import JOBS as LISTING
+from scrapersky.models import JOB_STATUSES, Actor, Domain, Job, JobType, SitemapFile, User
+from scrapersky.models.jobs import CANCELLED
+from scrapersky.models.stage_names import SITEMAP_STAGE
+from scrapersky.pipeline.tables import Worker
+
+router = APIRouter(route_class=PageRoute)
+
+PARTS = ("head", "state", "result", "files", "events")
+MAX_FILES = 40
+ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
+
+
+@router.get("/jobs/{job_id}", response_model=None)
+async def job_page(actor: Viewer, session: Reading, show: Renderer, job_id: UUID) -> Response:
+    job = await job_service.get(session, actor, job_id)
+    if job.job_type == JobType.PLACE_SEARCH:
+        return RedirectResponse(f"/searches/{job.id}", 303)
+    seen = await _load_job(session, actor, job)
+    title = f"Scan of {seen['job'].subject}"
+    return show.page("details/job.html", title=title, parts=PARTS, **seen)
+
+
+async def _load_job(session: AsyncSession, actor: Actor, job: Job) -> dict[str, Any]:
+    domain, asker, host, pid = await _load_context(session, job)
+    files = (await session.execute(_build_files_query(job))).all()
+    return {
+        **get_permissions(actor),
+        "job": job,
+        "domain": domain,
+        "asker": asker,
+        "worker": f"{host}, process {pid}" if host and actor.is_operator else None,
+        "files": [each[0] for each in files],
+        "file_count": files[0].total if files else 0,
+        "url_count": (job.result_data or {}).get("urls", files[0].urls if files else 0),
+        "events": await list_events(session, SITEMAP_STAGE, job.id),
+        "letter_id": await _find_dead_letter(session, job),
+        "result": job.result_data or {},
+        "is_active": job.status in ACTIVE_STATUSES,
+        "can_retry": job.status in (JOB_STATUSES.failed, CANCELLED),
+    }
+
+
+async def _find_dead_letter(session: AsyncSession, job: Job) -> UUID | None:
+    if job.status != JOB_STATUSES.failed:
+        return None
+    return await find_open_dead_letter(session, SITEMAP_STAGE, job.id)
+
+
+async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
+    """The domain it is about, who asked, and who works it."""
+    found = await session.execute(
+        select(Domain, User.name, Worker.hostname, Worker.pid)
+        .select_from(Job)
+        .outerjoin(Domain, Domain.id == Job.domain_id)
+        .outerjoin(User, User.id == Job.created_by)
+        .outerjoin(Worker, Worker.id == Job.worker_id)
+        .where(Job.id == job.id)
+    )
+    return found.one_or_none() or (None, None, None, None)
+
+
+def _build_files_query(job: Job) -> Select[SitemapFile, int, int]:
+    lists_pages = SitemapFile.sitemap_type.is_distinct_from("index")
+    urls = func.coalesce(func.sum(SitemapFile.url_count).filter(lists_pages).over(), 0)
+    return (
+        select(SitemapFile, func.count().over().label("total"), urls.label("urls"))
+        .where(SitemapFile.job_id == job.id)
+        .order_by(SitemapFile.depth, SitemapFile.created_at, SitemapFile.id)
+        .limit(MAX_FILES)
+    )
+
+
+async def _render_parts(looked: LiveContext) -> Parts:
+    session, actor = looked.session, looked.actor
+    job = await job_service.get(session, actor, parse_subject_id(looked))
+    stamp = (job.status, job.attempts, job.finished_at, job.updated_at, job.error)
+    if is_unchanged(looked, stamp) and job.status not in ACTIVE_STATUSES:
+        return {}
+    seen = await _load_job(session, actor, job)
+    return {f"job-{name}": looked.show.part(f"details/job_{name}.html", **seen) for name in PARTS}
+
+
+VIEW = LiveView("job", handle_deleted_row(_render_parts, "job-head"))
+
+
+RETRY_PATH = "/jobs/retry"
+_status = cells.stage("status", "error", failed=JOB_STATUSES.failed, retry=RETRY_PATH)
+
+
+def _progress(row: Row, _: bool) -> Markup:
+    share = round(row.progress * 100)
+    bar = Markup('<progress max="100" value="{}" aria-label="Progress">{} %</progress> {} %')
+    return bar.format(share, share, share) + cells.subtext(row.phase)
+
+
+JOBS_TABLE = Table(
+    kind="jobs",
+    title="Jobs",
+    noun="job",
+    says="What was asked for, by people and by the schedule, and how far each has come.",
+    listing=LISTING,
+    export=EXPORT,
+    segments="status",
+    acts=(
+        TableAction("Retry", RETRY_PATH, "queued again", key="r"),
+        TableAction("Cancel", "/jobs/cancel", "cancelled", key="c", danger=True),
+    ),
+    labels={
+        "job_type": "Kind",
+        "domain": "Site",
+        "created": "Asked for",
+        "started": "Started",
+        "finished": "Finished",
+        "due": "Due",
+        "has_error": "Has an error",
+    },
+    columns=(
+        TableColumn(
+            "subject", "Job", cells.row_link("jobs", cells.attribute("subject")), sort="subject"
+        ),
+        TableColumn("job_type", "Kind", cells.word("job_type")),
+        TableColumn("status", "Status", _status, sort="status"),
+        TableColumn("progress", "Progress", _progress, sort="progress"),
+        TableColumn("attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True),
+        TableColumn("created_at", "Asked for", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("finished_at", "Finished", cells.timestamp("finished_at"), sort="finished_at"),
+        TableColumn(
+            "started_at", "Started", cells.timestamp("started_at"), "started_at", usual=False
+        ),
+        TableColumn("due_at", "Due", cells.timestamp("due_at"), "due_at", usual=False),
+    ),
+    nothing=EmptyState(
+        "A job is made for every site or sitemap that is to be scanned. Hand in a list, and they "
+        "stand here.",
+        "/import?kind=domains",
+        "Hand in domains",
+    ),
+)

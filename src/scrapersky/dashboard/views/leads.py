@@ -1,0 +1,130 @@
+"""The leads table and the page of one lead."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from sqlalchemy import select
+
+from scrapersky.dashboard import cells
+from scrapersky.dashboard.details import (
+    MAX_ORIGINS,
+    build_decision_form,
+    get_permissions,
+    load_origins,
+)
+from scrapersky.dashboard.formats import render_badge
+from scrapersky.dashboard.labels import (
+    describe_extraction_method,
+    describe_search,
+    get_provider_label,
+)
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import Renderer
+from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.http.auth import Viewer
+from scrapersky.http.context import Reading
+from scrapersky.leads import service
+from scrapersky.leads.listing import CURATION, EXPORT
+from scrapersky.leads.listing import LEADS as LISTING
+from scrapersky.models import Domain
+
+router = APIRouter(route_class=PageRoute)
+
+MAX_CONTACTS = 50
+MAX_VALUES = 10
+"""Of other addresses, numbers and profiles each."""
+
+
+@router.get("/leads/{lead_id}")
+async def lead_page(actor: Viewer, session: Reading, show: Renderer, lead_id: UUID) -> HTMLResponse:
+    lead = await service.get_lead(session, actor, lead_id)
+    detail = await service.get_detail(session, lead)
+    domain = await session.scalar(select(Domain).where(Domain.id == lead.domain_id))
+    return show.page(
+        "details/lead.html",
+        title=lead.name or (domain.domain if domain else "A lead without a name"),
+        lead=detail,
+        domain=domain,
+        contacts=detail.contact_list[:MAX_CONTACTS],
+        contact_ids={each.value: each.id for each in detail.contact_list},
+        more_contacts=len(detail.contact_list) - MAX_CONTACTS,
+        values_shown=MAX_VALUES,
+        decision=build_decision_form(CURATION, lead),
+        how=describe_extraction_method,
+        origins=await load_origins(session, lead.domain_id, lead.local_business_id),
+        origins_shown=MAX_ORIGINS,
+        what_of=describe_search,
+        provider=get_provider_label,
+        **get_permissions(actor),
+    )
+
+
+_name_link = cells.row_link(
+    "leads", lambda row: row.name or (row.website or "").split("://", 1)[-1]
+)
+
+
+def _name(row: Row, may_change: bool) -> Markup:
+    return _name_link(row, may_change) + cells.subtext(row.category)
+
+
+def _email(row: Row, _: bool) -> Markup:
+    """Whom to write to and why that one, or why nobody is known."""
+    if row.best_email:
+        return cells.shorten(row.best_email) + cells.subtext(row.best_email_why)
+    if not row.why_empty:
+        return cells.shorten(None)
+    return render_badge(row.why_empty) + cells.subtext(row.why_empty_detail)
+
+
+LEADS_TABLE = Table(
+    kind="leads",
+    title="Leads",
+    noun="lead",
+    says="One row per business: whom to write to, or why nobody is known.",
+    listing=LISTING,
+    curation=CURATION,
+    export=EXPORT,
+    hands_in="domains",
+    segments="lead_curation_status",
+    labels={
+        "lead_curation_status": "Decision",
+        "why_empty": "Why no contact",
+        "is_empty": "Has no contact",
+        "has_email": "Has an e-mail",
+        "domain": "Site",
+        "created": "Added",
+        "updated": "Changed",
+    },
+    columns=(
+        TableColumn("name", "Name", _name, sort="name"),
+        TableColumn("lead_curation_status", "Decision", cells.status_badge("lead_curation_status")),
+        TableColumn("best_email", "E-mail", _email),
+        TableColumn("phone", "Phone", cells.nowrap("phone")),
+        TableColumn("website", "Website", cells.web_link("website")),
+        TableColumn("category", "Category", cells.text("category", 40), usual=False),
+        TableColumn("address", "Address", cells.text("address", 60), usual=False),
+        TableColumn("contacts", "Contacts", cells.number("contacts"), sort="contacts", number=True),
+        TableColumn(
+            "other_emails", "Other e-mails", cells.first_items("other_emails"), usual=False
+        ),
+        TableColumn("other_phones", "Other phones", cells.first_items("other_phones"), usual=False),
+        TableColumn("profiles", "Profiles", cells.first_items("profiles"), usual=False),
+        TableColumn("rating", "Rating", cells.number("rating"), "rating", number=True, usual=False),
+        TableColumn("reviews", "Reviews", cells.number("reviews_count"), number=True, usual=False),
+        TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn(
+            "updated_at", "Changed", cells.timestamp("updated_at"), "updated_at", usual=False
+        ),
+    ),
+    nothing=EmptyState(
+        "Leads are made of the sites you hand in: give a list of domains, and each becomes a row "
+        "here as soon as its pages were read.",
+        "/import?kind=domains",
+        "Hand in domains",
+    ),
+)

@@ -1,0 +1,359 @@
+"""The table of merge candidates and the side-by-side merge review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.businesses.listing import MERGE_CANDIDATES as LISTING
+from scrapersky.businesses.merge import UNDECIDED_STATUSES
+from scrapersky.dashboard import cells
+from scrapersky.dashboard.details import get_permissions
+from scrapersky.dashboard.formats import EMPTY_VALUE, format_time, humanize
+from scrapersky.dashboard.labels import describe_match, get_provider_label
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import Renderer
+from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.http.auth import Viewer
+from scrapersky.http.context import Reading
+from scrapersky.models import (
+    Actor,
+    BusinessSighting,
+    LocalBusiness,
+    MergeCandidate,
+    MergeState,
+    Provider,
+)
+from scrapersky.scraper.providers.geography import distance_m
+
+SAME, DIFFERS, ONE_SIDED = "same", "differs", "only one"
+MARKS = {SAME: "=", DIFFERS: "≠", ONE_SIDED: "·"}
+"""Beside the words, for those who look fast; no colour alone says it."""
+
+
+@dataclass(frozen=True)
+class ComparisonLine:
+    """One fact of both."""
+
+    label: str
+    left: str | None
+    right: str | None
+    is_link: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if not self.left or not self.right:
+            return ONE_SIDED
+        return SAME if _normalize(self.left) == _normalize(self.right) else DIFFERS
+
+    @property
+    def mark(self) -> str:
+        return MARKS[self.verdict]
+
+    @property
+    def tone(self) -> str:
+        return {SAME: "good", DIFFERS: "bad"}.get(self.verdict, "plain")
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _format_kinds(business: LocalBusiness) -> str:
+    return humanize(", ".join(business.categories[:6]))
+
+
+def _format_rating(business: LocalBusiness) -> str | None:
+    if business.rating is None:
+        return None
+    return f"{business.rating:.1f} of {business.reviews_count or 0:,} reviews"
+
+
+COMPARED_FACTS: tuple[tuple[str, Callable[[LocalBusiness], Any]], ...] = (
+    ("Name", lambda each: each.business_name),
+    ("Kinds", _format_kinds),
+    ("Address", lambda each: each.address),
+    ("Phone", lambda each: each.phone or each.phone_raw),
+    ("Website", lambda each: each.website_url),
+    ("Site", lambda each: each.site_key),
+    ("E-mails", lambda each: ", ".join(each.emails[:3])),
+    ("Rating", _format_rating),
+    ("In business", lambda each: humanize(each.business_status)),
+)
+LINKED_FACTS = frozenset({"Website"})
+
+
+def build_comparison(left: LocalBusiness, right: LocalBusiness) -> Iterator[ComparisonLine]:
+    """What nobody knows of either is left out."""
+    for label, read in COMPARED_FACTS:
+        line = ComparisonLine(label, read(left) or None, read(right) or None, label in LINKED_FACTS)
+        if line.left or line.right:
+            yield line
+
+
+def format_distance(left: LocalBusiness, right: LocalBusiness) -> str:
+    """`40 m`; nothing where one of them has no place on the map."""
+    points = [(each.latitude, each.longitude) for each in (left, right)]
+    known = [(lat, lng) for lat, lng in points if lat is not None and lng is not None]
+    if len(known) < len(points):
+        return ""
+    metres = distance_m(*known)
+    return f"{metres:,.0f} m" if metres < 1_000 else f"{metres / 1_000:,.1f} km"
+
+
+@dataclass(frozen=True)
+class ReviewPosition:
+    """A pair with its neighbours."""
+
+    question: MergeCandidate
+    position: int
+    total: int
+    before: UUID | None
+    following: UUID | None
+
+
+def _build_open_query(actor: Actor) -> Select[MergeCandidate]:
+    return select(MergeCandidate).where(
+        MergeCandidate.tenant_id == actor.tenant_id, MergeCandidate.state == MergeState.OPEN
+    )
+
+
+async def load_review_position(
+    session: AsyncSession, actor: Actor, wanted: UUID | None
+) -> ReviewPosition | None:
+    """The pair that is wanted; the first one where that waits no more. Nothing where none does."""
+    question = await _choose_candidate(session, actor, wanted)
+    if question is None:
+        return None
+    return await _build_review_position(session, actor, question)
+
+
+async def _choose_candidate(
+    session: AsyncSession, actor: Actor, wanted: UUID | None
+) -> MergeCandidate | None:
+    order = [MergeCandidate.score.desc(), MergeCandidate.id]
+    if wanted is not None:
+        order.insert(0, (MergeCandidate.id == wanted).desc())
+    found: MergeCandidate | None = await session.scalar(
+        _build_open_query(actor).order_by(*order).limit(1)
+    )
+    return found
+
+
+async def _build_review_position(
+    session: AsyncSession, actor: Actor, question: MergeCandidate
+) -> ReviewPosition:
+    earlier, later = _ranks_before(question), _ranks_after(question)
+    there = _build_open_query(actor)
+    previous = _build_first_query(
+        there.where(earlier), MergeCandidate.score, MergeCandidate.id.desc()
+    )
+    following = _build_first_query(
+        there.where(later), MergeCandidate.score.desc(), MergeCandidate.id
+    )
+    counted = select(
+        func.count(),
+        func.count().filter(earlier),
+        previous.scalar_subquery(),
+        following.scalar_subquery(),
+    ).where(MergeCandidate.tenant_id == actor.tenant_id, MergeCandidate.state == MergeState.OPEN)
+    total, ahead, before, after = (await session.execute(counted)).one()
+    return ReviewPosition(question, ahead + 1, total, before, after)
+
+
+def _build_first_query(wanted: Select[MergeCandidate], *order: Any) -> Select[UUID]:
+    return wanted.with_only_columns(MergeCandidate.id).order_by(*order).limit(1)
+
+
+def _ranks_before(question: MergeCandidate) -> ColumnElement[bool]:
+    score, key = MergeCandidate.score, MergeCandidate.id
+    return or_(score > question.score, and_(score == question.score, key < question.id))
+
+
+def _ranks_after(question: MergeCandidate) -> ColumnElement[bool]:
+    score, key = MergeCandidate.score, MergeCandidate.id
+    return or_(score < question.score, and_(score == question.score, key > question.id))
+
+
+router = APIRouter(route_class=PageRoute)
+
+MAX_SIGHTINGS = 8
+
+
+@dataclass(frozen=True)
+class ReviewSide:
+    """One of the two, as the page shows it."""
+
+    name: str
+    """`left` or `right`, as the API calls it."""
+    key: str
+    business: LocalBusiness
+    sightings: Sequence[BusinessSighting]
+
+    @property
+    def only_sighting(self) -> UUID | None:
+        """By which a merger can be taken back: what one told us of is split off again."""
+        return self.sightings[0].id if len(self.sightings) == 1 else None
+
+
+@router.get("/merge-review")
+async def merge_review(
+    actor: Viewer, session: Reading, show: Renderer, id: Annotated[UUID | None, Query()] = None
+) -> HTMLResponse:
+    turn = await load_review_position(session, actor, id)
+    shown = await _load_pair(session, turn) if turn else {}
+    is_gone = turn is not None and id is not None and turn.question.id != id
+    return show.page(
+        "merging/review.html",
+        title="Merge review",
+        turn=turn,
+        is_gone=is_gone,
+        **shown,
+        **get_permissions(actor),
+    )
+
+
+async def _load_pair(session: AsyncSession, turn: ReviewPosition) -> dict[str, Any]:
+    ids = (turn.question.left_id, turn.question.right_id)
+    found = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
+    known = {each.id: each for each in found}
+    left, right = (known[each] for each in ids)
+    told = await _list_sightings(session, ids)
+    return {
+        "sides": (
+            ReviewSide("left", "1", left, told[left.id]),
+            ReviewSide("right", "2", right, told[right.id]),
+        ),
+        "suggested": suggest_survivor(left, right),
+        "lines": tuple(build_comparison(left, right)),
+        "distance": format_distance(left, right),
+        "is_osm": any(each.provider == Provider.OSM for one in told.values() for each in one),
+        "provider": get_provider_label,
+        "matched": describe_match,
+        "sightings_shown": MAX_SIGHTINGS,
+    }
+
+
+def suggest_survivor(left: LocalBusiness, right: LocalBusiness) -> str:
+    """The one that somebody decided about; else the older, which stands left."""
+    is_undecided = left.status in UNDECIDED_STATUSES and right.status not in UNDECIDED_STATUSES
+    return "right" if is_undecided else "left"
+
+
+async def _list_sightings(
+    session: AsyncSession, businesses: Sequence[UUID]
+) -> dict[UUID, list[BusinessSighting]]:
+    found = await session.scalars(
+        select(BusinessSighting)
+        .where(BusinessSighting.business_id.in_(businesses))
+        .order_by(BusinessSighting.first_seen_at, BusinessSighting.id)
+    )
+    told: dict[UUID, list[BusinessSighting]] = {each: [] for each in businesses}
+    for each in found:
+        told[each.business_id].append(each)
+    return told
+
+
+@dataclass(frozen=True)
+class CandidatePair:
+    """A question with both of its businesses."""
+
+    row: Row
+    left: LocalBusiness | None
+    right: LocalBusiness | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.row, name)
+
+
+async def _load_pairs(session: AsyncSession, rows: Sequence[Row]) -> list[CandidatePair]:
+    ids = {side for each in rows for side in (each.left_id, each.right_id)}
+    found = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
+    known: dict[UUID, LocalBusiness] = {each.id: each for each in found}
+    return [CandidatePair(each, known.get(each.left_id), known.get(each.right_id)) for each in rows]
+
+
+def _business_cell(business: LocalBusiness | None) -> Markup:
+    if business is None:
+        return EMPTY_VALUE
+    link = Markup('<a href="/local-businesses/{}">{}</a>')
+    name = cells.shorten(business.business_name or "without a name", 60)
+    return link.format(business.id, name) + cells.subtext(business.address)
+
+
+def _left_cell(row: Row, _: bool) -> Markup:
+    return _business_cell(row.left)
+
+
+def _right_cell(row: Row, _: bool) -> Markup:
+    return _business_cell(row.right)
+
+
+def _compare_cell(row: Row, may_change: bool) -> Markup:
+    if row.state == MergeState.APART and may_change:
+        return (
+            format_time(row.decided_at)
+            + Markup(" ")
+            + cells.row_button(row, _build_reopen_button(row))
+        )
+    if row.state != MergeState.OPEN:
+        return format_time(row.decided_at)
+    return Markup('<a id="open-{}" data-open href="/merge-review?id={}">Compare</a>').format(
+        row.id, row.id
+    )
+
+
+def _build_reopen_button(row: Row) -> cells.RowButton:
+    return cells.RowButton(
+        label="Ask again",
+        method="POST",
+        path=f"/merge-candidates/{row.id}/reopen",
+        asks="Ask again whether these two are one? They are kept apart no longer.",
+        done="The pair waits in merge review again.",
+    )
+
+
+def _score_cell(row: Row, _: bool) -> Markup:
+    return Markup("{} %").format(round(row.score * 100))
+
+
+def _reasons_cell(row: Row, _: bool) -> Markup:
+    return cells.subtext(" ".join(row.reasons[:5]))
+
+
+MERGE_CANDIDATES_TABLE = Table(
+    kind="merge-candidates",
+    title="Possible doubles",
+    noun="pair",
+    says="Pairs of businesses that may be one. Merge review shows them side by side.",
+    listing=LISTING,
+    search="",
+    segments="state",
+    prepare=_load_pairs,
+    labels={
+        "min_score": "As sure as (0 to 1)",
+        "created": "Noticed",
+        "business_id": "Business",
+    },
+    columns=(
+        TableColumn("compare", "Decide", _compare_cell),
+        TableColumn("left", "Left", _left_cell),
+        TableColumn("right", "Right", _right_cell),
+        TableColumn("score", "How sure", _score_cell, sort="score", number=True),
+        TableColumn("reasons", "Why", _reasons_cell),
+        TableColumn("state", "State", cells.status_badge("state"), usual=False),
+        TableColumn("created_at", "Noticed", cells.timestamp("created_at"), sort="created_at"),
+    ),
+    nothing=EmptyState(
+        "No two businesses are alike enough to ask about. What is surely the same is merged by "
+        "itself."
+    ),
+)

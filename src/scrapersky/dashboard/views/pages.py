@@ -1,0 +1,197 @@
+"""The pages table and the page of one crawled page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from sqlalchemy import Select, and_, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard import cells
+from scrapersky.dashboard.details import (
+    build_decision_form,
+    find_open_dead_letter,
+    get_permissions,
+    list_events,
+)
+from scrapersky.dashboard.formats import render_badge
+from scrapersky.dashboard.labels import describe_extraction_method, highlight_snippet
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import Renderer
+from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.http.auth import Viewer
+from scrapersky.http.context import Reading
+from scrapersky.models import (
+    PAGE_STATUSES,
+    Contact,
+    ContactEvidence,
+    ContactScrapeStatus,
+    Domain,
+    Page,
+    SitemapFile,
+    SitemapUrl,
+    User,
+)
+from scrapersky.models.stage_names import PAGE_STAGE
+from scrapersky.pages import service
+from scrapersky.pages.listing import CURATION, EXPORT
+from scrapersky.pages.listing import PAGES as LISTING
+from scrapersky.pages.schemas import PageOut
+
+router = APIRouter(route_class=PageRoute)
+
+MAX_CONTACTS = 25
+SCRAPE_LABELS = {
+    ContactScrapeStatus.FOUND: "contacts found",
+    ContactScrapeStatus.NONE: "no contact found",
+    ContactScrapeStatus.ERROR: "not read for contacts",
+    ContactScrapeStatus.NOT_A_FIT: "not a fit",
+}
+ENDED_STATUSES = (PAGE_STATUSES.done, PAGE_STATUSES.failed, PAGE_STATUSES.skipped)
+
+
+@router.get("/pages/{page_id}")
+async def page_page(actor: Viewer, session: Reading, show: Renderer, page_id: UUID) -> HTMLResponse:
+    page = await service.get_page(session, actor, page_id)
+    around = (await session.execute(_build_context_query(page))).one_or_none()
+    domain, file, listed, maker = around or (None, None, None, None)
+    found = (await session.execute(_build_contacts_query(page))).all()
+    return show.page(
+        "details/page.html",
+        title=page.title or page.url,
+        page=PageOut.model_validate(page),
+        scraped=SCRAPE_LABELS.get(ContactScrapeStatus(page.contact_scrape_status)),
+        domain=domain,
+        file=file,
+        listed=listed,
+        maker=maker,
+        found=found,
+        found_count=found[0].total if found else 0,
+        attempts=page.page_processing_attempts,
+        due_at=page.page_processing_due_at,
+        waits=page.page_processing_status == PAGE_STATUSES.queued,
+        can_read_again=page.page_processing_status in ENDED_STATUSES,
+        stage=PAGE_STAGE,
+        events=await list_events(session, PAGE_STAGE, page.id),
+        letter_id=await find_open_dead_letter(session, PAGE_STAGE, page.id),
+        decision=build_decision_form(CURATION, page),
+        how=describe_extraction_method,
+        highlighted=highlight_snippet,
+        **get_permissions(actor),
+    )
+
+
+def _build_context_query(page: Page) -> Select[Domain, SitemapFile, SitemapUrl, str]:
+    """Its site, the sitemap that speaks for it and what that says of it, who handed it in."""
+    of_file = and_(
+        SitemapUrl.sitemap_id == Page.sitemap_file_id, SitemapUrl.url_digest == Page.url_digest
+    )
+    return (
+        select(Domain, SitemapFile, SitemapUrl, User.name)
+        .select_from(Page)
+        .join(Domain, Domain.id == Page.domain_id)
+        .outerjoin(SitemapFile, SitemapFile.id == Page.sitemap_file_id)
+        .outerjoin(SitemapUrl, of_file)
+        .outerjoin(User, User.id == Page.created_by)
+        .where(Page.id == page.id)
+    )
+
+
+def _build_contacts_query(page: Page) -> Select[Contact, ContactEvidence, int]:
+    return (
+        select(Contact, ContactEvidence, func.count().over().label("total"))
+        .join(ContactEvidence, ContactEvidence.contact_id == Contact.id)
+        .where(ContactEvidence.page_id == page.id)
+        .order_by(ContactEvidence.confidence.desc(), ContactEvidence.id)
+        .limit(MAX_CONTACTS)
+    )
+
+
+RETRY_PATH = f"/stages/{PAGE_STAGE}/rows/requeue"
+
+
+async def _add_reasons(_: AsyncSession, rows: Sequence[Row]) -> Sequence[Row]:
+    """With the reason why a page was not read."""
+    return [PageOut.model_validate(each) for each in rows]
+
+
+def _reading_cell(row: Row, may_change: bool) -> Markup:
+    if row.reason:
+        return render_badge(row.page_processing_status) + cells.subtext(row.reason)
+    return cells.stage(
+        "page_processing_status",
+        "page_processing_error",
+        failed=PAGE_STATUSES.failed,
+        retry=RETRY_PATH,
+    )(row, may_change)
+
+
+def _title(row: Row, _: bool) -> Markup:
+    return cells.shorten(row.title or row.h1) + cells.subtext(row.description)
+
+
+def _contacts_cell(row: Row, _: bool) -> Markup:
+    if row.contacts_found is None:
+        return cells.shorten(None)
+    return Markup('<a href="/contacts?page_id={}">{}</a>').format(row.id, row.contacts_found)
+
+
+PAGES_TABLE = Table(
+    kind="pages",
+    title="Pages",
+    noun="page",
+    says="The pages of the sites you know: which were read, and what came of it.",
+    listing=LISTING,
+    curation=CURATION,
+    export=EXPORT,
+    hands_in="pages",
+    segments="page_curation_status",
+    prepare=_add_reasons,
+    acts=(TableAction("Retry reading", RETRY_PATH, "queued again", key="r", by_filter=False),),
+    labels={
+        "page_curation_status": "Decision",
+        "page_processing_status": "Reading",
+        "contact_scrape_status": "Contacts",
+        "page_type": "Kind",
+        "has_page_type": "Has a known kind",
+        "http_status": "HTTP status",
+        "priority_level": "Priority",
+        "domain": "Site",
+        "created": "Added",
+        "lastmod": "Last modified",
+        "read": "Read",
+        "has_error": "Has an error",
+        "text": "Title or heading",
+    },
+    columns=(
+        TableColumn(
+            "url", "Page", cells.row_link("pages", lambda row: row.url.split("://", 1)[-1])
+        ),
+        TableColumn("title", "Title", _title),
+        TableColumn("page_curation_status", "Decision", cells.status_badge("page_curation_status")),
+        TableColumn("page_type", "Kind", cells.word("page_type")),
+        TableColumn("page_processing_status", "Reading", _reading_cell),
+        TableColumn(
+            "contacts_found", "Contacts", _contacts_cell, sort="contacts_found", number=True
+        ),
+        TableColumn("http_status", "HTTP", cells.number("http_status"), "http_status", number=True),
+        TableColumn("read_at", "Read", cells.timestamp("read_at"), sort="read_at"),
+        TableColumn("language", "Language", cells.text("language"), usual=False),
+        TableColumn("form", "Contact form", cells.boolean("has_contact_form"), usual=False),
+        TableColumn("page_rule", "Known by", cells.text("page_rule"), usual=False),
+        TableColumn("link", "On the web", cells.web_link("url"), usual=False),
+        TableColumn("lastmod", "Last modified", cells.timestamp("lastmod"), "lastmod", usual=False),
+        TableColumn(
+            "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
+        ),
+    ),
+    nothing=EmptyState(
+        "Pages come from sitemaps and home pages of the sites you hand in, or one by one.",
+        "/import?kind=pages",
+        "Hand in pages",
+    ),
+)

@@ -1,0 +1,212 @@
+"""The stages page and the page of one stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.dashboard.live import LiveContext, LiveView, Parts
+from scrapersky.dashboard.navigation import ROW_PATHS
+from scrapersky.dashboard.page_route import PageRoute
+from scrapersky.dashboard.rendering import PageRenderer, Renderer
+from scrapersky.dashboard.views.health import build_health_line, get_operator_permissions
+from scrapersky.dashboard.views.settings import get_origin_label, get_startup_source
+from scrapersky.http.application import AppContext
+from scrapersky.http.auth import OperatorViewer
+from scrapersky.http.context import Overview
+from scrapersky.operations.configuration import format_value
+from scrapersky.operations.service import INTEGER_FIELDS, MAX_PACE, find_stage
+from scrapersky.pipeline.flow import CHANGEABLE_FIELDS
+from scrapersky.pipeline.report import PipelineStatus, StageReport, load_full_status
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.pipeline.tables import StageEvent
+from scrapersky.settings import Settings
+
+PACE_LABELS = {
+    "interval_minutes": "Minutes between two ticks",
+    "batch_size": "Rows one claim takes",
+    "max_instances": "Runs at once in a process",
+    "concurrency": "Rows worked at once in a process",
+    "timeout_seconds": "Seconds until work is ended",
+    "max_attempts": "Attempts before a row is given up",
+    "high_water": "Waiting rows that hold its feeders back",
+}
+
+
+@dataclass(frozen=True)
+class PaceLine:
+    """One value of a pace, and who said it."""
+
+    name: str
+    says: str
+    value: str
+    """What is in force."""
+    changed: str
+    """What an operator has set; empty when nothing."""
+    by_settings: str
+    origin: str
+    variable: str
+    changeable: bool
+    step: str
+    most: float | None
+
+
+@dataclass(frozen=True)
+class StageCard:
+    stage: AnyStage
+    report: StageReport
+    note: str | None
+    """Why it is paused, if somebody said."""
+    pace: Sequence[PaceLine]
+
+    @property
+    def state(self) -> str:
+        if self.report.paused:
+            return "paused"
+        if self.report.problems:
+            return "unhealthy"
+        return "held back" if self.report.held_back else "healthy"
+
+    @property
+    def list_path(self) -> str | None:
+        return ROW_PATHS.get(self.stage.model.__tablename__)
+
+
+def build_stage_cards(standing: PipelineStatus, stages: Sequence[AnyStage]) -> list[StageCard]:
+    return [build_stage_card(standing, each) for each in stages]
+
+
+def build_stage_card(standing: PipelineStatus, stage: AnyStage) -> StageCard:
+    control = standing.controls.get(stage.name)
+    changes = (control.pace if control else None) or {}
+    note = control.note if control and control.paused else None
+    lines = build_pace_lines(stage, standing.settings, changes)
+    return StageCard(stage, standing.report(stage), note, lines)
+
+
+def build_pace_lines(
+    stage: AnyStage, settings: Settings, changes: Mapping[str, Any]
+) -> tuple[PaceLine, ...]:
+    said = asdict(stage.get_pace(settings))
+    return tuple(
+        _build_pace_line(stage, settings, name, said[name], changes.get(name)) for name in said
+    )
+
+
+def _build_pace_line(
+    stage: AnyStage, settings: Settings, name: str, said: Any, change: Any
+) -> PaceLine:
+    variable = f"{stage.prefix}_{name.upper()}"
+    changeable = name in CHANGEABLE_FIELDS
+    changed = format_value(change) if changeable else ""
+    by_settings = format_value(said)
+    origin = get_origin_label(get_startup_source(settings).get_origin(variable))
+    return PaceLine(
+        name=name,
+        says=PACE_LABELS.get(name, name.replace("_", " ")),
+        value=changed or by_settings,
+        changed=changed,
+        by_settings=by_settings,
+        origin=origin,
+        variable=variable,
+        changeable=changeable,
+        step="1" if name in INTEGER_FIELDS else "any",
+        most=MAX_PACE.get(name),
+    )
+
+
+MAX_EVENTS = 50
+
+router = APIRouter(route_class=PageRoute)
+
+
+@router.get("/stages")
+async def stages_page(actor: OperatorViewer, show: Renderer, session: Overview) -> HTMLResponse:
+    values = await _load_stages(show.context, session)
+    return show.page(
+        "control/stages.html", title="Stages", powers=get_operator_permissions(actor), **values
+    )
+
+
+@router.get("/stages/{name}")
+async def stage_page(
+    actor: OperatorViewer, show: Renderer, session: Overview, name: str
+) -> HTMLResponse:
+    stage = find_stage(show.context.stages, name)
+    values = await _load_stage(show.context, session, stage)
+    fed_by = [each for each in show.context.stages if stage.name in each.feeds]
+    return show.page(
+        "control/stage.html",
+        title=stage.name,
+        powers=get_operator_permissions(actor),
+        fed_by=fed_by,
+        **values,
+    )
+
+
+async def _load_stages(context: AppContext, session: AsyncSession) -> dict[str, Any]:
+    standing = await load_full_status(session, context.stages, context.settings)
+    return {
+        "cards": build_stage_cards(standing, context.stages),
+        "health": build_health_line(context, standing),
+    }
+
+
+async def _load_stage(
+    context: AppContext, session: AsyncSession, stage: AnyStage
+) -> dict[str, Any]:
+    """All stages are asked, for the line about health is about all."""
+    standing = await load_full_status(session, context.stages, context.settings)
+    return {
+        "card": build_stage_card(standing, stage),
+        "health": build_health_line(context, standing),
+        "events": await list_recent_events(session, stage),
+    }
+
+
+async def list_recent_events(session: AsyncSession, stage: AnyStage) -> Sequence[StageEvent]:
+    found = await session.scalars(
+        select(StageEvent)
+        .where(StageEvent.stage == stage.name)
+        .order_by(StageEvent.at.desc(), StageEvent.id.desc())
+        .limit(MAX_EVENTS)
+    )
+    return found.all()
+
+
+async def _render_stages_parts(looked: LiveContext) -> Parts:
+    if not looked.actor.is_operator:
+        return {}
+    values = await _load_stages(looked.show.context, looked.session)
+    figures = {
+        f"stage-{each.report.name}": looked.show.part("control/stage_now.html", card=each)
+        for each in values["cards"]
+    }
+    return {"health": _render_health(looked.show, values), **figures}
+
+
+async def _render_stage_parts(looked: LiveContext) -> Parts:
+    if not looked.actor.is_operator:
+        return {}
+    stage = find_stage(looked.show.context.stages, looked.subject)
+    values = await _load_stage(looked.show.context, looked.session, stage)
+    return {
+        "health": _render_health(looked.show, values),
+        f"stage-{stage.name}": looked.show.part("control/stage_now.html", **values),
+        "pace": looked.show.part("control/pace.html", **values),
+        "events": looked.show.part("control/events.html", **values),
+    }
+
+
+def _render_health(show: PageRenderer, values: dict[str, Any]) -> str:
+    return show.part("control/health.html", health=values["health"])
+
+
+STAGES_VIEW = LiveView("stages", _render_stages_parts, operator=True)
+STAGE_VIEW = LiveView("stage", _render_stage_parts, operator=True)

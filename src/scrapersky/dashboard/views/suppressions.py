@@ -1,0 +1,48 @@
+"""The do-not-contact table."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from scrapersky.contacts.listing import SUPPRESSIONS as LISTING
+from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import add_creator_names, creator
+from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+
+ERASED_LABEL = Markup('<span class="soft">an erased person: only a digest is kept</span>')
+REMOVE_QUESTION = "Take this off the do-not-contact list? It may be written to again."
+
+
+def _value(row: Row, _: bool) -> Markup:
+    return cells.shorten(row.value) if row.value else ERASED_LABEL
+
+
+def _remove_cell(row: Row, may_change: bool) -> Markup:
+    if not may_change:
+        return Markup("")
+    path, done = f"/suppressions/{row.id}", "It is off the list."
+    return cells.row_button(row, cells.RowButton("Remove", "DELETE", path, REMOVE_QUESTION, done))
+
+
+SUPPRESSIONS_TABLE = Table(
+    kind="suppressions",
+    title="Do-not-contact",
+    noun="entry",
+    says="What stands here is in no lead and no export, whatever pages say.",
+    listing=LISTING,
+    prepare=add_creator_names,
+    adds="tables/add_suppressions.html",
+    labels={"created": "Added", "value": "Exactly"},
+    columns=(
+        TableColumn("value", "Address, number or domain", _value, sort="value"),
+        TableColumn("kind", "Kind", cells.word("kind")),
+        TableColumn("reason", "Reason", cells.text("reason")),
+        TableColumn("who", "Added by", creator),
+        TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("remove", "Remove", _remove_cell),
+    ),
+    nothing=EmptyState(
+        "Nobody is on the list. Add addresses, numbers or whole domains that are not to be "
+        "written to."
+    ),
+)

@@ -1,0 +1,188 @@
+"""Bulk load and export with COPY.
+
+COPY is never the first act of a transaction: until a statement has run, the driver is not in it.
+
+
+COPY is never the first act of a transaction: until a statement has run, the driver is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from asyncpg import InterfaceError, PostgresError, UniqueViolationError
+from sqlalchemy import Select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import Base
+from scrapersky.db.statements import DIALECT
+
+EXPORT_TIMEOUT_SECONDS = 24 * 3600.0
+"""A COPY out is one command for as long as its reader reads."""
+
+
+@dataclass(frozen=True)
+class CopyResult:
+    """What a bulk write did; rows that were the same already are in neither."""
+
+    added: int = 0
+    changed: int = 0
+
+
+async def copy_insert(
+    session: AsyncSession,
+    model: type[Base],
+    columns: Sequence[str],
+    records: Iterable[tuple[Any, ...]],
+) -> int | None:
+    """Insert many rows straight into their table, the fastest way there is; returns how many.
+
+    None when one of them is there already: then nothing was inserted, and `copy_upsert` can.
+    """
+    try:
+        async with session.begin_nested():
+            driver = await _get_driver(session)  # in here, or the savepoint would not be set
+            told = await driver.copy_records_to_table(
+                _get_table_name(model), records=records, columns=list(columns)
+            )
+    except UniqueViolationError:
+        return None
+    return int(told.removeprefix("COPY "))
+
+
+async def copy_upsert(
+    session: AsyncSession,
+    model: type[Base],
+    columns: Sequence[str],
+    records: Iterable[tuple[Any, ...]],
+    *,
+    key: Sequence[str],
+    changing: Sequence[str],
+) -> CopyResult:
+    """Insert many rows, or change those whose `key` is there already and that really differ.
+
+    The table notes in `changed_at` when a row changed and in `gone_at` that it had gone; a row
+    that comes back has changed.
+    """
+    table = _get_table_name(model)
+    listed, keys = ", ".join(columns), ", ".join(key)
+    await _copy_to_temporary_table(
+        session, "incoming", f"SELECT {listed} FROM {table}", columns, records
+    )
+    assignments = ", ".join(f"{name} = EXCLUDED.{name}" for name in changing)
+    differs = " OR ".join(f"stored.{name} IS DISTINCT FROM EXCLUDED.{name}" for name in changing)
+    found = await session.execute(
+        text(
+            f"WITH written AS (INSERT INTO {table} AS stored ({listed}) "
+            f"SELECT DISTINCT ON ({keys}) {listed} FROM incoming "
+            f"ON CONFLICT ({keys}) DO UPDATE "
+            f"SET {assignments}, changed_at = now(), gone_at = NULL "
+            f"WHERE stored.gone_at IS NOT NULL OR {differs} "
+            "RETURNING (stored.xmax = 0) AS added) "
+            "SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM written"
+        )
+    )
+    added, changed = found.one()
+    await session.execute(text("DROP TABLE incoming"))
+    return CopyResult(int(added), int(changed))
+
+
+async def mark_missing(
+    session: AsyncSession,
+    model: type[Base],
+    *,
+    parent: str,
+    parent_id: UUID,
+    digests: Iterable[tuple[bytes]],
+) -> int:
+    """Note as gone the parent's rows whose digest is not among these; returns how many."""
+    table = _get_table_name(model)
+    columns = ["url_digest"]
+    await _copy_to_temporary_table(
+        session, "present", f"SELECT url_digest FROM {table}", columns, digests
+    )
+    marked = await session.execute(
+        text(
+            f"UPDATE {table} SET gone_at = now() WHERE {parent} = :parent AND gone_at IS NULL "
+            f"AND NOT EXISTS (SELECT FROM present WHERE present.url_digest = {table}.url_digest)"
+        ),
+        {"parent": parent_id},
+    )
+    await session.execute(text("DROP TABLE present"))
+    return int(marked.rowcount)  # type: ignore[attr-defined]
+
+
+async def _copy_to_temporary_table(
+    session: AsyncSession,
+    name: str,
+    shape: str,
+    columns: Sequence[str],
+    records: Iterable[tuple[Any, ...]],
+) -> None:
+    """Fill a temporary table that lasts no longer than the transaction."""
+    await session.execute(
+        text(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {shape} WITH NO DATA")
+    )
+    driver = await _get_driver(session)
+    await driver.copy_records_to_table(name, records=records, columns=list(columns))
+
+
+class CopyQuery:
+    """A statement whose finds are handed over as CSV, the fastest way there is.
+
+    It is run as it stands: what keeps a session to one tenant does not reach it, so it must say
+    itself whose rows it means.
+    """
+
+    def __init__(self, statement: Select[Any], **how: str) -> None:
+        compiled: Any = statement.compile(
+            dialect=DIALECT, compile_kwargs={"render_postcompile": True}
+        )
+        self._sql, self._how = str(compiled), how
+        self._names: list[str] = compiled.positiontup
+        self._fixed: dict[str, Any] = compiled.construct_params(_check=False)
+
+    async def run(
+        self,
+        session: AsyncSession,
+        write: Callable[[bytes], Awaitable[None]],
+        values: Mapping[str, Any],
+    ) -> int:
+        """With these values for what it leaves open; returns how many rows there were."""
+        # Also puts the driver into the transaction. Who takes a file leaves cores to the others.
+        await session.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
+        given = {**self._fixed, **values}
+        arguments = [given[name] for name in self._names]
+        driver = await _get_driver(session)
+        try:
+            told = await driver.copy_from_query(
+                self._sql,
+                *arguments,
+                output=write,
+                format="csv",
+                timeout=EXPORT_TIMEOUT_SECONDS,
+                **self._how,
+            )
+        except (PostgresError, InterfaceError, OSError) as error:
+            lost = driver.is_closed()
+            raise DBAPIError(self._sql, None, error, connection_invalidated=lost) from error
+        return int(told.removeprefix("COPY "))
+
+
+async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:
+    """After a bulk load: without statistics the next claims and lists plan badly."""
+    await session.execute(text(f"ANALYZE {_get_table_name(model)}"))
+
+
+def _get_table_name(model: type[Base]) -> str:
+    return str(model.__table__.name)  # type: ignore[attr-defined]
+
+
+async def _get_driver(session: AsyncSession) -> Any:
+    connection = await session.connection()
+    raw = await connection.get_raw_connection()
+    return raw.driver_connection

@@ -1,1 +1,0 @@
-"""One business, many sightings: stored once, whoever told us."""

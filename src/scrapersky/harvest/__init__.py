@@ -1,1 +1,0 @@
-"""What pages yield: their facts, the contacts on them, and the leads that these make."""

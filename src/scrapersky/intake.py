@@ -1,0 +1,298 @@
+"""Start box: classify mixed domains, sitemaps and pages, and pass each to its feature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import parse_qsl, urlsplit
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from scrapersky.domains.service import DOMAIN_IMPORT as DOMAINS
+from scrapersky.errors import InvalidInput
+from scrapersky.http.application import Context
+from scrapersky.http.auth import Curator
+from scrapersky.http.body_limits import LargeBodyRoute
+from scrapersky.http.context import Transaction
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists.imports import (
+    Importer,
+    ImportResult,
+    ImportRow,
+    ImportRowStatus,
+    InputRow,
+    import_rows,
+)
+from scrapersky.lists.imports.rows import MAX_INPUT_CHARACTERS, ImportContext
+from scrapersky.lists.imports.schemas import JobRowOut, QueueField
+from scrapersky.lists.imports.sites import SiteParser
+from scrapersky.pages.service import PAGE_IMPORT as PAGES
+from scrapersky.scraper.http.urls import Site
+from scrapersky.settings import Settings
+from scrapersky.sitemaps.service import SITEMAP_IMPORT as SITEMAPS
+
+MAX_ENTRIES = 1_000
+TOO_MANY_MESSAGE = (
+    f"This box takes up to {MAX_ENTRIES:,} at once; save a longer list as a CSV file and import "
+    "that."
+)
+EMPTY_MESSAGE = "There is nothing to start with; give a domain, for example example.com."
+
+_SEPARATOR = re.compile(r"[,;]\s+|[,;](?=https?://)|[,;]\s*\Z", re.IGNORECASE)
+"""Where a comma ends an entry for certain; one inside of a path may belong to the path."""
+_PADDING = " \t,;"
+_BARE_NAME = re.compile(r"([^/,;]+)[,;](.*)", re.DOTALL)
+_SITEMAP_PATH = re.compile(r"\.xml(\.gz)?\Z|sitemap[^/]*\.(txt|gz)\Z|sitemap[^/]*\.txt\.gz\Z")
+_TRACKING_PARAM = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid\Z", re.IGNORECASE)
+
+
+class EntryKind(StrEnum):
+    """What an entry can be taken for."""
+
+    DOMAIN = "domain"
+    SITEMAP = "sitemap"
+    PAGE = "page"
+
+
+def parse_entries(text: str) -> list[str]:
+    """One per line, or divided by commas or semicolons; `InvalidInput` when there are too many."""
+    found: list[str] = []
+    for line in text.splitlines():
+        found += [each for each in _split_line(line) if each]
+        if len(found) > MAX_ENTRIES:
+            raise InvalidInput(TOO_MANY_MESSAGE)
+    if not found:
+        raise InvalidInput(EMPTY_MESSAGE)
+    return found
+
+
+def _split_line(line: str) -> Iterator[str]:
+    """`a.example,b.example/x,y` → `a.example` and `b.example/x,y`: no domain has a comma in it."""
+    for part in _SEPARATOR.split(line):
+        rest = part
+        while bare := _BARE_NAME.fullmatch(rest):
+            yield bare[1].strip(_PADDING)
+            rest = bare[2]
+        yield rest.strip(_PADDING)
+
+
+def classify_entry(text: str, reader: SiteParser) -> EntryKind:
+    """`InvalidInput` says why it can be nothing."""
+    site = reader.parse(text)
+    if _is_home_page(site):
+        return EntryKind.DOMAIN
+    path = urlsplit(site.path).path.lower()
+    return EntryKind.SITEMAP if _SITEMAP_PATH.search(path) else EntryKind.PAGE
+
+
+def _is_home_page(site: Site) -> bool:
+    """What advertisements add to an address does not make another page of it."""
+    parts = urlsplit(site.path)
+    asked = parse_qsl(parts.query, keep_blank_values=True)
+    return parts.path == "/" and all(_TRACKING_PARAM.match(name) for name, _ in asked)
+
+
+IMPORTERS: Mapping[EntryKind, Importer] = {
+    EntryKind.DOMAIN: DOMAINS,
+    EntryKind.SITEMAP: SITEMAPS,
+    EntryKind.PAGE: PAGES,
+}
+
+
+@dataclass(frozen=True)
+class StartedEntry:
+    """What one entry was taken for, and what became of it."""
+
+    row: ImportRow
+    kind: EntryKind | None
+    """Nothing where it can be none."""
+
+
+@dataclass(frozen=True)
+class StartEntry:
+    """One entry as it was typed."""
+
+    given: InputRow
+    kind: EntryKind | None
+
+
+def classify_entries(text: str, settings: Settings) -> list[StartEntry]:
+    """What each would be taken for; nothing is stored."""
+    reader = SiteParser.from_settings(settings)
+    return [_build_entry(line, each, reader) for line, each in enumerate(parse_entries(text), 1)]
+
+
+def _build_entry(line: int, text: str, reader: SiteParser) -> StartEntry:
+    try:
+        return StartEntry(InputRow(line, text), classify_entry(text, reader))
+    except InvalidInput as error:
+        return StartEntry(InputRow(line, text, str(error)), None)
+
+
+async def start_entries(asker: ImportContext, text: str) -> list[StartedEntry]:
+    """Stores what is good of it and has the work begin; in the order in which it was given."""
+    entries = classify_entries(text, asker.settings)
+    started = [_reject_entry(each) for each in entries if each.kind is None]
+    for kind, trade in IMPORTERS.items():
+        given = [each.given for each in entries if each.kind is kind]
+        if given:
+            taken = await import_rows(asker, trade, given)
+            started += [StartedEntry(row, kind) for row in taken.rows]
+    return sorted(started, key=lambda each: each.row.line)
+
+
+def preview_entries(text: str, settings: Settings) -> list[StartedEntry]:
+    """As `start` would read it, without looking whether it is there already."""
+    return [
+        _reject_entry(each)
+        if each.kind is None
+        else StartedEntry(_build_row(each, ImportRowStatus.CREATED), each.kind)
+        for each in classify_entries(text, settings)
+    ]
+
+
+def count_results(started: Sequence[StartedEntry]) -> dict[str, int]:
+    return ImportResult([each.row for each in started]).counts()
+
+
+def _reject_entry(entry: StartEntry) -> StartedEntry:
+    return StartedEntry(_build_row(entry, ImportRowStatus.INVALID), None)
+
+
+def _build_row(entry: StartEntry, status: ImportRowStatus) -> ImportRow:
+    given = entry.given
+    shown = given.text[:MAX_INPUT_CHARACTERS].encode("utf-8", "replace").decode()
+    return ImportRow(given.line, shown, status, error=given.error)
+
+
+KIND_LABELS: Mapping[EntryKind, str] = {
+    EntryKind.DOMAIN: "a domain",
+    EntryKind.SITEMAP: "a sitemap",
+    EntryKind.PAGE: "a page",
+}
+KIND_NEXT_STEPS: Mapping[EntryKind, str] = {
+    EntryKind.DOMAIN: "its home page is read and its sitemaps are looked for",
+    EntryKind.SITEMAP: "it is read, and its URLs become pages",
+    EntryKind.PAGE: "it is read for contacts",
+}
+
+
+def describe_entry(started: StartedEntry, *, dry_run: bool = False) -> str:
+    row, kind = started.row, started.kind
+    if kind is None or row.status is ImportRowStatus.INVALID:
+        return row.error or "It could not be taken."
+    if row.status is ImportRowStatus.DUPLICATE:
+        return row.error or "It was given before."
+    return f"Taken as {KIND_LABELS[kind]}: {_describe_consequence(started, kind, dry_run=dry_run)}."
+
+
+def _describe_consequence(started: StartedEntry, kind: EntryKind, *, dry_run: bool) -> str:
+    row = started.row
+    if row.queued or dry_run:
+        return KIND_NEXT_STEPS[kind]
+    if row.already_active:
+        return "it is being read already"
+    if row.status is ImportRowStatus.EXISTS:
+        return "it was there already, and stays as it is"
+    return "it is stored, and waits until somebody asks for it"
+
+
+MAX_TEXT_CHARACTERS = MAX_ENTRIES * 2_500
+
+
+class StartIn(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "text": "example.com\nhttps://example.org/sitemap.xml\n"
+                    "https://example.net/contact",
+                    "queue": True,
+                }
+            ]
+        },
+    )
+
+    text: Annotated[
+        str,
+        Field(
+            max_length=MAX_TEXT_CHARACTERS,
+            description="Domains, addresses of sitemaps and addresses of pages, one per line or "
+            f"divided by commas; up to {MAX_ENTRIES:,}.",
+        ),
+    ]
+    queue: QueueField = True
+    dry_run: Annotated[
+        bool, Field(strict=True, description="Only tell what each would be taken for.")
+    ] = False
+
+
+class StartedOut(JobRowOut):
+    """What one entry was taken for, and what became of it."""
+
+    kind: EntryKind | None = Field(
+        description="What it was taken for; null where it can be nothing."
+    )
+    says: str = Field(description="What became of it, in a sentence.")
+    id: UUID | None = Field(
+        description="Of the stored domain, sitemap file or page; null where there is none."
+    )
+
+
+class StartOut(BaseModel):
+    accepted: int = Field(description="Entries that name something that is stored now.")
+    created: int = Field(description="Of these: were not there before.")
+    existing: int = Field(description="Of these: were there already.")
+    duplicates: int = Field(description="Entries that repeat an earlier one.")
+    invalid: int = Field(description="Entries that could not be taken.")
+    queued: int = Field(description="The work on so many begins.")
+    dry_run: bool = Field(description="Whether nothing was stored.")
+    results: list[StartedOut]
+
+
+def start_out(started: list[StartedEntry], *, dry_run: bool) -> StartOut:
+    results = [_started_out(each, dry_run=dry_run) for each in started]
+    return StartOut(**count_results(started), dry_run=dry_run, results=results)
+
+
+def _started_out(started: StartedEntry, *, dry_run: bool) -> StartedOut:
+    row = started.row
+    return StartedOut(
+        line=row.line,
+        input=row.input,
+        status=row.status,
+        id=row.id,
+        queued=row.queued,
+        error=row.error,
+        job_id=row.job_id,
+        already_active=row.already_active,
+        kind=started.kind,
+        says=describe_entry(started, dry_run=dry_run),
+    )
+
+
+router = APIRouter(
+    route_class=LargeBodyRoute,
+    tags=["start"],
+    responses=problem_responses(400, 401, 403, 415, 422),
+)
+
+
+@router.post("/start", status_code=202, summary="Hand in domains, sitemaps and pages, mixed")
+async def start(
+    actor: Curator, context: Context, session: Transaction, wanted: StartIn
+) -> StartOut:
+    """Each entry is taken for what it looks like: a bare name is a domain, an address that ends
+    like a sitemap is one, every other address is a page. Bad entries are reported and the others
+    are kept. A domain or page that is there already stays as it is, but for one that was only
+    stored; a sitemap is read again."""
+    if wanted.dry_run:
+        return start_out(preview_entries(wanted.text, context.settings), dry_run=True)
+    asker = ImportContext(session, actor, context.settings, wanted.queue)
+    return start_out(await start_entries(asker, wanted.text), dry_run=False)

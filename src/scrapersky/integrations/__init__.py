@@ -1,1 +1,0 @@
-"""Telling other programs: signed webhooks."""

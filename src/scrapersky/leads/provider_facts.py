@@ -1,0 +1,148 @@
+"""Load what place providers report about a lead's business, without suppressed values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Text, Uuid, func, or_, select, union
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.statements import unnest_rows
+from scrapersky.models import (
+    ContactKind,
+    Domain,
+    LocalBusiness,
+    Suppression,
+    SuppressionKind,
+)
+from scrapersky.models.suppression import build_suppression_conditions
+
+UNKNOWN_PROVIDER = "place"
+"""Said where it is not known which one."""
+
+
+@dataclass(frozen=True)
+class ProviderFacts:
+    """Of the business that a lead is about."""
+
+    business: LocalBusiness
+    count: int = 1
+    """How many share its site."""
+    phone: str | None = None
+    """Nothing where nobody is to call it."""
+    emails: tuple[str, ...] = ()
+
+    def get_source(self, fact: str) -> str:
+        return str(self.business.facts_from.get(fact) or UNKNOWN_PROVIDER)
+
+
+async def load_domain_facts(
+    session: AsyncSession, sites: Mapping[UUID, str]
+) -> dict[UUID, ProviderFacts]:
+    """By domain: of several that share a site the one with most reviews, then the oldest."""
+    most_told = LocalBusiness.reviews_count.desc().nulls_last()
+    order = (most_told, LocalBusiness.created_at, LocalBusiness.id)
+    site = LocalBusiness.domain_id
+    ranked = (
+        select(
+            LocalBusiness.id,
+            func.row_number().over(partition_by=site, order_by=order).label("place"),
+            func.count().over(partition_by=site).label("count"),
+        )
+        .where(site.in_(list(sites)))
+        .subquery("ranked")
+    )
+    found = await session.execute(
+        select(LocalBusiness, ranked.c.count)
+        .join(ranked, ranked.c.id == LocalBusiness.id)
+        .where(ranked.c.place == 1)
+    )
+    counts = [(business, count) for business, count in found]
+    told = await load_business_facts(session, [each for each, _ in counts], sites)
+    return {
+        business.domain_id: ProviderFacts(
+            business, count, told[business.id].phone, told[business.id].emails
+        )
+        for business, count in counts
+        if business.domain_id is not None
+    }
+
+
+async def load_business_facts(
+    session: AsyncSession, businesses: Sequence[LocalBusiness], sites: Mapping[UUID, str]
+) -> dict[UUID, ProviderFacts]:
+    """By business."""
+    hushed = await _find_suppressed(session, businesses, sites)
+    return {
+        each.id: ProviderFacts(
+            each,
+            phone=next((n for n in _get_phones(each) if (each.tenant_id, n) not in hushed), None),
+            emails=tuple(n for n in _get_emails(each) if (each.tenant_id, n) not in hushed),
+        )
+        for each in businesses
+    }
+
+
+def _get_phones(business: LocalBusiness) -> list[str]:
+    """One that was erased says so instead of a number."""
+    return [business.phone] if business.phone and business.phone.startswith("+") else []
+
+
+def _get_emails(business: LocalBusiness) -> list[str]:
+    return [each for each in business.emails or () if "@" in each]
+
+
+async def _find_suppressed(
+    session: AsyncSession, businesses: Sequence[LocalBusiness], sites: Mapping[UUID, str]
+) -> set[tuple[UUID, str]]:
+    values = [
+        (each.tenant_id, kind.value, value, sites.get(each.domain_id, "") if each.domain_id else "")
+        for each in businesses
+        for kind, found in ((ContactKind.PHONE, _get_phones), (ContactKind.EMAIL, _get_emails))
+        for value in found(each)
+    ]
+    if not values:
+        return set()
+    tenants, kinds, texts, names = zip(*values, strict=True)
+    given = unnest_rows(
+        tenant_id=(Uuid, tenants), kind=(Text, kinds), value=(Text, texts), site=(Text, names)
+    )
+    ways = build_suppression_conditions(given.c, given.c.site)
+    hushed = await session.execute(select(given.c.tenant_id, given.c.value).where(or_(*ways)))
+    return {(tenant_id, value) for tenant_id, value in hushed}
+
+
+async def find_suppressed_businesses(
+    session: AsyncSession, tenant_id: UUID, suppression_ids: Collection[UUID]
+) -> set[UUID]:
+    """Those whose number, address or site these suppressions name."""
+    if not suppression_ids:
+        return set()
+    named = (Suppression.id.in_(suppression_ids), Suppression.tenant_id == tenant_id)
+    mine = (*named, LocalBusiness.tenant_id == tenant_id)
+    address = func.unnest(LocalBusiness.emails).label("address")
+    addresses = (
+        select(LocalBusiness.id, address).where(LocalBusiness.tenant_id == tenant_id).subquery()
+    )
+    suffix = "." + Suppression.value
+    found = union(
+        select(LocalBusiness.id).where(
+            *mine,
+            Suppression.kind == SuppressionKind.PHONE,
+            LocalBusiness.phone == Suppression.value,
+        ),
+        select(addresses.c.id).where(
+            *named,
+            Suppression.kind == SuppressionKind.EMAIL,
+            addresses.c.address == Suppression.value,
+        ),
+        select(LocalBusiness.id).where(
+            *mine,
+            Suppression.kind == SuppressionKind.DOMAIN,
+            Domain.id == LocalBusiness.domain_id,
+            or_(Domain.domain == Suppression.value, Domain.domain.endswith(suffix)),
+        ),
+    )
+    return set(await session.scalars(found))

@@ -1,0 +1,309 @@
+"""Set the curation status of many rows with one chain of statements.
+
+Rows are locked in the order of their ids and updated; their previous values are stored with the
+action, so that it can be undone. No row is loaded into this process.
+
+Rows are locked in the order of their ids, changed, and what they were before is kept beside the
+action, so that it can be taken back. No row ever comes to this process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Select,
+    Text,
+    Uuid,
+    case,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    type_coerce,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.db.statements import inline_text
+from scrapersky.errors import InvalidInput
+from scrapersky.lists.bulk import BulkRequest
+from scrapersky.lists.listing import Listing
+from scrapersky.models import ENGINE_STATUSES, Actor, BulkAction, BulkActionRows, record
+from scrapersky.pipeline.bulk import Where, is_letter_open, retry_on_conflict
+from scrapersky.pipeline.queue import QueueColumns, StatusNames, queue_columns
+from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
+from scrapersky.pipeline.wake import wake_after_commit
+
+SELECTED = "Selected"
+"""The decision that has a row worked on."""
+MAX_CURATED_ROWS = 1_000_000
+MAX_IDS_PER_PART = 10_000
+"""Ids that are kept in one array: a few pages of storage, however many rows an action has."""
+
+
+@dataclass(frozen=True)
+class CurationQueue:
+    """The stage that goes on with a row once people selected it."""
+
+    stage: str
+    """Its name, to wake it by."""
+    status: str
+    """Its status column; its queue columns share the prefix."""
+    words: StatusNames
+
+
+@dataclass(frozen=True)
+class Curation:
+    """Where people's decisions about rows of a list stand, and what a selected row waits for."""
+
+    listing: Listing
+    column: Any
+    words: type[StrEnum]
+    queues: CurationQueue | None = None
+    then: Callable[[AsyncSession, UUID], Awaitable[None]] | None = None
+    """Told of an action once it was carried out or taken back, in the same transaction."""
+    remark: Callable[[AsyncSession, UUID], Awaitable[str | None]] | None = None
+    """Given an action that selected rows: what whoever selected them has to know besides."""
+
+    @property
+    def kind(self) -> str:
+        """`SitemapFile` → `sitemap_file`, for the action and the audit log."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", self.listing.name).lower()
+
+    @property
+    def rows(self) -> str:
+        """As their list is called: `sitemap-files`."""
+        word = self.kind.replace("_", "-")
+        return f"{word}es" if word.endswith("s") else f"{word}s"
+
+    @property
+    def model(self) -> Any:
+        return self.listing.model
+
+    @property
+    def decisions(self) -> list[str]:
+        """The words that people choose from; the others are the engine's."""
+        return [each.value for each in self.words if each.value not in ENGINE_STATUSES]
+
+    @cached_property
+    def queue(self) -> QueueColumns | None:
+        return queue_columns(self.model, self.queues.status) if self.queues else None
+
+
+class CurateOut(BaseModel):
+    """What was decided, or with `dry_run` about how many rows it would be."""
+
+    updated_count: int
+    queued_count: int = Field(description="Of these, those that now wait for their next stage.")
+    matched_count: int = Field(description="Rows that fit and did not have this status before.")
+    remaining_count: int = Field(description="Rows over `limit`: ask again for them.")
+    dry_run: bool
+    action_id: UUID | None = Field(description="To undo it; null when nothing was changed.")
+    message: str | None = Field(
+        default=None,
+        description="What to know besides, such as selected domains of which no new scan is made.",
+    )
+
+
+@dataclass(frozen=True)
+class CurationResult:
+    updated: int = 0
+    queued: int = 0
+    action_id: UUID | None = None
+    message: str | None = None
+
+
+async def curate(
+    session: AsyncSession, actor: Actor, curation: Curation, status: str, asked: BulkRequest
+) -> CurateOut:
+    """Rows that have the status already are left alone; selected ones are queued and woken for."""
+    validate_status(curation, status)
+    where = [*asked.conditions(curation.listing, actor), curation.column != status]
+    if asked.dry_run:
+        matched = await _count_rows(session, curation, where)
+        return _build_response(
+            CurationResult(), max(matched - asked.limit, 0), asked, matched=matched
+        )
+    done = await retry_on_conflict(
+        session, lambda: _apply_status(session, actor, curation, status, asked, where)
+    )
+    remaining = await _count_rows(session, curation, where) if done.updated == asked.limit else 0
+    counts = {"updated": done.updated, "queued": done.queued}
+    name, what = f"{curation.kind}.curate", asked.to_details()
+    record(session, actor, name, done.action_id, status=status, **what, **counts)
+    return _build_response(done, remaining, asked, matched=done.updated + remaining)
+
+
+def validate_status(curation: Curation, status: str) -> None:
+    if status not in curation.decisions:
+        noun = curation.kind.replace("_", " ")
+        words = ", ".join(curation.decisions)
+        why = " is set by the engine only" if status in ENGINE_STATUSES else " is no decision"
+        raise InvalidInput(f"{status!r}{why}. Choose one of these for a {noun}: {words}.")
+
+
+def _build_response(
+    done: CurationResult, remaining: int, asked: BulkRequest, *, matched: int
+) -> CurateOut:
+    return CurateOut(
+        updated_count=done.updated,
+        queued_count=done.queued,
+        matched_count=matched,
+        remaining_count=remaining,
+        dry_run=asked.dry_run,
+        action_id=done.action_id,
+        message=done.message,
+    )
+
+
+async def _count_rows(session: AsyncSession, curation: Curation, where: Where) -> int:
+    counted = select(func.count()).select_from(curation.model).where(*where)
+    return await session.scalar(counted) or 0
+
+
+async def _apply_status(
+    session: AsyncSession,
+    actor: Actor,
+    curation: Curation,
+    status: str,
+    asked: BulkRequest,
+    where: Where,
+) -> CurationResult:
+    action = _build_action(actor, curation, status, asked)
+    session.add(action)
+    await session.flush()
+    chain = _build_statement(curation, status, where, asked.limit, action.id)
+    updated, queued = (await session.execute(chain)).one()
+    if not updated:
+        await session.delete(action)
+        return CurationResult()
+    action.updated_count, action.queued_count = updated, queued
+    if curation.then is not None:
+        await curation.then(session, action.id)
+    message = None
+    if queued:
+        await _restart_stage(session, actor, curation, action.id, asked.note)
+        message = await curation.remark(session, action.id) if curation.remark else None
+    return CurationResult(updated, queued, action.id, message)
+
+
+def _build_action(actor: Actor, curation: Curation, status: str, asked: BulkRequest) -> BulkAction:
+    details = {name: value for name, value in asked.to_details().items() if value is not None}
+    return BulkAction(
+        id=uuid7(),
+        tenant_id=actor.tenant_id,
+        created_by=actor.user_id,
+        kind=curation.kind,
+        to_status=status,
+        details=details,
+        updated_count=0,
+        queued_count=0,
+    )
+
+
+def _build_statement(
+    curation: Curation, status: str, where: Where, limit: int, action_id: UUID
+) -> Select[int, int]:
+    """Choose and lock, change, keep what was before; answers how many were changed and queued."""
+    chosen = _select_rows(curation, status, where, limit)
+    kept = _store_previous(_update_rows(curation, status, chosen), action_id)
+    queued = func.sum(kept.c.rows).filter(kept.c.queue_before.is_not(None))
+    return select(func.coalesce(func.sum(kept.c.rows), 0), func.coalesce(queued, 0))
+
+
+def _select_rows(curation: Curation, status: str, where: Where, limit: int) -> CTE:
+    """Locked as their change will lock them: who only points at such a row need not wait."""
+    model = curation.model
+    before = _select_queue_status(curation) if status == SELECTED else type_coerce(null(), Text)
+    return (
+        select(model.id, curation.column.label("before"), before.label("queue_before"))
+        .where(*where)
+        .order_by(model.id)
+        .limit(limit)
+        .with_for_update(of=model, key_share=True)
+        .cte("chosen")
+    )
+
+
+def _select_queue_status(curation: Curation) -> ColumnElement[Any]:
+    """Nothing for rows that are not queued: those that are being worked right now stay with it."""
+    if curation.queues is None or curation.queue is None:
+        return type_coerce(null(), Text)
+    status = curation.queue.status
+    return case((status != inline_text(curation.queues.words.processing), status))
+
+
+def _update_rows(curation: Curation, status: str, chosen: CTE) -> CTE:
+    queueing = _build_queue_values(curation, chosen) if status == SELECTED else {}
+    return (
+        update(curation.model)
+        .where(curation.model.id == chosen.c.id)
+        .values({curation.column: status, **queueing})
+        .returning(chosen.c.id, chosen.c.before, chosen.c.queue_before)
+        .execution_options(synchronize_session=False)
+        .cte("changed")
+    )
+
+
+def _build_queue_values(curation: Curation, chosen: CTE) -> dict[Any, Any]:
+    """Due now, with all attempts and without its error."""
+    queue, queues = curation.queue, curation.queues
+    if queue is None or queues is None:
+        return {}
+    stays = chosen.c.queue_before.is_(None)
+    cleared = (queue.lease_token, queue.lease_expires_at, queue.worker_id, queue.error)
+    return {
+        queue.status: case((stays, queue.status), else_=queues.words.queued),
+        queue.due_at: case((stays, queue.due_at), else_=func.now()),
+        queue.attempts: case((stays, queue.attempts), else_=0),
+        **{each: case((stays, each)) for each in cleared},
+    }
+
+
+def _store_previous(changed: CTE, action_id: UUID) -> CTE:
+    """Those that were in the same state before lie together, some thousands in a row."""
+    handful = ((func.row_number().over() - 1) // MAX_IDS_PER_PART).label("handful")
+    numbered = select(changed, handful).subquery("numbered")
+    states = (numbered.c.before, numbered.c.queue_before)
+    parts = select(
+        literal(action_id, Uuid),
+        func.row_number().over(),
+        *states,
+        func.array_agg(numbered.c.id),
+    ).group_by(*states, numbered.c.handful)
+    names = ["action_id", "part", "before_status", "queue_before", "row_ids"]
+    rows = func.cardinality(BulkActionRows.row_ids).label("rows")
+    keeping = insert(BulkActionRows).from_select(names, parts)
+    return keeping.returning(rows, BulkActionRows.queue_before).cte("kept")
+
+
+async def _restart_stage(
+    session: AsyncSession, actor: Actor, curation: Curation, action_id: UUID, note: str | None
+) -> None:
+    """Letters about rows that start over are closed, and the stage is told."""
+    queues = curation.queues
+    if queues is None:
+        return
+    failed = select(func.unnest(BulkActionRows.row_ids)).where(
+        BulkActionRows.action_id == action_id, BulkActionRows.queue_before == queues.words.failed
+    )
+    closed = {"state": DeadLetterState.REPLAYED, "closed_by": actor.user_id, "note": note}
+    await session.execute(
+        update(DeadLetter)
+        .where(DeadLetter.stage == queues.stage, is_letter_open(), DeadLetter.row_id.in_(failed))
+        .values(closed_at=func.now(), **closed)
+        .execution_options(synchronize_session=False)
+    )
+    wake_after_commit(session, queues.stage)

@@ -1,0 +1,146 @@
+"""List bulk curation actions and undo them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import Conflict, NotFound
+from scrapersky.http.auth import Curator, Viewer
+from scrapersky.http.context import Reading, Transaction
+from scrapersky.http.problems import problem_responses
+from scrapersky.lists import (
+    ChoiceFilter,
+    Curation,
+    DateRangeFilter,
+    Listing,
+    ListPage,
+    ListQuery,
+    PresenceFilter,
+)
+from scrapersky.lists.undo import UndoOut, undo
+from scrapersky.models import Actor, BulkAction
+
+BULK_ACTIONS = Listing(
+    name="BulkAction",
+    model=BulkAction,
+    filters=(
+        ChoiceFilter(
+            "kind", BulkAction.kind, says="Only about rows of this kind, such as `contact`."
+        ),
+        ChoiceFilter("to_status", BulkAction.to_status),
+        ChoiceFilter("created_by", BulkAction.created_by),
+        DateRangeFilter("created", BulkAction.created_at),
+        PresenceFilter("has_undone_at", BulkAction.undone_at),
+    ),
+    sorts={
+        "created_at": BulkAction.created_at,
+        "updated_count": BulkAction.updated_count,
+        "undone_at": BulkAction.undone_at,
+    },
+)
+
+
+class BulkActionOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    kind: str = Field(examples=["contact"])
+    to_status: str = Field(examples=["Selected"])
+    details: dict[str, Any] = Field(description="The filter or the number of ids, and the note.")
+    updated_count: int
+    queued_count: int
+    created_by: UUID
+    created_at: datetime
+    undone_at: datetime | None
+
+
+class UndoIn(BaseModel):
+    """Which action; your last one that is not undone when left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action_id: UUID | None = None
+
+
+async def undo_action(
+    session: AsyncSession,
+    actor: Actor,
+    curations: Sequence[Curation],
+    action_id: UUID | None = None,
+) -> UndoOut:
+    """The one that is named; otherwise the actor's last one that is not undone."""
+    if action_id is None:
+        action = await _get_last_action(session, actor)
+    else:
+        action = await _get_action(session, actor, action_id)
+    curation = next((each for each in curations if each.kind == action.kind), None)
+    if curation is None:
+        raise Conflict(f"Decisions about rows of the kind {action.kind} cannot be undone here.")
+    return await undo(session, actor, curation, action)
+
+
+async def _get_last_action(session: AsyncSession, actor: Actor) -> BulkAction:
+    mine = _select_actions(actor).where(
+        BulkAction.created_by == actor.user_id, BulkAction.undone_at.is_(None)
+    )
+    latest = mine.order_by(BulkAction.created_at.desc(), BulkAction.id.desc()).limit(1)
+    found: BulkAction | None = await session.scalar(latest)
+    if found is None:
+        raise NotFound("There is no decision of yours that could be undone.")
+    return found
+
+
+async def _get_action(session: AsyncSession, actor: Actor, action_id: UUID) -> BulkAction:
+    found: BulkAction | None = await session.scalar(
+        _select_actions(actor).where(BulkAction.id == action_id)
+    )
+    if found is None:
+        raise NotFound(f"There is no bulk action {action_id}.")
+    if found.undone_at is not None:
+        raise Conflict(f"It was undone at {found.undone_at:%Y-%m-%d %H:%M:%S} UTC.")
+    return found
+
+
+def _select_actions(actor: Actor) -> Select[BulkAction]:
+    """Locked: an action is undone once."""
+    mine = select(BulkAction).where(BulkAction.tenant_id == actor.tenant_id)
+    return mine.with_for_update()
+
+
+def bulk_action_routes(curations: Sequence[Curation]) -> APIRouter:
+    """For actions on any of these kinds of rows."""
+    router = APIRouter(
+        prefix="/bulk-actions", tags=["curation"], responses=problem_responses(401, 403, 422)
+    )
+
+    @router.get("", summary="What was decided about many rows at once, newest first")
+    async def list_bulk_actions(
+        actor: Viewer,
+        session: Reading,
+        asked: Annotated[ListQuery, Depends(BULK_ACTIONS.parse_query)],
+    ) -> ListPage[BulkActionOut]:
+        shown = await BULK_ACTIONS.show(session, actor, asked)
+        return shown.to_page(BulkActionOut.model_validate)
+
+    @router.post(
+        "/undo",
+        summary="Take a decision about many rows back",
+        responses=problem_responses(400, 404, 409, 415),
+    )
+    async def undo_bulk_action(
+        actor: Curator, session: Transaction, wanted: UndoIn | None = None
+    ) -> UndoOut:
+        """Your last one, or the one that is named. Rows that still are what it made them get their
+        former status back; those that their stage has not begun with leave its queue again."""
+        named = wanted.action_id if wanted is not None else None
+        return await undo_action(session, actor, curations, named)
+
+    return router

@@ -1,0 +1,106 @@
+"""Emit webhook events: one delivery row per subscribed endpoint.
+
+Deliveries are written in the transaction of the change, so nothing is sent for a change that was
+rolled back, and no committed change is missed. Subscribers are loaded once per transaction.
+
+So nothing is told that was rolled back, and nothing that was committed is forgotten. Who listens is
+asked once per transaction; where nobody does, that one look is all it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic_core import to_jsonable_python
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.models.stage_names import DELIVERY_STAGE
+from scrapersky.models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.scraper.http.fetch import get_gate_key
+
+PendingEvent = tuple[UUID, WebhookEvent, UUID | None, Mapping[str, Any]]
+"""Whose, what happened, to which row, and what is told of it: the `data` of the event."""
+INSERT_BATCH_ROWS = 1_000
+SUBSCRIBERS_KEY = "scrapersky.listeners"
+
+
+@dataclass(frozen=True)
+class WebhookSubscriber:
+    """An endpoint that is switched on."""
+
+    id: UUID
+    host: str
+    events: frozenset[str]
+
+
+async def emit_event(
+    session: AsyncSession,
+    tenant_id: UUID,
+    event: WebhookEvent,
+    subject_id: UUID | None,
+    payload: Mapping[str, Any],
+) -> None:
+    """Each of the tenant's receivers of this event will be told, once this is committed."""
+    await emit_events(session, [(tenant_id, event, subject_id, payload)])
+
+
+async def emit_events(session: AsyncSession, announcements: Sequence[PendingEvent]) -> None:
+    deliveries = [
+        {
+            "id": uuid7(),
+            "tenant_id": tenant_id,
+            "endpoint_id": each.id,
+            "host": each.host,
+            "event": event.value,
+            "subject_id": subject_id,
+            "payload": to_jsonable_python(payload),
+        }
+        for tenant_id, event, subject_id, payload in announcements
+        for each in await _get_subscribers(session, tenant_id)
+        if event.value in each.events
+    ]
+    for start in range(0, len(deliveries), INSERT_BATCH_ROWS):
+        await session.execute(
+            insert(WebhookDelivery), deliveries[start : start + INSERT_BATCH_ROWS]
+        )
+    if deliveries:
+        wake_after_commit(session, DELIVERY_STAGE)
+
+
+async def has_subscribers(session: AsyncSession, tenant_id: UUID, event: WebhookEvent) -> bool:
+    """Whether anybody would be told: ask before working out what to tell."""
+    return any(event.value in each.events for each in await _get_subscribers(session, tenant_id))
+
+
+async def _get_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[WebhookSubscriber]:
+    """The look is remembered until the transaction or savepoint ends, and so is the hold: an
+    endpoint cannot be deleted between being found and being told."""
+    current = session.sync_session
+    transaction = current.get_nested_transaction() or current.get_transaction()
+    noted_in, noted = session.info.get(SUBSCRIBERS_KEY, (None, {}))
+    if noted_in is None or noted_in is not transaction:
+        noted = {}
+    if tenant_id not in noted:
+        noted[tenant_id] = await _load_subscribers(session, tenant_id)
+        transaction = current.get_nested_transaction() or current.get_transaction()
+        session.info[SUBSCRIBERS_KEY] = (transaction, noted)
+    found: Sequence[WebhookSubscriber] = noted[tenant_id]
+    return found
+
+
+async def _load_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[WebhookSubscriber]:
+    found = await session.execute(
+        select(WebhookEndpoint.id, WebhookEndpoint.url, WebhookEndpoint.events)
+        .where(WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.is_active)
+        .order_by(WebhookEndpoint.id)
+        .with_for_update(read=True, key_share=True)
+    )
+    return [
+        WebhookSubscriber(each, get_gate_key(url), frozenset(events)) for each, url, events in found
+    ]

@@ -1,0 +1,67 @@
+"""List every setting with its effective value and origin. Secrets only say whether they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from scrapersky.pipeline.stage import AnyStage
+from scrapersky.settings import Pace, SettingOrigin, Settings, SettingsSource, is_secret
+
+
+class EffectiveSetting(BaseModel):
+    """One setting as it is now."""
+
+    variable: str = Field(examples=["HOST_DELAY_MS"])
+    value: str | None = Field(description="As one would write it; never there for a secret.")
+    is_set: bool = Field(description="Whether anybody said it; for secrets this is all there is.")
+    origin: SettingOrigin
+    file: Path | None = Field(description="The file it stands in, if that is where it stands.")
+    secret: bool
+
+
+def list_variables(stages: Sequence[AnyStage]) -> Iterator[str]:
+    yield from (name.upper() for name in Settings.model_fields if name != "environ")
+    for stage in stages:
+        yield from (f"{stage.prefix}_{each.name.upper()}" for each in fields(Pace))
+
+
+def list_effective_settings(
+    settings: Settings, source: SettingsSource, stages: Sequence[AnyStage]
+) -> Iterator[EffectiveSetting]:
+    """In the order they are declared, then stage by stage in the order rows travel."""
+    for name in Settings.model_fields:
+        if name != "environ":
+            yield _build_setting(
+                name.upper(), getattr(settings, name), source, secret=is_secret(name)
+            )
+    for stage in stages:
+        for name, value in asdict(stage.get_pace(settings)).items():
+            yield _build_setting(f"{stage.prefix}_{name.upper()}", value, source, secret=False)
+
+
+def _build_setting(
+    variable: str, value: object, source: SettingsSource, *, secret: bool
+) -> EffectiveSetting:
+    origin = source.get_origin(variable)
+    file = source.env_file if origin is SettingOrigin.FILE else None
+    return EffectiveSetting(
+        variable=variable,
+        value=None if secret else format_value(value),
+        is_set=origin is not SettingOrigin.DEFAULT,
+        origin=origin,
+        file=file.resolve() if file else None,
+        secret=secret,
+    )
+
+
+def format_value(value: object) -> str:
+    """As it would stand in the environment."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Budget of place providers: caps, charges and the cost ledger."""

@@ -1,0 +1,160 @@
+"""Provider calendar and the counters of requests and spending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Date, Interval, cast, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.models import (
+    Budget,
+    CostMeter,
+    CostMonth,
+    InstallationBudget,
+    ProviderDay,
+    ProviderPause,
+)
+
+PROVIDER_TIMEZONE = "America/Los_Angeles"
+"""Google's days and months begin at midnight there."""
+
+
+@dataclass(frozen=True)
+class ProviderTime:
+    """Now, as the provider's calendar has it."""
+
+    now: datetime
+    day: date
+    month: date
+    """Its first day."""
+    next_day: datetime
+    next_month: datetime
+
+
+def _build_period_start(unit: str, *, ahead: timedelta | None = None) -> ColumnElement[Any]:
+    there = func.timezone(PROVIDER_TIMEZONE, func.now())
+    begun = func.date_trunc(unit, there)
+    return begun if ahead is None else begun + literal(ahead, Interval)
+
+
+def _build_next_month() -> ColumnElement[Any]:
+    """Some day of the next month, cut down to its first."""
+    return func.date_trunc("month", _build_period_start("month", ahead=timedelta(days=32)))
+
+
+async def get_provider_time(session: AsyncSession) -> ProviderTime:
+    found = await session.execute(
+        select(
+            func.now(),
+            cast(_build_period_start("day"), Date),
+            cast(_build_period_start("month"), Date),
+            func.timezone(PROVIDER_TIMEZONE, _build_period_start("day", ahead=timedelta(days=1))),
+            func.timezone(PROVIDER_TIMEZONE, _build_next_month()),
+        )
+    )
+    return ProviderTime(*found.one())
+
+
+async def get_pause(session: AsyncSession, provider: str, method: str) -> ProviderPause | None:
+    """Only while it lasts."""
+    return await session.scalar(
+        select(ProviderPause).where(
+            ProviderPause.provider == provider,
+            ProviderPause.method == method,
+            ProviderPause.until > func.now(),
+        )
+    )
+
+
+async def count_day_request(session: AsyncSession, provider: str, method: str, day: date) -> int:
+    """One more; answers how many it makes. Whoever counts next waits for our commit."""
+    adding = insert(ProviderDay).values(provider=provider, method=method, day=day, requests=1)
+    key = [ProviderDay.provider, ProviderDay.method, ProviderDay.day]
+    return await _increment(session, adding, key, ProviderDay.requests)
+
+
+async def count_month_request(session: AsyncSession, provider: str, sku: str, month: date) -> int:
+    """One more of all tenants; answers how many it makes."""
+    adding = insert(CostMeter).values(provider=provider, sku=sku, month=month, requests=1)
+    key = [CostMeter.provider, CostMeter.sku, CostMeter.month]
+    return await _increment(session, adding, key, CostMeter.requests)
+
+
+async def _increment(session: AsyncSession, adding: Any, key: list[Any], column: Any) -> int:
+    upsert = adding.on_conflict_do_update(index_elements=key, set_={column.key: column + 1})
+    return int(await session.scalar(upsert.returning(column)) or 0)
+
+
+async def get_month_usage(session: AsyncSession, provider: str, sku: str, month: date) -> int:
+    found = await session.scalar(
+        select(CostMeter.requests).where(
+            CostMeter.provider == provider, CostMeter.sku == sku, CostMeter.month == month
+        )
+    )
+    return found or 0
+
+
+async def get_month_spending(session: AsyncSession, tenant_id: UUID, month: date) -> Decimal:
+    found = await session.scalar(
+        select(CostMonth.spent_usd).where(
+            CostMonth.tenant_id == tenant_id, CostMonth.month == month
+        )
+    )
+    return found or Decimal(0)
+
+
+@dataclass(frozen=True)
+class TenantCap:
+    """A tenant's monthly cap and where it comes from."""
+
+    allowed_usd: Decimal
+    """By operators, or by the installation's default."""
+    is_default: bool
+    own_limit_usd: Decimal | None
+    """The tenant's own limit, where its admins set one."""
+
+    @property
+    def usd(self) -> Decimal:
+        """The lower of the two: a tenant's limit never raises what operators allow."""
+        if self.own_limit_usd is None:
+            return self.allowed_usd
+        return min(self.own_limit_usd, self.allowed_usd)
+
+
+async def get_tenant_cap(
+    session: AsyncSession, tenant_id: UUID, default_cap_usd: Decimal
+) -> TenantCap:
+    found = await session.execute(
+        select(Budget.monthly_cap_usd, Budget.own_limit_usd).where(Budget.tenant_id == tenant_id)
+    )
+    allowed, own_limit = found.one_or_none() or (None, None)
+    return TenantCap(
+        allowed_usd=default_cap_usd if allowed is None else allowed,
+        is_default=allowed is None,
+        own_limit_usd=own_limit,
+    )
+
+
+async def get_installation_cap(
+    session: AsyncSession, default_cap_usd: Decimal | None
+) -> Decimal | None:
+    """The operators' cap, or the setting's; None means that only the tenants' caps count."""
+    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    return default_cap_usd if found is None else found
+
+
+async def sum_installation_spending(session: AsyncSession, month: date) -> Decimal:
+    """What all tenants spent in the month, whichever tenant the session is kept to."""
+    # The table and not the model: a session kept to a tenant adds that tenant to statements on the
+    # model, and would sum up its own spending only.
+    months = CostMonth.__table__
+    found = await session.scalar(
+        select(func.coalesce(func.sum(months.c.spent_usd), 0)).where(months.c.month == month)
+    )
+    return Decimal(found or 0)

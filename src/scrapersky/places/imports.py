@@ -1,0 +1,136 @@
+"""Import a CSV file of businesses: each row is a place, the file is a finished search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+
+from sqlalchemy import func
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.db.base import uuid7
+from scrapersky.errors import InvalidInput
+from scrapersky.lists.imports import (
+    Importer,
+    ImportResult,
+    ImportSubject,
+    InputRow,
+    StoredEntry,
+    import_rows,
+)
+from scrapersky.lists.imports.csv_reader import CsvRecord, open_text, parse_records
+from scrapersky.lists.imports.rows import ImportContext, limit_rows
+from scrapersky.lists.imports.sites import SiteParser
+from scrapersky.models import JOB_STATUSES, Actor, Job, JobType, PlaceSightingState, Provider
+from scrapersky.places.search.coverage import build_result
+from scrapersky.places.store import (
+    PlaceOwner,
+    SearchLink,
+    link_places,
+    queue_deep_scans,
+    upsert_places,
+)
+from scrapersky.scraper.providers.csv import CsvColumns, is_column_name, parse_header, parse_row
+from scrapersky.scraper.providers.model import PlaceFacts
+
+PLACE_IMPORT_KIND = ImportSubject("place", ("name",))
+
+
+class PlaceRowText(str):
+    """A row as it was written, with the place that it names."""
+
+    facts: PlaceFacts
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceEntry:
+    key: str
+    facts: PlaceFacts
+    line: int
+
+
+async def import_places(
+    asker: ImportContext, file: BinaryIO, *, region: str | None
+) -> ImportResult:
+    """Bad rows are reported and the others are kept; a list of which nothing was is no search."""
+    session = asker.session
+    job = await _create_search_job(session, asker.actor, go_on=asker.queue)
+    trade = Importer(PLACE_IMPORT_KIND, _parse_entry, partial(_store_entries, job), "place.hand_in")
+    taken = await import_rows(asker, trade, limit_rows(_read_rows(file, region)))
+    if taken.counts()["accepted"]:
+        job.result_data = await build_result(session, job)
+    else:
+        await session.delete(job)
+    return taken
+
+
+async def _create_search_job(session: AsyncSession, actor: Actor, *, go_on: bool) -> Job:
+    job = Job(
+        id=uuid7(),
+        tenant_id=actor.tenant_id,
+        created_by=actor.user_id,
+        job_type=JobType.PLACE_SEARCH,
+        subject="a list that was handed in",
+        params={"provider": Provider.CSV, "go_on": go_on},
+        status=JOB_STATUSES.done,
+        progress=1.0,
+        phase="done",
+        started_at=func.now(),
+        finished_at=func.now(),
+    )
+    session.add(job)
+    await session.flush()
+    return job
+
+
+def _read_rows(file: BinaryIO, region: str | None) -> Iterator[InputRow]:
+    records = parse_records(open_text(file), is_column_name)
+    first = next(records, None)
+    if first is None:
+        raise InvalidInput("The file is empty; there is nothing in it to take.")
+    columns = parse_header(first.cells)
+    rows = (_parse_row(each, columns, region) for each in records)
+    second = next(rows, None)
+    if second is None:
+        raise InvalidInput("The file has a header and no rows below it.")
+    yield second
+    yield from rows
+
+
+def _parse_row(record: CsvRecord, columns: CsvColumns, region: str | None) -> InputRow:
+    text = PlaceRowText(" ".join(each.strip() for each in record.cells if each.strip()))
+    if record.error is not None:
+        return InputRow(record.line, text, record.error)
+    read = parse_row(columns, record.cells, region=region)
+    if read.facts is None:
+        return InputRow(record.line, text, read.wrong)
+    text.facts, text.line = read.facts, record.line
+    return InputRow(record.line, text)
+
+
+def _parse_entry(text: str, _: SiteParser) -> PlaceEntry:
+    assert isinstance(text, PlaceRowText), "rows come from `_row`"
+    return PlaceEntry(text.facts.place_id, text.facts, text.line)
+
+
+async def _store_entries(
+    job: Job, asker: ImportContext, entries: Sequence[PlaceEntry]
+) -> dict[str, StoredEntry]:
+    session = asker.session
+    facts = [each.facts for each in entries]
+    seen = await upsert_places(
+        session, PlaceOwner(job.tenant_id, job.created_by), facts, search_id=job.id
+    )
+    lines = {each.key: each.line for each in entries}
+    links = [SearchLink(each, lines[each.place_id], fits=True) for each in seen]
+    await link_places(session, job, "", links)
+    begun = await queue_deep_scans(session, seen, without_details=False) if asker.queue else set()
+    return {
+        each.place_id: StoredEntry(
+            each.id, each.sighted is PlaceSightingState.NEW, queued=each.id in begun, job_id=job.id
+        )
+        for each in seen
+    }

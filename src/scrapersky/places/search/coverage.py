@@ -1,0 +1,145 @@
+"""Compute how much of its area a search covered, and its totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.models import (
+    CostEntry,
+    CostState,
+    Job,
+    PlaceSightingState,
+    SearchPlace,
+    SearchTile,
+    TileState,
+)
+
+ATTRIBUTION_KEY = "attribution"
+SUPERSEDED_STATES = (TileState.SPLIT, TileState.JOINED)
+"""Others stand for these."""
+
+
+@dataclass(frozen=True)
+class SearchCoverage:
+    """Of a search, as it stands."""
+
+    tiles: dict[str, int]
+    """By their states; those that were divided among them."""
+    noted: int
+    """Tiles of which something is to be said: what could not be had, and why."""
+    found: int
+    new: int
+    changed: int
+    fits: int
+    requests: int
+    paid_requests: int
+    cost_usd: Decimal
+
+    @property
+    def parts(self) -> int:
+        """Tiles that the area is made of in the end."""
+        return sum(self.tiles.values()) - sum(self._count(each) for each in SUPERSEDED_STATES)
+
+    @property
+    def is_complete(self) -> bool:
+        done = self._count(TileState.DONE) + self._count(TileState.KNOWN)
+        return bool(self.parts) and self.parts == done and not self.noted
+
+    def _count(self, state: TileState) -> int:
+        return self.tiles.get(state, 0)
+
+    @property
+    def sentence(self) -> str:
+        if not self.parts:
+            return "Nothing was asked yet."
+        if self.is_complete:
+            whole = "The area is completely covered"
+            return f"{whole}: {_format_count(self.found, 'place')} in {_format_count(self.parts, 'part')}."
+        return f"The area is not completely covered: {'; '.join(self._list_gaps())}."
+
+    def _list_gaps(self) -> list[str]:
+        said = {
+            TileState.WAITING: "still to be asked",
+            TileState.SATURATED: "with more places than were told",
+            TileState.NOT_ASKED: "not asked",
+        }
+        gaps = [
+            f"{_format_count(self._count(state), 'part')} {words}"
+            for state, words in said.items()
+            if self._count(state)
+        ]
+        return gaps or [f"{_format_count(self.noted, 'part')} of which not everything came"]
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+async def load_coverage(session: AsyncSession, job: Job) -> SearchCoverage:
+    tiles = await session.execute(
+        select(
+            SearchTile.state,
+            func.count(),
+            func.count(SearchTile.note),
+            func.sum(SearchTile.requests),
+            func.sum(SearchTile.paid_requests),
+        )
+        .where(SearchTile.search_id == job.id)
+        .group_by(SearchTile.state)
+    )
+    rows = tiles.all()
+    found = await _count_places(session, job)
+    return SearchCoverage(
+        tiles={state: count for state, count, *_ in rows},
+        noted=sum(notes for _, _, notes, *_ in rows),
+        requests=sum(requests for *_, requests, _ in rows),
+        paid_requests=sum(paid for *_, paid in rows),
+        cost_usd=await sum_cost(session, job),
+        **found,
+    )
+
+
+async def _count_places(session: AsyncSession, job: Job) -> dict[str, int]:
+    row = await session.execute(
+        select(
+            func.count(),
+            func.count().filter(SearchPlace.sighted == PlaceSightingState.NEW),
+            func.count().filter(SearchPlace.sighted == PlaceSightingState.CHANGED),
+            func.count().filter(SearchPlace.fits),
+        ).where(SearchPlace.search_id == job.id)
+    )
+    return dict(zip(("found", "new", "changed", "fits"), row.one(), strict=True))
+
+
+async def sum_cost(session: AsyncSession, job: Job) -> Decimal:
+    """What is not settled counts as billed."""
+    spent = await session.scalar(
+        select(func.sum(CostEntry.usd)).where(
+            CostEntry.search_id == job.id, CostEntry.state != CostState.NOT_BILLED
+        )
+    )
+    return spent or Decimal(0)
+
+
+async def build_result(session: AsyncSession, job: Job) -> dict[str, Any]:
+    """As it is written on the job."""
+    covered = await load_coverage(session, job)
+    said = {"attribution": (job.result_data or {}).get(ATTRIBUTION_KEY)}
+    return {
+        "found": covered.found,
+        "new": covered.new,
+        "changed": covered.changed,
+        "fits": covered.fits,
+        "tiles": covered.tiles,
+        "requests": covered.requests,
+        "paid_requests": covered.paid_requests,
+        "cost_usd": float(covered.cost_usd),
+        "covered": covered.is_complete,
+        "coverage": covered.sentence,
+        **{name: value for name, value in said.items() if value},
+    }

@@ -1,0 +1,281 @@
+"""Stage: run a place search at Google or OpenStreetMap."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import InvalidInput, Rejected
+from scrapersky.jobs import service as job_service
+from scrapersky.jobs.service import emit_job_finished
+from scrapersky.models import (
+    JOB_STATUSES,
+    GeocodedArea,
+    Job,
+    JobType,
+    Place,
+    Provider,
+    SearchPlace,
+    SearchTile,
+    TileState,
+)
+from scrapersky.models.stage_names import DEEP_SCAN_STAGE, SEARCH_STAGE
+from scrapersky.pipeline.stage import Stage, StoreImmediately, Tools
+from scrapersky.places.budget.charges import classify_failure
+from scrapersky.places.search.coverage import build_result
+from scrapersky.places.search.google import GoogleSearch, SearchRequest
+from scrapersky.places.search.osm import OsmSearch
+from scrapersky.places.search.steps import (
+    AreaFound,
+    SearchFinished,
+    SearchProgress,
+    SearchStep,
+    TilesUpdated,
+)
+from scrapersky.places.search.store import store_step
+from scrapersky.places.search.tiles import Tile
+from scrapersky.scraper.providers.errors import ProviderFailed
+from scrapersky.scraper.providers.geography import check_area, get_bounding_area, get_centre
+from scrapersky.scraper.providers.model import Area, PlaceQuery
+from scrapersky.scraper.providers.osm import Nominatim
+from scrapersky.settings import Pace, Settings
+
+
+def build_area_key(location: str, region: str | None) -> str:
+    """As names of areas are kept: there is a Paris in Texas, for who asks for it there."""
+    plain = " ".join(location.split()).lower()
+    return f"{plain} [{region.lower()}]" if region else plain
+
+
+def parse_area(params: Mapping[str, Any]) -> Area | None:
+    """As it was given; nothing where only a name was."""
+    if params.get("area"):
+        return Area(**params["area"])
+    if params.get("center"):
+        at = params["center"]
+        return get_bounding_area(at["latitude"], at["longitude"], params["radius_km"])
+    return None
+
+
+def narrow_area(area: Area, radius_km: float | None) -> Area:
+    """A radius is counted from the middle of what was named."""
+    return area if radius_km is None else get_bounding_area(*get_centre(area), radius_km)
+
+
+def validate_area(area: Area, name: str) -> Area:
+    try:
+        return check_area(area)
+    except InvalidInput as error:
+        raise Rejected(f"{name}: {error}") from error
+
+
+async def geocode(location: str, language: str, region: str | None, tools: Tools) -> AreaFound:
+    nominatim = Nominatim(tools.fetch, tools.settings.nominatim_base_url)
+    try:
+        found = await nominatim.area(location, language, country=region)
+    except ProviderFailed as error:
+        raise classify_failure(error) from error
+    if found is None:
+        raise Rejected(
+            f"OpenStreetMap knows no area called {location!r}{_format_region(region)}. Write it as on a map, "
+            "with its country where several have the name, or give a center with a radius."
+        )
+    query = build_area_key(location, region)
+    return AreaFound(query, found.name, found.area, found.country, found.osm)
+
+
+def _format_region(region: str | None) -> str:
+    return f" in the region {region.upper()}" if region else ""
+
+
+TIME_BUDGET_SHARE = 0.8
+"""Of the stage's timeout: a search that is not through by then goes on in the next turn."""
+MAX_KNOWN_PLACES = 50_000
+"""Places that are remembered while a search runs; any others are asked for once more."""
+
+
+def read(job: Job) -> SearchRequest:
+    params = job.params
+    business_type, provider = params.get("business_type"), params.get("provider")
+    if not isinstance(business_type, str) or not business_type.strip():
+        raise Rejected("The search does not say what is looked for.")
+    if provider not in (Provider.GOOGLE, Provider.OSM):
+        raise Rejected(f"There is no place provider {provider!r}; there are google and osm.")
+    return SearchRequest(
+        job.id,
+        provider,
+        _build_query(business_type, params),
+        int(params["max_results"]),
+        area=parse_area(params),
+        location=params.get("location"),
+        radius_km=params.get("radius_km"),
+    )
+
+
+def _build_query(business_type: str, params: Mapping[str, Any]) -> PlaceQuery:
+    """Without the place's name: the area says it, and a name in the text would go before it."""
+    return PlaceQuery(
+        business_type=business_type,
+        language=params.get("language") or "",
+        region=_normalize_region(params.get("region")),
+        min_rating=(params.get("filters") or {}).get("min_rating"),
+    )
+
+
+def _normalize_region(written: str | None) -> str | None:
+    """As the providers know it: people write UK for what is GB to them."""
+    region = written.upper() if written else None
+    return {"UK": "GB", "EL": "GR"}.get(region or "", region)
+
+
+async def prepare(session: AsyncSession, wanted: SearchRequest) -> SearchRequest:
+    """Where it stands, where the area lies, and what was told of it before."""
+    tiles = await session.scalars(
+        select(SearchTile).where(SearchTile.search_id == wanted.search_id).order_by(SearchTile.path)
+    )
+    wanted = replace(wanted, tiles=tuple(_build_tile(each) for each in tiles))
+    if wanted.area is None and wanted.location is not None:
+        wanted = await _resolve_named_area(session, wanted, wanted.location)
+    found = await session.scalars(
+        select(Place.place_id)
+        .join(SearchPlace, SearchPlace.place_id == Place.id)
+        .where(SearchPlace.search_id == wanted.search_id)
+        .order_by(SearchPlace.position)
+    )
+    return replace(wanted, found=tuple(found), known=await _load_known_places(session, wanted))
+
+
+def _build_tile(row: SearchTile) -> Tile:
+    return Tile(
+        row.path,
+        Area(row.south, row.west, row.north, row.east),
+        state=TileState(row.state),
+        ids=None if row.probed is None else tuple(row.probed),
+        found=row.found,
+        new=row.new,
+        requests=row.requests,
+        paid_requests=row.paid_requests,
+        next_token=row.next_token,
+        asked_again=row.asked_again,
+        note=row.note,
+    )
+
+
+async def _resolve_named_area(
+    session: AsyncSession, wanted: SearchRequest, location: str
+) -> SearchRequest:
+    named = await session.get(GeocodedArea, build_area_key(location, wanted.query.region))
+    if named is None:
+        return wanted
+    area = Area(named.south, named.west, named.north, named.east)
+    query = replace(wanted.query, region=wanted.query.region or named.country)
+    return replace(wanted, query=query, area=narrow_area(area, wanted.radius_km))
+
+
+async def _load_known_places(session: AsyncSession, wanted: SearchRequest) -> dict[str, datetime]:
+    if wanted.provider != Provider.GOOGLE:
+        return {}
+    tenant = select(Job.tenant_id).where(Job.id == wanted.search_id).scalar_subquery()
+    found = await session.execute(
+        select(Place.place_id, Place.details_at)
+        .where(
+            Place.tenant_id == tenant,
+            Place.provider == wanted.provider,
+            Place.details_at.is_not(None),
+            Place.gone_at.is_(None),
+            *_match_area(wanted.area),
+        )
+        .order_by(Place.details_at.desc())
+        .limit(MAX_KNOWN_PLACES)
+    )
+    return {place_id: at for place_id, at in found if at is not None}
+
+
+def _match_area(area: Area | None) -> list[Any]:
+    """Those that come to their customers lie nowhere."""
+    if area is None:
+        return []
+    east, west = Place.longitude <= area.east, Place.longitude >= area.west
+    beside = and_(west, east) if area.west <= area.east else or_(west, east)
+    inside = and_(Place.latitude.between(area.south, area.north), beside)
+    return [or_(Place.latitude.is_(None), inside)]
+
+
+async def work(wanted: SearchRequest, tools: Tools) -> AsyncIterator[SearchStep]:
+    if not wanted.tiles:
+        async for begun in _start_search(wanted, tools):
+            yield begun
+            wanted = _apply_step(wanted, begun)
+    wanted = replace(wanted, query=_apply_defaults(wanted.query, tools.settings))
+    async for step in _build_steps(wanted, tools):
+        yield step
+    yield SearchFinished()
+
+
+def _apply_defaults(query: PlaceQuery, settings: Settings) -> PlaceQuery:
+    return replace(
+        query,
+        language=query.language or settings.places_language,
+        region=query.region or settings.places_region or None,
+    )
+
+
+async def _start_search(
+    wanted: SearchRequest, tools: Tools
+) -> AsyncIterator[AreaFound | TilesUpdated]:
+    """The whole area is the first tile."""
+    area = wanted.area
+    if area is None:
+        language = wanted.query.language or tools.settings.places_language
+        found = await geocode(wanted.location or "", language, wanted.query.region, tools)
+        yield found
+        area = narrow_area(found.area, wanted.radius_km)
+    whole = Tile("", validate_area(area, wanted.location or "The area"))
+    yield TilesUpdated((whole,), SearchProgress(0.02, "the area is found"))
+
+
+def _apply_step(wanted: SearchRequest, step: AreaFound | TilesUpdated) -> SearchRequest:
+    if isinstance(step, TilesUpdated):
+        return replace(wanted, tiles=step.tiles)
+    return replace(wanted, query=replace(wanted.query, region=wanted.query.region or step.country))
+
+
+def _build_steps(wanted: SearchRequest, tools: Tools) -> AsyncIterator[StoreImmediately]:
+    seconds = tools.settings.pace(STAGE.prefix, STAGE.pace).timeout_seconds * TIME_BUDGET_SHARE
+    kind = GoogleSearch if wanted.provider == Provider.GOOGLE else OsmSearch
+    return kind(wanted, tools, seconds=seconds).steps()
+
+
+async def store_failure(session: AsyncSession, job: Job, sentence: str) -> None:
+    """What was found by then stays, and is counted."""
+    job.result_data = await build_result(session, job)
+    await emit_job_finished(session, job, JOB_STATUSES.failed, error=sentence)
+
+
+STAGE = Stage(
+    name=SEARCH_STAGE,
+    does="Find the businesses of a kind in an area, at Google or in OpenStreetMap.",
+    workflow="WF1",
+    model=Job,
+    status="status",
+    words=JOB_STATUSES,
+    prefix="PLACE_SEARCH_SCHEDULER",
+    pace=Pace(batch_size=10, concurrency=2, timeout_seconds=600),
+    only={"job_type": JobType.PLACE_SEARCH},
+    priority="priority",
+    started="started_at",
+    finished="finished_at",
+    feeds=(DEEP_SCAN_STAGE,),
+    read=read,
+    prepare=prepare,
+    work=work,
+    store=store_step,
+    gave_up=store_failure,
+    cancelled=job_service.handle_cancelled_jobs,
+    fresh={"phase": None},
+)

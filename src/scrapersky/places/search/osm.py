@@ -1,0 +1,130 @@
+"""Search OpenStreetMap: one free query per area, split into quarters when it is too large.
+too much for one question is asked in its quarters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from time import monotonic
+
+from scrapersky.errors import RetryLater
+from scrapersky.models import TileState
+from scrapersky.pipeline.stage import StoreImmediately, Tools
+from scrapersky.places.budget.charges import classify_failure
+from scrapersky.places.search.google import SearchRequest, describe_unreadable
+from scrapersky.places.search.steps import PlacesFetched, SearchProgress, TilesUpdated
+from scrapersky.places.search.tiles import Tile, split_tile
+from scrapersky.scraper.providers.errors import AreaTooLarge, ProviderDown, ProviderFailed
+from scrapersky.scraper.providers.geography import side_km
+from scrapersky.scraper.providers.model import PlaceFacts, PlacePage
+from scrapersky.scraper.providers.osm import Overpass
+
+STORE_BATCH_SIZE = 500
+MAX_DIVISIONS = 4
+"""A server that gives up on the 256th part of an area is overloaded: it is left alone and asked
+again later, rather than asked ever more."""
+RESUME_DELAY = timedelta(seconds=1)
+
+
+class OsmSearch:
+    """One search at work; a step that is yielded is stored before the next line runs."""
+
+    def __init__(self, wanted: SearchRequest, tools: Tools, *, seconds: float) -> None:
+        self._wanted = wanted
+        self._overpass = Overpass(tools.fetch, tools.settings.overpass_base_url)
+        self._tiles = {each.path: each for each in wanted.tiles}
+        self._found = dict.fromkeys(wanted.found)
+        self._stop_at = monotonic() + seconds
+        self._has_come_on = False
+
+    async def steps(self) -> AsyncIterator[StoreImmediately]:
+        while (tile := self._get_next_tile()) is not None:
+            if self._has_enough():
+                yield TilesUpdated(self._update_tiles(*self._skip_open()), self._get_progress())
+                return
+            self._check_deadline()
+            try:
+                page = await self._fetch(tile)
+            except AreaTooLarge as error:
+                yield TilesUpdated(
+                    self._update_tiles(*_divide_tile(tile, error)), self._get_progress()
+                )
+            else:
+                async for step in self._store_page(tile, page):
+                    yield step
+            self._has_come_on = True
+
+    def _get_next_tile(self) -> Tile | None:
+        """Parts of a part before its neighbours: an overloaded server is asked least so."""
+        return min(self._list_open(), key=lambda each: each.path, default=None)
+
+    def _list_open(self) -> list[Tile]:
+        return [each for each in self._tiles.values() if each.is_open]
+
+    def _update_tiles(self, *tiles: Tile) -> tuple[Tile, ...]:
+        self._tiles.update({each.path: each for each in tiles})
+        return tiles
+
+    def _has_enough(self) -> bool:
+        return len(self._found) >= self._wanted.max_results
+
+    def _check_deadline(self) -> None:
+        if monotonic() > self._stop_at and self._has_come_on:
+            raise RetryLater("There is more to ask; it goes on in a moment.", after=RESUME_DELAY)
+
+    async def _fetch(self, tile: Tile) -> PlacePage:
+        query = replace(self._wanted.query, area=tile.area)
+        try:
+            return await self._overpass.search(query, tile.area)
+        except AreaTooLarge:
+            raise
+        except ProviderFailed as error:
+            raise classify_failure(error, has_come_on=self._has_come_on) from error
+
+    async def _store_page(self, tile: Tile, page: PlacePage) -> AsyncIterator[StoreImmediately]:
+        """Its last step says that the tile is done: before that it would be asked again."""
+        new = [each for each in page.places if each.place_id not in self._found]
+        kept = new[: self._wanted.max_results - len(self._found)]
+        for start in range(0, len(kept), STORE_BATCH_SIZE):
+            yield self._build_fetched(tile, kept[start : start + STORE_BATCH_SIZE], page)
+        (done,) = self._update_tiles(self._finish_tile(tile, page, len(new) - len(kept)))
+        yield self._build_fetched(done, (), page)
+
+    def _build_fetched(
+        self, tile: Tile, facts: Sequence[PlaceFacts], page: PlacePage
+    ) -> PlacesFetched:
+        first = len(self._found) + 1
+        self._found.update(dict.fromkeys(each.place_id for each in facts))
+        return PlacesFetched(
+            tile, tuple(facts), first, self._get_progress(), attribution=page.attribution
+        )
+
+    def _finish_tile(self, tile: Tile, page: PlacePage, left: int) -> Tile:
+        asked = replace(tile, requests=tile.requests + 1, note=describe_unreadable(page))
+        if not left:
+            return replace(asked, state=TileState.DONE)
+        wanted = self._wanted.max_results
+        note = f"There are {wanted + left:,}; {wanted:,} were asked for."
+        return replace(asked, state=TileState.SATURATED, note=note)
+
+    def _skip_open(self) -> list[Tile]:
+        note = f"The search has the {self._wanted.max_results:,} places it was asked for."
+        return [replace(each, state=TileState.NOT_ASKED, note=note) for each in self._list_open()]
+
+    def _get_progress(self) -> SearchProgress:
+        parts = [each for each in self._tiles.values() if each.state is not TileState.SPLIT]
+        done = sum(not each.is_open for each in parts)
+        return SearchProgress(min(0.99, 0.1 + 0.9 * done / len(parts)), "asking for places")
+
+
+def _divide_tile(tile: Tile, error: AreaTooLarge) -> list[Tile]:
+    if len(tile.path) >= MAX_DIVISIONS:
+        raise ProviderDown(
+            f"{error} That was a part of {side_km(tile.area):.1f} km already, so the server may be "
+            "overloaded: try later, search a smaller area, or set OVERPASS_BASE_URL to another "
+            "server."
+        ) from error
+    asked = replace(tile, requests=tile.requests + 1, state=TileState.SPLIT)
+    return [asked, *split_tile(tile)]

@@ -1,0 +1,268 @@
+"""Plan how probed tiles are fetched with as few paid requests as possible.
+
+A page has 20 places and costs the same with one in it, so a tile of 21 is paid like one of 40.
+Adjacent tiles are therefore recut: into strips from south to north, and each strip from west to
+east
+into slices of just under 60 places. Slice ends are found with free probes.
+
+A page has twenty places and costs the same with one in it, so a tile of 21 is paid as if it had
+40. Tiles that lie together are therefore cut anew: first into strips from south to north, each
+strip then from west to east into slices of just under sixty. Where a slice must end is tried out
+with free looks; the tiles tell about where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import ceil
+
+from scrapersky.models import TileState
+from scrapersky.places.search.tiles import (
+    MAX_PLACES_PER_TILE,
+    PAGE_SIZE,
+    SLICE_SEPARATOR,
+    Tile,
+    Tiles,
+)
+from scrapersky.scraper.providers.geography import width_degrees, wrap_longitude
+from scrapersky.scraper.providers.model import Area
+
+PLACES_PER_STRIP = 330
+"""Places in a strip, about: fewer would waste more at the ends of the strips, more would make the
+slices so thin that places with the same longitude are too many for one."""
+TARGET_PER_SLICE = MAX_PLACES_PER_TILE - 3
+"""For a slice: it may be a few more, but not sixty, which could be any number."""
+MIN_SLICE_DEGREES = 1e-5
+"""Degrees; about a metre."""
+FILL_THRESHOLDS = ((4, 0.92), (8, 0.85), (12, 0.7))
+"""Up to so many tries, a slice is taken when its pages are so full; then less will do."""
+MAX_TRIES = 30
+
+
+@dataclass(frozen=True)
+class AreaCount:
+    """So many places somewhere in an area."""
+
+    area: Area
+    count: int
+
+
+def plan_tiles(tiles: Tiles, found: frozenset[str]) -> tuple[Tile, ...]:
+    """Decide about everything that was looked at and not asked; the tiles that changed."""
+    return tiles.replace_tiles(*_plan_tile(tiles, tiles.all[""], found))
+
+
+def _plan_tile(tiles: Tiles, tile: Tile, found: frozenset[str]) -> list[Tile]:
+    leaves = tiles.leaves(tile)
+    if not all(each.is_open and each.is_complete for each in leaves):
+        children = tiles.children(tile) if tile.state is TileState.SPLIT else []
+        return [each for child in children for each in _plan_tile(tiles, child, found)]
+    ids = tuple(dict.fromkeys(each for leaf in leaves for each in leaf.ids or ()))
+    new = set(ids) - tiles.known - found
+    if not new:
+        return [mark_known(each) for each in leaves]
+    if tile.state is not TileState.SPLIT:
+        return []
+    if len(new) * 2 < len(ids):
+        return [each for child in tiles.children(tile) for each in _plan_tile(tiles, child, found)]
+    joined = [replace(each, state=TileState.JOINED) for each in leaves]
+    return [*joined, *_build_strips(tile, leaves, ids)]
+
+
+def mark_known(tile: Tile) -> Tile:
+    """Nothing in it is to be paid for: all that was told is known, or there is nothing."""
+    if not tile.is_complete:
+        return replace(tile, state=TileState.SATURATED)
+    return replace(tile, state=TileState.KNOWN if tile.ids else TileState.DONE)
+
+
+def _build_strips(tile: Tile, leaves: Sequence[Tile], ids: tuple[str, ...]) -> list[Tile]:
+    """A strip that is a slice already has its ids; the others are cut when their turn comes."""
+    if len(ids) < MAX_PLACES_PER_TILE:
+        return [Tile(f"{tile.path}{SLICE_SEPARATOR}0", tile.area, ids=ids)]
+    edges = _find_strip_edges(
+        tile.area, [AreaCount(each.area, len(each.ids or ())) for each in leaves], len(ids)
+    )
+    return [
+        Tile(f"{tile.path}{SLICE_SEPARATOR}{n}", replace(tile.area, south=south, north=north))
+        for n, (south, north) in enumerate(pairwise(edges))
+    ]
+
+
+def _find_strip_edges(area: Area, crowds: Sequence[AreaCount], total: int) -> list[float]:
+    """The latitudes between which about as many places lie in each strip."""
+    count = max(1, round(total / PLACES_PER_STRIP))
+    edges = [area.south]
+    for n in range(1, count):
+        wanted = sum(each.count for each in crowds) * n / count
+        edges.append(_bisect(area.south, area.north, wanted, lambda y: _count_south(crowds, y)))
+    return [*edges, area.north]
+
+
+def _count_south(crowds: Iterable[AreaCount], latitude: float) -> float:
+    return sum(
+        each.count * _get_fraction(latitude, each.area.south, each.area.north) for each in crowds
+    )
+
+
+def _get_fraction(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def _bisect(low: float, high: float, wanted: float, count_up_to: Callable[[float], float]) -> float:
+    """Up to where there are as many; by halving, for it only grows."""
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if count_up_to(middle) < wanted else (low, middle)
+    return (low + high) / 2
+
+
+@dataclass
+class SliceCut:
+    """Where the next slice of a strip ends. Distances are in degrees from the strip's west."""
+
+    strip: Area
+    crowds: Sequence[AreaCount]
+    """Of the tiles that the strip was made of."""
+    tries: int = 0
+    best: float = 0.0
+    """Up to here it is known that there are not too many."""
+    ids: tuple[str, ...] = ()
+    """Those up to `best`."""
+    too_far: float | None = None
+    crowded: tuple[str, ...] = ()
+    """Those that were told of the slice that ended there."""
+    _end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._end = width_degrees(self.strip)
+        self.crowds = [each for each in self.crowds if self._estimate_share(each) > 0]
+
+    @property
+    def is_done(self) -> bool:
+        if self.best >= self._end or self.tries >= MAX_TRIES:
+            return True
+        return self._is_full_enough() or self.is_narrow
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.too_far is not None and self.too_far - self.best <= MIN_SLICE_DEGREES
+
+    @property
+    def is_impossible(self) -> bool:
+        """The narrowest slice that can be has too many places; or the search found none."""
+        return self.is_done and self.best <= 0
+
+    def _is_full_enough(self) -> bool:
+        count = len(self.ids)
+        least = next((part for tries, part in FILL_THRESHOLDS if self.tries <= tries), 0.4)
+        return count > 0 and count / (PAGE_SIZE * ceil(count / PAGE_SIZE)) >= least
+
+    def get_next_area(self) -> Area:
+        return self._build_slice(self._guess_end())
+
+    def record_probe(self, tried: Area, ids: Iterable[str]) -> None:
+        seen = tuple(dict.fromkeys(ids))
+        end = width_degrees(tried)
+        self.tries += 1
+        if len(seen) < MAX_PLACES_PER_TILE:
+            self.best, self.ids = max(self.best, end), seen
+        else:
+            self.too_far = end if self.too_far is None else min(self.too_far, end)
+            self.crowded = seen
+
+    def split_strip(self) -> tuple[Area, Area | None]:
+        here = wrap_longitude(self.strip.west + self.best)
+        if self.best >= self._end:
+            return self.strip, None
+        return replace(self.strip, east=here), replace(self.strip, west=here)
+
+    def split_halves(self) -> tuple[Area, Area] | None:
+        """For a strip that cannot be cut: south and north, unless it is too flat for that."""
+        middle = (self.strip.south + self.strip.north) / 2
+        if self.strip.north - self.strip.south <= 2 * MIN_SLICE_DEGREES:
+            return None
+        return replace(self.strip, north=middle), replace(self.strip, south=middle)
+
+    def _guess_end(self) -> float:
+        far = self._end if self.too_far is None else self.too_far
+        missing = TARGET_PER_SLICE - len(self.ids)
+        expected = self._estimate_count(far) - self._estimate_count(self.best)
+        if self.too_far is None and expected <= missing:
+            return far
+        guess = _bisect(
+            self.best, far, self._estimate_count(self.best) + missing, self._estimate_count
+        )
+        inside = self.best + (far - self.best) * 0.02 < guess < far - (far - self.best) * 0.02
+        return guess if inside and self.tries < 6 else (self.best + far) / 2
+
+    def _estimate_count(self, end: float) -> float:
+        """How many lie in the first part of the strip, if each tile's are spread evenly."""
+        return sum(self._estimate_share(each, end) for each in self.crowds)
+
+    def _estimate_share(self, crowd: AreaCount, end: float | None = None) -> float:
+        area, strip = crowd.area, self.strip
+        high = min(area.north, strip.north) - max(area.south, strip.south)
+        begin = _get_degrees_east(area.west, strip.west)
+        stop = begin + width_degrees(area)
+        wide = min(stop, self._end if end is None else end) - max(begin, 0.0)
+        if high <= 0 or wide <= 0:
+            return 0.0
+        return crowd.count * high / (area.north - area.south) * wide / width_degrees(area)
+
+    def _build_slice(self, end: float) -> Area:
+        if end >= self._end:
+            return self.strip
+        return replace(self.strip, east=wrap_longitude(self.strip.west + end))
+
+
+def _get_degrees_east(longitude: float, west: float) -> float:
+    """Degrees from `west` to it; negative where it lies a little to the west."""
+    return (longitude - west + 180) % 360 - 180
+
+
+def cut_strip(strip: Tile, found: SliceCut, number: int, spent: int) -> tuple[Tile, ...]:
+    """The strip without its first slice, and that slice to be asked; or what else becomes of it."""
+    block = strip.path.partition(SLICE_SEPARATOR)[0]
+    spent_on = replace(strip, requests=strip.requests + spent)
+    if found.is_impossible:
+        return _halve_strip(spent_on, found, block, number)
+    here, rest = found.split_strip()
+    if rest is None:
+        return (replace(spent_on, ids=found.ids),)
+    return Tile(f"{block}{SLICE_SEPARATOR}{number}", here, ids=found.ids), replace(
+        spent_on, area=rest
+    )
+
+
+def _halve_strip(strip: Tile, found: SliceCut, block: str, number: int) -> tuple[Tile, ...]:
+    halves = found.split_halves()
+    if halves is None:
+        return (
+            replace(
+                strip,
+                ids=found.crowded,
+                note=f"More than {MAX_PLACES_PER_TILE} places in one spot.",
+            ),
+        )
+    south, north = halves
+    split = replace(strip, state=TileState.SPLIT)
+    return (
+        split,
+        Tile(f"{block}{SLICE_SEPARATOR}{number}", south),
+        Tile(f"{block}{SLICE_SEPARATOR}{number + 1}", north),
+    )
+
+
+def get_next_number(tiles: Tiles, strip: Tile) -> int:
+    """Of a slice of the same block."""
+    block, _, _ = strip.path.partition(SLICE_SEPARATOR)
+    return sum(1 for each in tiles.all if each.startswith(f"{block}{SLICE_SEPARATOR}"))
+
+
+def list_area_counts(tiles: Tiles, strip: Tile) -> list[AreaCount]:
+    """The tiles that the strip's block was made of, as far as anything is in them."""
+    block = tiles.all[strip.path.partition(SLICE_SEPARATOR)[0]]
+    return [AreaCount(each.area, len(each.ids)) for each in tiles.leaves(block) if each.ids]

@@ -1,0 +1,195 @@
+"""Request place searches and load their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky.errors import InvalidInput, NotFound
+from scrapersky.jobs import service as job_service
+from scrapersky.models import Actor, Job, JobType, Place, Provider, SearchPlace, SearchTile, record
+from scrapersky.models.stage_names import SEARCH_STAGE
+from scrapersky.places.budget.estimates import CostEstimate, estimate_search
+from scrapersky.places.search.saved_searches import save_search
+from scrapersky.places.search.schemas import SearchIn, SearchProvider
+from scrapersky.scraper.providers.geography import check_area, get_bounding_area
+from scrapersky.scraper.providers.model import Area
+from scrapersky.settings import Settings
+
+
+def normalize_text(text: str) -> str:
+    return " ".join(text.split()).lower()
+
+
+def build_subject(params: Mapping[str, Any]) -> str:
+    """`bakeries in leipzig, 200 at most, with website`."""
+    first = f"{normalize_text(params['business_type'])} {_describe_area(params)}"
+    return ", ".join(
+        [first, *_describe_options(params), *_describe_filters(params.get("filters") or {})]
+    )
+
+
+def _describe_area(params: Mapping[str, Any]) -> str:
+    radius = params.get("radius_km")
+    if area := params.get("area"):
+        edges = (f"{area[side]:.5f}" for side in ("south", "west", "north", "east"))
+        return f"between {' '.join(edges)}"
+    if at := params.get("center"):
+        return f"within {radius:g} km of {at['latitude']:.5f} {at['longitude']:.5f}"
+    around = "" if radius is None else f"within {radius:g} km of the middle of "
+    return f"in {around}{normalize_text(params.get('location') or '')}"
+
+
+def _describe_options(params: Mapping[str, Any]) -> Iterator[str]:
+    if params.get("provider") != Provider.GOOGLE:
+        yield f"at {params['provider']}"
+    yield f"{params['max_results']:,} at most"
+    if params.get("language"):
+        yield f"language {params['language'].lower()}"
+    if params.get("region"):
+        yield f"region {params['region'].upper()}"
+    if not params.get("go_on", True):
+        yield "not going on"
+
+
+def _describe_filters(filters: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("website", "phone"):
+        wanted = filters.get(f"has_{name}")
+        if wanted is not None:
+            yield f"{'with' if wanted else 'without'} {name}"
+    if filters.get("min_rating") is not None:
+        yield f"rated {filters['min_rating']:g} at least"
+    if filters.get("open") is not None:
+        yield "open" if filters["open"] else "closed"
+
+
+def build_params(wanted: SearchIn, settings: Settings) -> dict[str, Any]:
+    """What the job is asked; `InvalidInput` says what cannot be."""
+    _check_provider(wanted, settings)
+    _check_location(wanted)
+    given = wanted.model_dump(mode="json", exclude={"dry_run", "repeat_days"})
+    most = wanted.max_results or settings.place_search_max_results
+    return {
+        **given,
+        "business_type": " ".join(wanted.business_type.split()),
+        "max_results": most,
+        "filters": {k: v for k, v in given["filters"].items() if v is not None},
+    }
+
+
+def _check_provider(wanted: SearchIn, settings: Settings) -> None:
+    if not wanted.business_type.strip():
+        raise InvalidInput("Say what is looked for: business_type is empty.")
+    if wanted.provider is SearchProvider.GOOGLE and not settings.google_places_api_key.strip():
+        raise InvalidInput(
+            "There is no key for Google: set GOOGLE_PLACES_API_KEY, or search with provider osm, "
+            "which needs none."
+        )
+
+
+def _check_location(wanted: SearchIn) -> None:
+    area, at, radius = wanted.area, wanted.center, wanted.radius_km
+    if area is not None and (at is not None or radius is not None):
+        raise InvalidInput("Give an area, or a center with a radius; not both.")
+    if at is not None and radius is None:
+        raise InvalidInput("How far around the center? Give radius_km.")
+    if area is None and at is None and not (wanted.location or "").strip():
+        raise InvalidInput("Where? Give a location, a center with radius_km, or an area.")
+    if area is not None:
+        check_area(Area(**area.model_dump()))
+    if radius is not None:
+        get_bounding_area(*((0.0, 0.0) if at is None else (at.latitude, at.longitude)), radius)
+
+
+async def estimate(
+    session: AsyncSession, actor: Actor, settings: Settings, wanted: SearchIn
+) -> CostEstimate:
+    params = build_params(wanted, settings)
+    return await _estimate_params(session, actor, settings, params)
+
+
+async def _estimate_params(
+    session: AsyncSession, actor: Actor, settings: Settings, params: dict[str, Any]
+) -> CostEstimate:
+    return await estimate_search(
+        session,
+        actor.tenant_id,
+        max_results=params["max_results"],
+        provider=params["provider"],
+        settings=settings,
+    )
+
+
+async def request_search(
+    session: AsyncSession, actor: Actor, settings: Settings, wanted: SearchIn
+) -> tuple[Job, bool, CostEstimate]:
+    """Store the search, or find the one that is active already; says which, and what it costs."""
+    params = build_params(wanted, settings)
+    expected = await _estimate_params(session, actor, settings, params)
+    job, created = await job_service.create(session, actor, build_search_job(params))
+    record(session, actor, "place_search.ask", job.id, subject=job.subject, already=not created)
+    if wanted.repeat_days is not None:
+        await save_search(session, actor, job, wanted.repeat_days)
+    return job, created, expected
+
+
+def build_search_job(
+    params: dict[str, Any], *, priority: int = job_service.USER_PRIORITY
+) -> job_service.NewJob:
+    return job_service.NewJob(
+        job_type=JobType.PLACE_SEARCH,
+        stage=SEARCH_STAGE,
+        subject=build_subject(params),
+        params=params,
+        priority=priority,
+    )
+
+
+async def get_search(session: AsyncSession, actor: Actor, search_id: UUID) -> Job:
+    found = await session.scalar(
+        select(Job).where(
+            Job.id == search_id,
+            Job.tenant_id == actor.tenant_id,
+            Job.job_type == JobType.PLACE_SEARCH,
+        )
+    )
+    if found is None:
+        raise NotFound(f"There is no search {search_id}.")
+    return found
+
+
+async def list_places(
+    session: AsyncSession,
+    job: Job,
+    *,
+    fits: bool | None,
+    after: tuple[int, UUID] | None,
+    limit: int,
+) -> Sequence[tuple[SearchPlace, Place]]:
+    """In the provider's order."""
+    order = (SearchPlace.position, SearchPlace.place_id)
+    found = (
+        select(SearchPlace, Place)
+        .join(Place, Place.id == SearchPlace.place_id)
+        .where(SearchPlace.search_id == job.id)
+        .order_by(*order)
+        .limit(limit)
+    )
+    if fits is not None:
+        found = found.where(SearchPlace.fits.is_(fits))
+    if after is not None:
+        found = found.where(tuple_(*order) > after)
+    return [(link, place) for link, place in await session.execute(found)]
+
+
+async def list_tiles(
+    session: AsyncSession, job: Job, *, after: str | None, limit: int
+) -> Sequence[SearchTile]:
+    found = select(SearchTile).where(SearchTile.search_id == job.id)
+    if after is not None:
+        found = found.where(SearchTile.path > after)
+    return (await session.scalars(found.order_by(SearchTile.path).limit(limit))).all()

@@ -1,0 +1,1 @@
+"""Extraction of e-mail addresses, phone numbers and profiles from pages."""

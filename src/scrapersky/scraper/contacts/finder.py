@@ -1,0 +1,237 @@
+"""Find the e-mail addresses, phone numbers and social profiles of a page, each once with its best
+evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from scrapersky.scraper.contacts import extractors, phone_regions
+from scrapersky.scraper.contacts.at_dot import read_at_dot
+from scrapersky.scraper.contacts.emails import (
+    is_example_domain,
+    is_mailto,
+    is_role_address,
+    is_same_or_subdomain,
+    parse_recipients,
+)
+from scrapersky.scraper.contacts.encodings import DecodedText
+from scrapersky.scraper.contacts.extractors import is_platform_url, read_phones, read_profiles
+from scrapersky.scraper.contacts.model import (
+    CONFIDENCE_BY_METHOD,
+    MAX_SNIPPET_CHARACTERS,
+    OWN_DOMAIN_BONUS,
+    PLACEHOLDER_DOMAIN_CONFIDENCE,
+    ContactChannel,
+    ContactSearchResult,
+    ContactSighting,
+    ContactStatement,
+    ExtractionMethod,
+    FoundContact,
+    StatementKind,
+    strip_unstorable,
+)
+from scrapersky.scraper.contacts.obfuscation import read_obfuscated
+from scrapersky.scraper.contacts.page import TokenizedPage, get_snippet
+from scrapersky.scraper.contacts.phone_numbers import parse_phone, parse_tel_link
+from scrapersky.scraper.contacts.phone_regions import find_address_country, guess_regions
+from scrapersky.scraper.contacts.profiles import parse_profile
+from scrapersky.scraper.contacts.structured_data import read_structured_data
+
+
+def build_contact(sighting: ContactSighting, page: TokenizedPage) -> FoundContact:
+    is_email = sighting.kind is ContactChannel.EMAIL
+    domain = sighting.value.rpartition("@")[2] if is_email else ""
+    same_site = (
+        (page.site is not None and is_same_or_subdomain(domain, page.site)) if is_email else None
+    )
+    return FoundContact(
+        kind=sighting.kind,
+        value=sighting.value,
+        raw=strip_unstorable(sighting.raw),
+        method=sighting.method,
+        snippet=strip_unstorable(_build_snippet(sighting, page)),
+        confidence=_score_confidence(sighting, domain, same_site=bool(same_site)),
+        name=strip_unstorable(sighting.name or "") or None,
+        role=strip_unstorable(sighting.role or "") or None,
+        is_role_address=is_email and is_role_address(sighting.value),
+        same_site=same_site,
+    )
+
+
+def _build_snippet(sighting: ContactSighting, page: TokenizedPage) -> str:
+    if sighting.said:
+        return sighting.said[:MAX_SNIPPET_CHARACTERS]
+    if sighting.span is not None:
+        return get_snippet(page.text, *sighting.span)
+    return page.get_surrounding_text(sighting.place) if sighting.place is not None else ""
+
+
+def _score_confidence(sighting: ContactSighting, domain: str, *, same_site: bool) -> float:
+    if domain and is_example_domain(domain) and not same_site:
+        return PLACEHOLDER_DOMAIN_CONFIDENCE
+    bonus = OWN_DOMAIN_BONUS if same_site else 0.0
+    return round(CONFIDENCE_BY_METHOD[sighting.method] + bonus, 2)
+
+
+MAX_CONTACTS = 500
+"""A page with more is a directory, and nobody's contacts."""
+MAX_STATEMENTS = 500
+MAX_DECODED_TEXTS = 600
+MAX_DECODED_CHARACTERS = 100_000
+"""What sites hide is short; these are thousands of addresses."""
+_MAX_EMAILS_PER_VALUE = 50
+
+
+def find_contacts(
+    html: str, *, url: str, default_region: str | None = None, decode_obfuscated: bool = True
+) -> list[FoundContact]:
+    """The e-mail addresses, phone numbers and profiles that a page gives, the surest first.
+
+    `default_region` reads national phone numbers where the page does not tell its country.
+    Without `decode_obfuscated`, addresses that a site hid from programs stay hidden.
+    """
+    found = read_contacts(
+        html, url=url, default_region=default_region, decode_obfuscated=decode_obfuscated
+    )
+    return list(found.contacts)
+
+
+def read_contacts(
+    html: str, *, url: str, default_region: str | None = None, decode_obfuscated: bool = True
+) -> ContactSearchResult:
+    """As `find_contacts`, and which limits the page met."""
+    page = TokenizedPage(html, url)
+    said = _take_statements(read_structured_data(page), MAX_STATEMENTS, page, "structured_data")
+    country = next((s.value for s in said if s.says is StatementKind.COUNTRY), None)
+    is_told = country or phone_regions.has_country_hint(page.language, url)
+    named = find_address_country(page.text) if not is_told else None
+    regions = guess_regions(page.language, url, country, default_region, named_region=named)
+    seen = _SightingSet()
+    for sighting in chain(
+        _read_statements(said, page, regions, decode=decode_obfuscated),
+        extractors.read_mailto_links(page),
+        extractors.read_text_emails(page),
+        extractors.read_attribute_emails(page),
+        extractors.read_form_emails(page),
+        extractors.read_script_emails(page),
+        _read_obfuscated_emails(page) if decode_obfuscated else (),
+        read_phones(page, regions),
+        read_profiles(page),
+    ):
+        seen.add(sighting)
+    best = [each for each in seen.best(page) if each.value == strip_unstorable(each.value)]
+    contacts = [build_contact(sighting, page) for sighting in best]
+    return ContactSearchResult(tuple(contacts), tuple(page.capped))
+
+
+@dataclass
+class _SightingSet:
+    """The best sighting of each contact; a name or role from any of them."""
+
+    _by_contact: dict[tuple[ContactChannel, str], ContactSighting] = field(default_factory=dict)
+
+    def add(self, sighting: ContactSighting) -> None:
+        key = (sighting.kind, sighting.value)
+        known = self._by_contact.get(key)
+        if known is None:
+            self._by_contact[key] = sighting
+            return
+        if _get_confidence(sighting) > _get_confidence(known):
+            sighting, known = known, sighting
+        self._by_contact[key] = known.merge_person(sighting)
+
+    def best(self, page: TokenizedPage) -> Sequence[ContactSighting]:
+        """In the order of kinds, the surest first, then as the page had them."""
+        kinds = list(ContactChannel)
+        ordered = sorted(
+            self._by_contact.values(), key=lambda s: (kinds.index(s.kind), -_get_confidence(s))
+        )
+        if len(ordered) > MAX_CONTACTS:
+            page.capped["contacts"] = None
+        return ordered[:MAX_CONTACTS]
+
+
+def _get_confidence(sighting: ContactSighting) -> float:
+    return CONFIDENCE_BY_METHOD[sighting.method]
+
+
+def _take_statements(
+    said: Iterator[ContactStatement], limit: int, page: TokenizedPage, reason: str
+) -> list[ContactStatement]:
+    first = [statement for statement, _ in zip(said, range(limit), strict=False)]
+    if len(first) == limit:
+        page.capped[reason] = None
+    return first
+
+
+def _read_statements(
+    said: list[ContactStatement], page: TokenizedPage, regions: Sequence[str], *, decode: bool
+) -> Iterator[ContactSighting]:
+    for stated in said:
+        statement = _decode_at_dot(stated, page) if decode else stated
+        for kind, value in _parse_statement(statement, page, regions):
+            method = statement.method
+            if statement.says is StatementKind.PROFILE and method is ExtractionMethod.JSON_LD:
+                method = ExtractionMethod.SAME_AS
+            yield ContactSighting(
+                kind, value, statement.value[:300], method, statement.place,
+                said=statement.said, name=statement.name, role=statement.role,
+            )  # fmt: skip
+
+
+def _decode_at_dot(statement: ContactStatement, page: TokenizedPage) -> ContactStatement:
+    """`desk (at) example.org` with its signs: people write that into structured data, too."""
+    if statement.says is not StatementKind.EMAIL or "@" in statement.value:
+        return statement
+    addresses = [found.text for found in read_at_dot(statement.value[:500], site=page.site)]
+    return replace(statement, value=" ".join(addresses)) if addresses else statement
+
+
+def _parse_statement(
+    statement: ContactStatement, page: TokenizedPage, regions: Sequence[str]
+) -> Iterator[tuple[ContactChannel, str]]:
+    written = strip_unstorable(statement.value)
+    if statement.says is StatementKind.EMAIL:
+        text = " ".join(parse_recipients(written)) if is_mailto(written) else written
+        for email in page.find_emails(text, limit=_MAX_EMAILS_PER_VALUE):
+            yield ContactChannel.EMAIL, email.value
+    elif statement.says is StatementKind.PHONE:
+        for value, _ in parse_tel_link(written, regions):
+            yield ContactChannel.PHONE, value
+        if ":" not in written[:12] and (phone := parse_phone(written, regions=regions)):
+            yield ContactChannel.PHONE, phone
+    elif statement.says is StatementKind.PROFILE and is_platform_url(written):
+        profile = parse_profile(written)
+        if profile is not None:
+            yield ContactChannel.SOCIAL, profile.url
+
+
+def _read_obfuscated_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
+    characters = 0
+    for number, found in enumerate(read_obfuscated(page)):
+        characters += len(found.text)
+        if number == MAX_DECODED_TEXTS or characters > MAX_DECODED_CHARACTERS:
+            page.capped["decoded"] = None
+            return
+        yield from _find_decoded_emails(found, page)
+
+
+def _find_decoded_emails(found: DecodedText, page: TokenizedPage) -> Iterator[ContactSighting]:
+    values = [e.value for e in page.find_emails(found.text, limit=_MAX_EMAILS_PER_VALUE)]
+    if not values and found.method is not ExtractionMethod.AT_DOT:
+        values = [again.text for again in read_at_dot(found.text, site=page.site)]
+    for value in values:
+        yield ContactSighting(
+            ContactChannel.EMAIL, value, found.raw[:300], found.method, found.place, found.span
+        )
+
+
+# Find e-mail addresses, phone numbers and profiles in a page, with the evidence for each.
+#
+#     for contact in find_contacts(html, url="https://example.com/contact", default_region="US"):
+#         print(contact.kind, contact.value, contact.method, contact.snippet)
+#
+# `read_contacts` tells as well which limits the page met.

@@ -1,0 +1,179 @@
+"""Parse one phone number as written into E.164, using libphonenumber."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
+
+from phonenumbers import (
+    NumberParseException,
+    PhoneNumber,
+    PhoneNumberFormat,
+    convert_alpha_characters_in_number,
+    format_number,
+    is_valid_number,
+    national_significant_number,
+    parse,
+)
+
+DIGITS = "0-9０-９٠-٩۰-۹०-९"
+SPACES = " \u00a0\u2000-\u200a\u202f\u3000"
+INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+DASHES = "\\-\u2010-\u2015\u2212\uff0d"
+
+MAX_NATIONAL_DIGITS = 12
+"""Some plans allow fifteen, which is then two numbers or a number and a postcode."""
+
+MAX_VALUE_CHARACTERS = 400
+"""Longer values of `tel:` or `telephone` are prose, or worse."""
+
+MIN_DIGITS_WITHOUT_TRUNK = 8
+"""Shorter ones, where a trunk prefix is due, are what neighbours dial: half a number."""
+
+MIN_DIGITS_WITHOUT_PLUS = 10
+"""Shorter ones are local numbers that happen to begin as their country's code does."""
+
+OBSOLETE_PREFIXES = {"MX": ("045", "044", "01")}
+"""Dialled before the number until a reform that many sites have not noticed."""
+
+_OBSOLETE_MOBILE = re.compile(r"521(?=\d{10}\Z)")
+"""The same reform took the one after Mexico's country code."""
+
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_DASH = re.compile(f"[{DASHES}]")
+_NON_DIGITS = re.compile(r"\D+")
+_BRACKETED_TRUNK = re.compile(r"\(\s*[08]\s*\)")
+_EXTENSION = re.compile(r"\s*(?:;|,|\b(?:ext|extension|x|dw|durchwahl|poste|int)\b|[x#])", re.I)
+_TEL_SCHEME = re.compile(r"\s*(?:tel|telephone|phone|callto|sms)\s*:[\s/:]*", re.I)
+_NUMBER_SEPARATORS = re.compile(
+    r"[|\n]|\s(?:&|oder|or|und|and|et|ou|y|e|o|en|of|i|lub|nebo|og|och)\s|(?<=\d)[\s,;/]*(?=\+)"
+)
+_SLASH_OR_COMMA = re.compile(r"[/,;]|\s-\s")
+_VANITY = re.compile(r"\+?1?[\s.(-]*8(?:00|33|44|55|66|77|88)[\s.)-]*(?:[A-Za-z][\s.-]?){7,11}")
+
+
+def to_ascii_digits(written: str) -> str:
+    """ASCII digits and dashes, without invisible characters."""
+    if not written.isascii():
+        written = unicodedata.normalize("NFKC", _INVISIBLE.sub("", _DASH.sub("-", written)))
+        written = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in written)
+    return written
+
+
+def extract_digits(written: str) -> str:
+    return _NON_DIGITS.sub("", written)
+
+
+def parse_number(written: str, regions: Sequence[str], *, trunk_required: bool) -> str | None:
+    """E.164 of a number in `plain` spelling, in the first region in which it is valid.
+
+    A region where it is written with the zero (or eight, …) that is dialled before it comes first;
+    `trunk_required` takes no other, as such a number is often only the local half of one.
+    """
+    digits = extract_digits(written)
+    if not 6 <= len(digits) <= 20:
+        return None
+    if is_international(written):
+        return _parse_international(written)
+    without_trunk = None
+    for region in regions:
+        number = _parse_national(digits, region)
+        if number is not None and not _lacks_trunk_prefix(number, digits):
+            return format_number(number, PhoneNumberFormat.E164)
+        if number is not None and len(digits) >= MIN_DIGITS_WITHOUT_TRUNK:
+            number = _parse_without_plus(number, digits) or number
+            without_trunk = without_trunk or format_number(number, PhoneNumberFormat.E164)
+    return None if trunk_required else without_trunk
+
+
+def is_international(written: str) -> bool:
+    start = written.lstrip(" (")
+    return start.startswith("+") or extract_digits(start[:6]).startswith("00")
+
+
+def _parse_international(written: str) -> str | None:
+    for spelling in dict.fromkeys((written, _BRACKETED_TRUNK.sub("", written))):
+        digits = _OBSOLETE_MOBILE.sub("52", extract_digits(spelling).lstrip("0"))
+        number = _parse_valid("+" + digits, None)
+        if number is not None:
+            return format_number(number, PhoneNumberFormat.E164)
+    return None
+
+
+def _parse_national(digits: str, region: str) -> PhoneNumber | None:
+    number = _parse_valid(digits, region)
+    for prefix in OBSOLETE_PREFIXES.get(region, ()):
+        if number is None and digits.startswith(prefix):
+            number = _parse_valid(digits.removeprefix(prefix), region)
+    return number
+
+
+def _lacks_trunk_prefix(number: PhoneNumber, digits: str) -> bool:
+    """Whether the number is written without the prefix that libphonenumber would write."""
+    if digits != national_significant_number(number):
+        return False
+    return extract_digits(format_number(number, PhoneNumberFormat.NATIONAL)) != digits
+
+
+def _parse_without_plus(number: PhoneNumber, digits: str) -> PhoneNumber | None:
+    """The number that begins with its country's code, of which only the plus sign is missing."""
+    is_long = len(digits) >= MIN_DIGITS_WITHOUT_PLUS
+    begins_with_code = digits.startswith(str(number.country_code))
+    return _parse_valid("+" + digits, None) if is_long and begins_with_code else None
+
+
+def _parse_valid(spelling: str, region: str | None) -> PhoneNumber | None:
+    try:
+        number = parse(spelling, region)
+    except NumberParseException:
+        return None
+    if len(national_significant_number(number)) > MAX_NATIONAL_DIGITS:
+        return None
+    return number if is_valid_number(number) else None
+
+
+def parse_phones(text: str, regions: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(E.164, as written) of what a field for a phone number holds: mostly one, at times two."""
+    value = to_ascii_digits(text[:MAX_VALUE_CHARACTERS]).strip()
+    if _VANITY.fullmatch(value):
+        value = _convert_vanity(value)
+    for part in _NUMBER_SEPARATORS.split(value):
+        if found := _parse_part(part, regions):
+            yield found
+        else:
+            pieces = _SLASH_OR_COMMA.split(part)
+            yield from filter(None, (_parse_part(piece, regions) for piece in pieces))
+
+
+def _convert_vanity(vanity: str) -> str:
+    """`1-800-FLOWERS` in digits: North America's habit; letters too many are not dialled."""
+    digits = extract_digits(convert_alpha_characters_in_number(vanity)).removeprefix("1")
+    return "+1" + digits[:10]
+
+
+def _parse_part(part: str, regions: Sequence[str]) -> tuple[str, str] | None:
+    number = _EXTENSION.split(part[_find_number_start(part) :], maxsplit=1)[0].strip()
+    digits = re.match(r"[\d\s().+/-]*", number)
+    written = digits.group().strip() if digits else ""
+    value = parse_number(written, regions, trunk_required=False)
+    return (value, written) if value else None
+
+
+def _find_number_start(part: str) -> int:
+    start = re.search(r"[+(\d]", part)
+    return start.start() if start else len(part)
+
+
+def parse_phone(text: str, *, regions: Sequence[str]) -> str | None:
+    """The number in a value that should be one, such as JSON-LD's `telephone`."""
+    return next((value for value, _ in parse_phones(text, regions)), None)
+
+
+def parse_tel_link(href: str, regions: Sequence[str]) -> list[tuple[str, str]]:
+    """(E.164, as written) of a `tel:` link with the mistakes people make in them; else nothing."""
+    href = _INVISIBLE.sub("", href[: 3 * MAX_VALUE_CHARACTERS])
+    scheme = _TEL_SCHEME.match(href)
+    if scheme is None:
+        return []
+    value = unquote(unquote(href[scheme.end() :])).split("?")[0]
+    return list(dict(parse_phones(value, regions)).items())

@@ -1,0 +1,409 @@
+"""Find phone numbers in visible text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from scrapersky.scraper.contacts.phone_numbers import (
+    DASHES,
+    DIGITS,
+    INVISIBLE,
+    SPACES,
+    extract_digits,
+    is_international,
+    parse_number,
+    to_ascii_digits,
+)
+
+MIN_DIGITS = 7
+MAX_DIGITS = 16
+MAX_GROUPS = 6
+"""How many parts with wide gaps between them may be one number: `0341 / 12 34 - 56`."""
+
+_DIGIT_SEPARATORS = rf"{SPACES}{DASHES}{INVISIBLE}./／()（）"
+DIGIT_RUN = re.compile(
+    rf"[{DIGITS}](?:[{_DIGIT_SEPARATORS}]{{0,6}}+[{DIGITS}]){{{MIN_DIGITS - 1},}}+"
+)
+"""Digits with what may stand between those of a number. Possessive, so it never looks twice."""
+
+NUMBER_PREFIX = re.compile(rf"(?:[+＋]|[(（])[{SPACES}{INVISIBLE}(+＋]{{0,3}}\Z")
+
+_DATE = (
+    rf"(?<![{DIGITS}./{DASHES}])(?:\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)"
+    rf"|(?:19|20)\d\d([./-])\d{{1,2}}\2\d{{1,2}})(?![./{DASHES}]?\d)"
+)
+_HOUR = r"(?:[01]?\d|2[0-4])\.[0-5]\d"
+_HOURS = (
+    rf"(?<![{DIGITS}./{DASHES}]){_HOUR}[{SPACES}]?[{DASHES}][{SPACES}]?{_HOUR}(?![./{DASHES}]?\d)"
+)
+_ALTERNATIVE_EXTENSION = r"(?:(?<=\d{3})|(?<=\d\d[ .]\d\d[ .]\d\d))/(?=\d{1,2}\Z)"
+DATE = re.compile(_DATE)
+_GAP = re.compile(
+    rf"{_DATE}|{_HOURS}|{_ALTERNATIVE_EXTENSION}|[{SPACES}]{{2,}}|[{SPACES}][{DASHES}/.]+[{SPACES}]|\.[{SPACES}]|[{DASHES}]{{2,}}"
+    rf"|[{SPACES}](?=[(（])"
+)
+_DASHED = re.compile(rf"[{SPACES}{DASHES}]+")
+_TRUNK_PREFIX = re.compile(r"[(（]?[0０]")
+_UNSPACED_TOKEN = re.compile(rf"[^{SPACES}/]+")
+_YEARS = re.compile(r"(?:19|20)\d\d[^\d]{1,3}(?:19|20)\d\d")
+_THOUSANDS = re.compile(r"[1-9]\d?(?:([ .])\d{3})(?:\1\d{3})+")
+_ROUND_NUMBER = re.compile(r"000[ .]?000\Z")
+_COORDINATE = re.compile(r"(?:0|[1-9]\d{0,2})\.\d{3,}")
+_IP_ADDRESS = re.compile(r"(?:(?:0|1?\d?\d|2\d\d)\.){3}(?:0|1?\d?\d|2\d\d)")
+_ISBN = re.compile(r"97[89][ -]?\d[ -]?[\d -]{8,11}|\d[ -]\d{2,7}[ -]\d{1,7}[ -]\d")
+_NON_PHONE_PATTERNS = (_YEARS, _THOUSANDS, _COORDINATE, _IP_ADDRESS)
+_LOCAL_GROUPS = re.compile(
+    r"(?:1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}(?:[ .-]| - )\d{4}"
+    r"|(?:[18][ .-]?)?\(?\d{2,4}\)?(?:[ ./-]{1,2}\d{2,4})+(?:-\d)?"
+    r"|\(?\d{3}(?:\)|[ ./-]|\) )\d{6,7}|8[ -]?\(\d{3}\)[ -]?\d{7}|\d\d \d{7}"
+    r"|\(?\d\d\)? ?(?:\d{5}|9 ?\d{4})[ -]\d{4}|\(\d\) ?\d{3,4}[ .-]\d{4}"
+)
+"""North America; most of Europe; Italy and Greece; Russia; Spain; Brazil; Chile and Hungary."""
+
+_GROUPS_WITH_TRUNK = re.compile(r"[(]?0[\d ./()-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DigitGroup:
+    """Digits without a wide gap; `dashed` when only a dash separates it from the part before."""
+
+    start: int
+    end: int
+    digits: int
+    opens: bool
+    dashed: bool
+
+
+def split_run(run: str) -> Iterator[DigitGroup]:
+    """The parts of a run, split at its wide gaps and at the dates in it."""
+    if run.isdecimal():
+        yield _build_group(run, 0, len(run), dashed=False)
+        return
+    start, dashed = 0, False
+    for gap in _GAP.finditer(run):
+        if gap.start() > start:
+            yield _build_group(run, start, gap.start(), dashed=dashed)
+        start, dashed = gap.end(), _DASHED.fullmatch(gap.group()) is not None
+    if start < len(run):
+        yield _build_group(run, start, len(run), dashed=dashed)
+
+
+def _build_group(run: str, start: int, end: int, *, dashed: bool) -> DigitGroup:
+    text = run[start:end].lstrip()
+    start = end - len(text)
+    digits = sum(map(str.isdecimal, text[:64]))
+    opens = digits >= 6 and _TRUNK_PREFIX.match(text) is not None
+    return DigitGroup(start, end, digits, opens=opens, dashed=dashed)
+
+
+def list_spans(parts: Sequence[DigitGroup], first: int) -> Iterator[int]:
+    """Ends (exclusive) of the parts which together, from `first`, may be one number."""
+    digits = 0
+    for last in range(first, min(first + MAX_GROUPS, len(parts))):
+        part = parts[last]
+        if last > first and part.opens and digits > 3:
+            return
+        digits += part.digits
+        if digits > MAX_DIGITS:
+            return
+        if digits >= MIN_DIGITS:
+            yield last + 1
+
+
+def looks_like_number(written: str) -> bool:
+    """Whether a national number in plain spelling is grouped as people group phone numbers."""
+    written = written[1:] if written.startswith("((") else written
+    groups = re.findall(r"\d+", written)
+    digits = len(extract_digits(written))
+    if len(groups) < 2 or digits < 1.75 * len(groups) or _ROUND_NUMBER.search(written):
+        return False
+    if any(other.fullmatch(written) for other in _NON_PHONE_PATTERNS) or _is_isbn(written, digits):
+        return False
+    if _GROUPS_WITH_TRUNK.fullmatch(written):
+        return True
+    return digits >= 8 and _LOCAL_GROUPS.fullmatch(written) is not None
+
+
+def _is_isbn(written: str, digits: int) -> bool:
+    return digits in (10, 13) and _ISBN.fullmatch(written) is not None
+
+
+def find_unspaced_numbers(run: str, part: DigitGroup) -> Iterator[tuple[int, int]]:
+    """Where numbers without space or slash stand in a part that is no number as a whole."""
+    for word in _UNSPACED_TOKEN.finditer(run, part.start, part.end):
+        is_part = word.span() == (part.start, part.end)
+        if not is_part and sum(map(str.isdecimal, word.group())) >= MIN_DIGITS:
+            yield word.span()
+
+
+class PhoneLabel(StrEnum):
+    """What the words before a number call it."""
+
+    PHONE = "phone"
+    FAX = "fax"
+    OTHER = "other"
+    NOTHING = "nothing"
+
+
+LABEL_WINDOW = 48
+"""Characters before a number in which its label may begin."""
+
+_LABEL_FILLER = r"[\s.:;|()\[\]/*»>→=°º\-–—：（｜]*+"
+_LABEL = re.compile(
+    rf"(?P<word>(?<![^\W\d_])[^\W\d_]++|[#№§©☎☏✆📞📱📲🕿📠]\ufe0f?)"
+    rf"(?P<gap>(?:{_LABEL_FILLER}(?:nr|no|n|num(?:ber|mer|ero|éro)?|číslo|numer)\b)?(?:\s\(\w{{1,16}}\))?"
+    r"(?:\s(?:us|uns|me|an|at|on|is|now|today|our|toll[\s-]?free|unter|au|al|en)\b)*"
+    rf"{_LABEL_FILLER})\Z",
+    re.IGNORECASE,
+)
+"""The last word, apart from those that lead on to the number: `Tel.-Nr. (mobil):`, `call us at`."""
+
+_PHONE_WORD = re.compile(
+    r"""
+    .*(?:telefon|phone|téléphone|telephon|hotline|rufnummer|handy|mobil|móvil|celular|電話|电话|手机|手機
+        |热线|전화|연락처|هاتف|تلفن|تليفون|جوال|موبايل|טלפון|โทร|फ़ोन|फोन|मोबाइल|ｔｅｌ|微信).*
+    |t[eé]l(?:[eé](?!gram|x)\w*)?|telnr|tlm|fone?|ph|mob|cell\w{0,6}|gsm|tlfn?o?|tfno?|tf|puh\w*|ruf
+    |anruf\w*|call|dial|ring|contact|tollfree|freephone|festnetz|zentrale|notruf|portable|komórk\w*|kom
+    |appelez|ll[aá]m\w*|chiama\w*|ligue|zadzwo\w*|voice|whatsapp|sms|viber|office|direct|centralino
+    |נייד|טל|κιν\w*|tālr\w*|sími|telp|thoại|đt|sđt|centrala|infolinia|linka|lijn|тел\w*|τηλ\w*|моб\w*|т|[☎☏✆📞📱📲🕿].?
+    """,
+    re.VERBOSE,
+)
+_FAX_WORD = re.compile(r".*fax|faks\w*|факс|.*(?:传真|傳真|팩스).*|📠")
+_OTHER_WORD = re.compile(
+    r"""
+    vat|ust|uid|ustid\w*|id|idnr|ident\w*|mwst|tva|iva|btw|nif|cif|nie|nip|regon|krs|ičo?|dič|siren|siret
+    |rcs|hr[ab]|handelsregister|registergericht|amtsgericht|finanzamt|steuer\w*|tax|gst|hst|abn|acn|kvk
+    |cvr|org|organisationsnummer|tunnus|cnpj|cpf|rfc|cuit|rut|ein|duns|npi|ssn|iban|bic|blz|konto\w*|kto
+    |account|bank|bsb|isbn|issn|ean|gtin|upc|asin|sku|art|artikel\w*|item|part|modell?|order|bestell\w*
+    |auftrag\w*|invoice|rechnung\w*|kundennummer|customer|client|case|ticket|ref\w{0,8}|lic|licen[cs]e|lizenz\w*
+    |reg|regist\w*|plz|zip|postcode|lat|latitude|lng|lon|longitude|gps|version|build|release|serial|serien\w*
+    |tracking|sendung\w*|isin|wkn|patent|doi|pmid|arxiv|nr|no|n|code|pin|timestamp|date|datum|fecha|charge
+    |lot|batch|copyright|ip|agr[ée]ment|matricule|autorisation|immatricul\w*|[#№§©]
+    """,
+    re.VERBOSE,
+)
+_PHONE_AND_FAX = re.compile(
+    r"(?:tel|t[eé]l|phone|fon)\w{0,8}[\s.:]*(?:[/&+|,-]|und|and|et|y|e)\s*(?:tele)?fax", re.I
+)
+_CONJUNCTION = re.compile(
+    r"[^\S\n]*[,;/&|•·+)]*[^\S\n]*"
+    r"(?:\b(?:oder|or|und|and|et|ou|y|e|o|en|of|i|lub|nebo|og|och|ve|и)\b)?[^\S\n]*\(?"
+)
+
+_LETTER = "A-Za-zÀ-ɏ"
+_CURRENCY = (
+    r"[$€£¥₹₽₺]|\b(?:EUR|USD|GBP|CHF|CZK|PLN|SEK|NOK|DKK|HUF|RON|TRY|BRL|JPY|CAD|AUD|Euro|Kč|zł|kr"
+    r"|Ft|lei|TL|Rs|руб)"
+)
+_NON_PHONE_PREFIX = re.compile(
+    rf"(?:[{_LETTER}_#@=&%\\°]|[{_LETTER}][-_/.]|(?<!\d)\d{{1,3}}[,.:]|\d[+x*]"
+    rf"|(?:{_CURRENCY})[\s.]?|\b(?:AT|ATU|BE|BG|CHE?|CY|CZ|DE|DK|EE|EL|ES|EU|FI|FR|GB|HR|HU|IE|IT|LT|LU"
+    rf"|LV|MT|NL|NO|PL|PT|RO|SE|SI|SK|XI)[{SPACES}-]?(?:\d\d[{SPACES}])?)\Z"
+)
+_NON_PHONE_SUFFIX = re.compile(
+    rf"[%‰°@_=:\\][{SPACES}]?|[,.]\d{{1,2}}(?!\d)|[{SPACES}]?%|[{SPACES}]?(?:{_CURRENCY})(?![{_LETTER}])"
+    rf"|,-|[{DASHES}][{_LETTER}\d]|/(?!\d{{1,2}}(?![\d/.]))[{_LETTER}\d]|(?![A-Z][a-z]{{2}})[{_LETTER}]"
+)
+_NEXT_LABEL = re.compile(r"[A-Z][a-z]{2}|[FTME]:|E-?[Mm]ail")
+_COLON_IN_PROSE = re.compile(r":(?!\d)")
+EXTENSION = re.compile(
+    rf"[{SPACES},;]{{0,2}}(?:\(?(?:ext(?:ension)?|x|dw|durchwahl|poste|int|interno|wewn|anexo|ramal|app)"
+    rf"[{SPACES}.:=#]{{0,3}}|#)\d{{1,6}}\b\)?",
+    re.I,
+)
+
+
+def parse_label(before: str) -> PhoneLabel:
+    """What the last words of `before` call the number that follows them."""
+    label = _LABEL.search(before)
+    if label is None:
+        return PhoneLabel.NOTHING
+    word = label["word"].lower()
+    if word in ("#", "№") and (above := _LABEL.search(before[: label.start()])):
+        return (
+            PhoneLabel.PHONE if _PHONE_WORD.fullmatch(above["word"].lower()) else PhoneLabel.OTHER
+        )
+    if _FAX_WORD.fullmatch(word) or _is_letter_label("F", label):
+        return PhoneLabel.PHONE if _PHONE_AND_FAX.search(before) else PhoneLabel.FAX
+    if _PHONE_WORD.fullmatch(word) or _is_letter_label("TMPH", label):
+        return PhoneLabel.PHONE
+    return PhoneLabel.OTHER if _OTHER_WORD.fullmatch(word) else PhoneLabel.NOTHING
+
+
+def _is_letter_label(letters: str, label: re.Match[str]) -> bool:
+    """Whether one capital letter stands for the word: `T: 0341 …`, `F 0341 …`."""
+    word, gap = label["word"], label["gap"]
+    return len(word) == 1 and word in letters and (gap.isspace() or gap.strip()[:1] in ":.|")
+
+
+def joins_numbers(between: str) -> bool:
+    """Whether a number after `between` is called what the number before it is called."""
+    return len(between) <= 12 and _CONJUNCTION.fullmatch(between) is not None
+
+
+def continues_as_word(after: str) -> bool:
+    """Whether letters follow that belong to the digits; the next label may follow as closely."""
+    if EXTENSION.match(after) or _NEXT_LABEL.match(after):
+        return False
+    return after[:1].isalpha() and after[:1].isascii()
+
+
+def is_fragment(before: str, after: str) -> bool:
+    """Whether the digits are part of something longer: an amount, an identifier, a time."""
+    if _NON_PHONE_PREFIX.search(before):
+        return True
+    if EXTENSION.match(after) or _COLON_IN_PROSE.match(after):
+        return False
+    return _NON_PHONE_SUFFIX.match(after) is not None
+
+
+MAX_RUN_CHARACTERS = 1_000
+"""Longer runs of nothing but digits and gaps are tables; we look at their beginning."""
+
+MAX_RUNS_PER_NUMBER = 5
+"""How many runs of digits we look at for each number that we would read."""
+
+MIN_COMPLETE_LENGTH = 11
+"""With a value this long, what follows a wide gap is another number or an extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneMatch:
+    """A number: E.164, as it is written, and where in the text."""
+
+    value: str
+    raw: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneSearchResult:
+    """The numbers in their order, each once; `capped` when there was more than we looked at."""
+
+    found: tuple[PhoneMatch, ...]
+    capped: bool
+
+
+def find_phones(text: str, *, regions: Sequence[str], limit: int) -> PhoneSearchResult:
+    """The phone numbers in visible text, of which no line break separates a number's digits.
+
+    At most `limit` spellings are read. Fax numbers are left out where they are called so.
+    """
+    search = _PhoneSearch(text, regions, limit)
+    for seen, run in enumerate(DIGIT_RUN.finditer(text)):
+        if search.left <= 0 or seen >= limit * MAX_RUNS_PER_NUMBER:
+            search.capped = True
+            break
+        if not DATE.fullmatch(run.group()):
+            search.scan_run(*run.span())
+    return PhoneSearchResult(tuple(search.found.values()), search.capped)
+
+
+@dataclass(slots=True)
+class _PhoneSearch:
+    text: str
+    regions: Sequence[str]
+    left: int
+    found: dict[str, PhoneMatch] = field(default_factory=dict)
+    capped: bool = False
+    _read: dict[tuple[str, bool], str | None] = field(default_factory=dict)
+    _said: PhoneLabel = PhoneLabel.NOTHING
+    _end: int = -1
+
+    def scan_run(self, start: int, end: int) -> None:
+        start = self._include_prefix(start)
+        self.capped |= end > start + MAX_RUN_CHARACTERS
+        run = self.text[start : min(end, start + MAX_RUN_CHARACTERS)]
+        parts = list(split_run(run))
+        first = 0
+        while first < len(parts):
+            first = self._scan_group(start, run, parts, first)
+
+    def _include_prefix(self, start: int) -> int:
+        prefix = NUMBER_PREFIX.search(self.text, max(0, start - 5), start)
+        return prefix.start() if prefix else start
+
+    def _scan_group(self, offset: int, run: str, parts: list[DigitGroup], first: int) -> int:
+        """Take the number that begins with a part, and tell with which part to go on."""
+        start = offset + parts[first].start
+        said = self._get_label(start)
+        spans = list(list_spans(parts, first))
+        if said is PhoneLabel.FAX:
+            self._said, self._end = said, offset + parts[first].end
+            return spans[-1] if spans else first + 1
+        best: tuple[int, str] | None = None
+        for last in spans:
+            if best and not _may_continue(parts[last - 1], best[1]):
+                break
+            value = self._value(start, offset + parts[last - 1].end, said)
+            best = (last, value) if value else best
+        if best is None:
+            self._scan_words(offset, run, parts[first])
+            return first + 1
+        self._take(best[1], start, offset + parts[best[0] - 1].end, said)
+        return best[0]
+
+    def _scan_words(self, offset: int, run: str, part: DigitGroup) -> None:
+        for start, end in find_unspaced_numbers(run, part):
+            said = self._get_label(offset + start)
+            if value := self._value(offset + start, offset + end, said):
+                self._take(value, offset + start, offset + end, said)
+
+    def _get_label(self, start: int) -> PhoneLabel:
+        if 0 <= self._end <= start and joins_numbers(self.text[self._end : start][:13]):
+            return self._said
+        return parse_label(self.text[max(0, start - LABEL_WINDOW) : start])
+
+    def _value(self, start: int, end: int, said: PhoneLabel) -> str | None:
+        raw, after = self.text[start:end], self.text[end : end + 16]
+        written = to_ascii_digits(raw).strip()
+        certain = (
+            said is PhoneLabel.PHONE or is_international(written) or _is_typed_manually(raw, after)
+        )
+        if not (certain or looks_like_number(written)):
+            return None
+        if not _is_standalone(
+            written, self.text[max(0, start - LABEL_WINDOW) : start], after, said
+        ):
+            return None
+        return self._parse_cached(written, labelled=said is PhoneLabel.PHONE)
+
+    def _parse_cached(self, written: str, *, labelled: bool) -> str | None:
+        key = (written, labelled)
+        if key not in self._read:
+            self.capped |= self.left <= 0
+            self._read[key] = (
+                parse_number(written, self.regions, trunk_required=not labelled)
+                if self.left > 0
+                else None
+            )
+            self.left -= 1
+        return self._read[key]
+
+    def _take(self, value: str, start: int, end: int, said: PhoneLabel) -> None:
+        if extension := EXTENSION.match(self.text, end, end + 24):
+            end = extension.end()
+        self._said, self._end = said, end
+        self.found.setdefault(value, PhoneMatch(value, self.text[start:end], start, end))
+
+
+def _may_continue(part: DigitGroup, value: str) -> bool:
+    return len(value) < MIN_COMPLETE_LENGTH or (part.dashed and part.digits <= 3)
+
+
+def _is_standalone(written: str, before: str, after: str, said: PhoneLabel) -> bool:
+    if written.lstrip("( ").startswith("+"):
+        return not (before[-1:].isdecimal() or after[:1] == "%")
+    if said is PhoneLabel.PHONE:
+        return not continues_as_word(after)
+    return said is PhoneLabel.NOTHING and not is_fragment(before, after)
+
+
+def _is_typed_manually(raw: str, after: str) -> bool:
+    """Whether an extension follows, or the digits have full width: no machine writes those."""
+    return EXTENSION.match(after) is not None or (raw.isdecimal() and not raw.isascii())

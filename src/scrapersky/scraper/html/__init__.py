@@ -1,0 +1,1 @@
+"""HTML documents: character sets, facts, links, forms, and parsing in child processes."""

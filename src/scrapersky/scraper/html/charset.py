@@ -1,0 +1,131 @@
+"""Decode the bytes of a page, whatever encoding it declares."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SNIFF_BYTES = 4096
+"""Browsers look at the first 1,024 bytes for a `meta`; some pages have their scripts before it."""
+MIN_UTF8_RATIO = 20
+"""A page that says UTF-8 is UTF-8 when so many of its characters are right for each that is not."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:\-]{2,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(
+    rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._:\-]{2,40})", re.IGNORECASE
+)
+_SUPERSETS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+"""What browsers read when a page names the left one: the same characters and more."""
+_CODEC_ALIASES = {
+    "x-sjis": "cp932",
+    "ks_c_5601-1987": "cp949",
+    "x-gbk": "gb18030",
+    "x-euc-jp": "euc_jp",
+}
+_SINGLE_BYTE = re.compile(r"cp125[0-8]|cp866|cp874|iso8859-\d+|koi8-[ru]|mac-(?:roman|cyrillic)")
+_MULTI_BYTE = frozenset({"gb18030", "big5hkscs", "euc_jp", "iso2022_jp", "cp932", "cp949"})
+
+
+@dataclass(frozen=True)
+class DecodedPage:
+    """A page's text and how it was had."""
+
+    text: str
+    charset: str
+    """What it really was read as, whatever it claims."""
+    lossy: bool = False
+    """Some bytes meant nothing in it and became U+FFFD."""
+
+
+def decode_page(body: bytes, content_type: str | None = None) -> DecodedPage:
+    """Believe a byte order mark, then the bytes, then the header, then the page's own `meta`."""
+    for mark, charset in _BOMS:
+        if body.startswith(mark):
+            return _decode(body[len(mark) :], charset)
+    if wide := _detect_utf16(body):
+        return _decode(body, wide)
+    declared = list(dict.fromkeys(_list_declared(body, content_type)))
+    if "iso2022_jp" in declared and b"\x1b" in body:
+        return _decode(body, "iso2022_jp")
+    if _fits(body, "utf-8") or _is_mostly_utf8(body, declared):
+        return _decode(body, "utf-8")
+    others = [charset for charset in declared if charset != "utf-8"] or ["cp1252"]
+    return _decode(body, next((each for each in others if _fits(body, each)), others[0]))
+
+
+def _detect_utf16(body: bytes) -> str | None:
+    """UTF-16 without a mark: every second byte of the first ASCII characters is zero."""
+    start = body[:8]
+    if len(start) < 4:
+        return None
+    if start[1:4:2] == b"\0\0" and 0 not in start[0:4:2]:
+        return "utf-16-le"
+    return "utf-16-be" if start[0:4:2] == b"\0\0" and 0 not in start[1:4:2] else None
+
+
+def _list_declared(body: bytes, content_type: str | None) -> Iterator[str]:
+    """The encodings that header and page name, as far as the web knows them."""
+    names = [match[1] for match in [_CHARSET.search(content_type or "")] if match]
+    names += [each.decode("ascii") for each in _META_CHARSET.findall(body[:SNIFF_BYTES])]
+    for name in names:
+        if charset := _get_codec(name.lower()):
+            yield charset
+
+
+def _get_codec(name: str) -> str | None:
+    """Only encodings of the web: Python knows others, which are no encodings of text at all."""
+    try:
+        known = codecs.lookup(_CODEC_ALIASES.get(name, name)).name
+    except (LookupError, ValueError):
+        return None
+    known = _SUPERSETS.get(known, known)
+    is_usable = known == "utf-8" or known in _MULTI_BYTE or _SINGLE_BYTE.fullmatch(known)
+    return known if is_usable else None
+
+
+def _fits(body: bytes, charset: str) -> bool:
+    try:
+        # The last character may be cut off with the end of the body.
+        codecs.getincrementaldecoder(charset)("strict").decode(body)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _is_mostly_utf8(body: bytes, declared: list[str]) -> bool:
+    text = body.decode("utf-8", "replace")
+    wrong = text.count("\ufffd")
+    right = sum(1 for character in text if character > "\x7f") - wrong
+    return right >= wrong * (1 if "utf-8" in declared[:1] else MIN_UTF8_RATIO)
+
+
+def _decode(body: bytes, charset: str) -> DecodedPage:
+    try:
+        text, lossy = codecs.getincrementaldecoder(charset)("strict").decode(body), False
+    except UnicodeError:
+        text, lossy = body.decode(charset, "replace"), True
+    return DecodedPage(text, _get_web_name(charset), lossy)
+
+
+def _get_web_name(codec: str) -> str:
+    """`windows-1252` rather than `cp1252`."""
+    name = re.sub(r"^cp(?=125\d|874)", "windows-", codec)
+    return re.sub(r"^iso8859-", "iso-8859-", name).replace("_", "-")

@@ -1,0 +1,1 @@
+"""Fetching over HTTP: guard, limits, robots.txt, rate limits, webhooks."""

@@ -1,0 +1,472 @@
+"""HTTP client with limits on time, size and address, rate-limited per host."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.descriptors import SocketCounter, get_request_budget
+from scrapersky.scraper.http.fetch_errors import (
+    Blocked,
+    ConnectionFailed,
+    DoesNotResolve,
+    FetchFailed,
+    HostClosed,
+    TimedOut,
+    TlsFailed,
+    TooManyRedirects,
+)
+from scrapersky.scraper.http.fetch_outcomes import (
+    FetchOutcomeCallback,
+    get_error_kind,
+    report_fetch_outcome,
+    translate_error,
+)
+from scrapersky.scraper.http.guard import HostLookup, check_url, create_guarded_connector
+from scrapersky.scraper.http.limits import Deadline, FetchLimits, notify_answer, observe_wait
+from scrapersky.scraper.http.rate_limit import (
+    Gate,
+    HostOutcome,
+    LocalGate,
+    Slot,
+    SlotLost,
+    parse_retry_after,
+)
+from scrapersky.scraper.http.responses import (
+    Redirect,
+    RedirectCheck,
+    Response,
+    ResponseBody,
+    StreamedResponse,
+)
+from scrapersky.scraper.http.robots import MAX_ROBOTS_BYTES
+from scrapersky.scraper.http.urls import clean_url
+from scrapersky.settings import Settings
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+"""A host that has not taken the connection by then is not going to."""
+_REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+_ERRORS_NOT_CAUSED_BY_HOST = (Blocked, HostClosed, DoesNotResolve)
+
+
+@dataclass(frozen=True)
+class ServiceRequest:
+    """A request to a service, with the document it is asked with."""
+
+    body: bytes | None
+    to_provider: bool = False
+
+
+_slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
+"""Under which the request of this task is sent."""
+
+
+class _SlotCheckedRequest(aiohttp.ClientRequest):
+    """Looks, when the connection stands, whether the host's slot is still ours.
+
+    Names are looked up and connections made after the slot was taken, and a process may be frozen
+    meanwhile. From here to the kernel nothing waits any more: a request without a body is written
+    in one go. A process frozen in these microseconds sends when it wakes up; no client can exclude
+    that, because no host knows our slots.
+    """
+
+    async def send(self, conn: Any) -> aiohttp.ClientResponse:
+        slot = _slot.get()
+        if slot is not None:
+            slot.check()
+        return await super().send(conn)
+
+
+class Fetcher:
+    """A client for the open web, to be used in an `async with`."""
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        rules: AddressRules | None = None,
+        provider_rules: AddressRules | None = None,
+        limits: FetchLimits | None = None,
+        gate: Gate | None = None,
+        ca_file: Path | None = None,
+        lookup: HostLookup | None = None,
+        tell_end: FetchOutcomeCallback = lambda _: None,
+    ) -> None:
+        self.rules = rules or AddressRules()
+        self.provider_rules = provider_rules or self.rules
+        """For services of providers; the same as for sites unless given."""
+        self.limits = limits or FetchLimits()
+        self.user_agent = user_agent
+        self._gate = gate or LocalGate()
+        self._ca_file = ca_file
+        self._lookup = lookup
+        self._tell_end = tell_end
+        self.request_budget = get_request_budget()
+        """Requests under way at once, so that descriptors are left for everything else."""
+        self._permits = asyncio.Semaphore(self.request_budget)
+        self._sockets = SocketCounter(keep=self.request_budget)
+        self._session: aiohttp.ClientSession | None = None
+        self._asking: aiohttp.ClientSession | None = None
+        """For services; see `ask`."""
+        self._asking_providers: aiohttp.ClientSession | None = None
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings,
+        gate: Gate | None = None,
+        tell_end: FetchOutcomeCallback = lambda _: None,
+    ) -> Fetcher:
+        return cls(
+            user_agent=settings.fetch_user_agent,
+            rules=AddressRules.from_settings(settings),
+            provider_rules=AddressRules.from_provider_settings(settings),
+            limits=FetchLimits.from_settings(settings),
+            gate=gate
+            or LocalGate(
+                concurrency=settings.host_concurrency,
+                delay_seconds=settings.host_delay_ms / 1000,
+            ),
+            ca_file=settings.fetch_ca_file,
+            tell_end=tell_end,
+        )
+
+    async def __aenter__(self) -> Self:
+        # Reading the system's authorities takes too long to do it in between.
+        tls = await asyncio.to_thread(self._create_tls_context)
+        # Requests wait for a permit of ours before their time runs, and not at the connector,
+        # where the wait would count as the host's.
+        connector = create_guarded_connector(
+            self.rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
+        )
+        self._session, self._asking = (
+            self._create_session(connector),
+            self._create_session(connector),
+        )
+        to_providers = create_guarded_connector(
+            self.provider_rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
+        )
+        self._asking_providers = self._create_session(to_providers)
+        # A request that costs money is sent once: the client would repeat one whose connection
+        # broke, and tell nobody.
+        self._asking._retry_connection = self._asking_providers._retry_connection = False
+        return self
+
+    def _create_session(self, connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=connector,
+            headers={
+                "User-Agent": self.user_agent,
+                "Accept": "*/*",
+                "Accept-Encoding": "gzip",
+            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            request_class=_SlotCheckedRequest,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
+        )
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for each in (self._session, self._asking, self._asking_providers):
+            if each is not None:
+                await each.close()
+        self._session = self._asking = self._asking_providers = None
+
+    def _create_tls_context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        if self._ca_file is not None:
+            context.load_verify_locations(cafile=self._ca_file)
+        return context
+
+    async def set_crawl_delay(self, url: str, seconds: float) -> None:
+        """Tell the gate what the robots.txt of the URL's host asks for."""
+        await self._gate.set_crawl_delay(get_gate_key(url), seconds)
+
+    async def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
+    ) -> Response:
+        """Fetch something small; the body is held whole. `TimedOut` when it only drips."""
+        started = perf_counter()
+        async with self.stream(
+            url, headers=headers, max_bytes=max_bytes, etag=etag, last_modified=last_modified
+        ) as answer:
+            body = b"".join([piece async for piece in answer.chunks()])
+        if answer.too_slow:
+            raise _build_timeout_error(answer)
+        return _build_response(answer, body, started)
+
+    async def get_robots(
+        self,
+        url: str,
+        *,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        has_fallback: bool = False,
+    ) -> Response:
+        """Fetch a robots.txt within its own, shorter limit. Half of one says nothing, so it comes
+        in time or not at all. `has_fallback`: the host is asked by another scheme if this fails."""
+        started = perf_counter()
+        deadline = Deadline(self.limits.robots_timeout_seconds)
+        conditions = _build_conditional_headers(etag, last_modified)
+        stream = self._stream(
+            url, conditions, deadline, MAX_ROBOTS_BYTES, has_fallback=has_fallback
+        )
+        async with stream as answer:
+            body = b"".join([piece async for piece in answer.chunks()])
+        if answer.timed_out:
+            raise _build_timeout_error(answer)
+        return _build_response(answer, body, started)
+
+    async def ask(
+        self,
+        url: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str],
+        max_bytes: int | None = None,
+        to_provider: bool = False,
+    ) -> Response:
+        """One request to a service, a POST where there is a body. A redirect is an answer and not
+        followed: a key in the headers goes nowhere else. A provider's address comes from the
+        settings and has rules of its own."""
+        started = perf_counter()
+        deadline, asked = Deadline(self.limits.timeout_seconds), ServiceRequest(body, to_provider)
+        async with AsyncExitStack() as stack:
+            answered = stack.enter_context(report_fetch_outcome(self._tell_end))
+            read = await stack.enter_async_context(self._request(url, headers, deadline, asked))
+            answered(read)
+            read.max_bytes = max_bytes or self.limits.max_bytes
+            answer = StreamedResponse(
+                url, body=read, elapsed_ms=_get_elapsed_ms(started), redirects=()
+            )
+            whole = b"".join([piece async for piece in answer.chunks()])
+        return _build_response(answer, whole, started)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        check_redirect: RedirectCheck | None = None,
+    ) -> AsyncIterator[StreamedResponse]:
+        """Fetch something large; the body comes in pieces and the connection is held meanwhile."""
+        deadline = Deadline(self.limits.timeout_seconds)
+        sent = {**(headers or {}), **_build_conditional_headers(etag, last_modified)}
+        async with self._stream(url, sent, deadline, max_bytes, check_redirect) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def _stream(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        max_bytes: int | None,
+        check_redirect: RedirectCheck | None = None,
+        *,
+        has_fallback: bool = False,
+    ) -> AsyncIterator[StreamedResponse]:
+        started = perf_counter()
+        async with AsyncExitStack() as stack:
+            answered = stack.enter_context(report_fetch_outcome(self._tell_end))
+            body, redirects = await self._follow_redirects(
+                url, headers, deadline, stack, check_redirect, has_fallback=has_fallback
+            )
+            answered(body)
+            body.max_bytes = max_bytes or self.limits.max_bytes
+            yield StreamedResponse(
+                url, body=body, elapsed_ms=_get_elapsed_ms(started), redirects=redirects
+            )
+
+    async def _follow_redirects(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        stack: AsyncExitStack,
+        check_redirect: RedirectCheck | None,
+        *,
+        has_fallback: bool,
+    ) -> tuple[ResponseBody, tuple[Redirect, ...]]:
+        """Go from hop to hop; the last one's connection and place at the gate stay on `stack`."""
+        redirects: list[Redirect] = []
+        while True:
+            async with AsyncExitStack() as hop:
+                # A redirect may lead anywhere; the fallback is only for where we began.
+                tentative = has_fallback and not redirects
+                made = self._request(url, headers, deadline, tentative=tentative)
+                body = await hop.enter_async_context(made)
+                target = _get_redirect_target(body.answer, url)
+                if target is None:
+                    await stack.enter_async_context(hop.pop_all())
+                    return body, tuple(redirects)
+            redirects.append(Redirect(body.answer.status, url, target))
+            self._check_redirects(redirects)
+            if check_redirect is not None:
+                check_redirect(target)
+            url = target
+
+    def _check_redirects(self, redirects: list[Redirect]) -> None:
+        first, target = redirects[0].url, redirects[-1].location
+        if target in {each.url for each in redirects}:
+            raise TooManyRedirects(f"{first} redirects in a circle.", url=first)
+        if len(redirects) > self.limits.max_redirects:
+            raise TooManyRedirects(
+                f"{first} redirects more than {self.limits.max_redirects} times.", url=first
+            )
+
+    @asynccontextmanager
+    async def _request(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        asked: ServiceRequest | None = None,
+        *,
+        tentative: bool = False,
+    ) -> AsyncIterator[ResponseBody]:
+        """One request, from its place at the gate to the report on how it went.
+
+        Where it is tentative, a refused connection or a failed handshake is not reported. A host
+        that speaks only http fails every time by https; held against it, that would open its
+        circuit again before http is tried, and the host would never recover. A time-out is
+        reported all the same: it holds a slot for all its time.
+        """
+        rules = self.provider_rules if asked is not None and asked.to_provider else self.rules
+        check_url(url, rules)
+        host = get_gate_key(url)
+        exempt = rules.is_exempt(urlsplit(url).hostname or "", URL(url).port)
+        # A service that we chose may take its time; only strangers have to keep a rate.
+        limits = self.limits if asked is None else replace(self.limits, min_bytes_per_second=0)
+        async with self._permits:
+            while True:
+                async with self._gate.slot(host, exempt=exempt) as slot:
+                    _slot.set(slot)
+                    try:
+                        answer = await self._send(url, headers, deadline, asked)
+                    except SlotLost:
+                        continue
+                    except FetchFailed as error:
+                        is_excused = tentative and isinstance(error, ConnectionFailed | TlsFailed)
+                        if not is_excused and not isinstance(error, _ERRORS_NOT_CAUSED_BY_HOST):
+                            await self._gate.report(host, HostOutcome(error=get_error_kind(error)))
+                        raise
+                    body = ResponseBody(answer, deadline=deadline, limits=limits)
+                    try:
+                        yield body
+                    finally:
+                        body.release()
+                    if body.error is None:
+                        notify_answer()
+                    await self._gate.report(host, _build_host_outcome(body))
+                    return
+
+    async def _send(
+        self, url: str, headers: Mapping[str, str], deadline: Deadline, asked: ServiceRequest | None
+    ) -> aiohttp.ClientResponse:
+        client = self._session
+        if asked is not None:
+            client = self._asking_providers if asked.to_provider else self._asking
+        assert client is not None, "a Fetcher is used inside `async with`"
+        body = asked.body if asked is not None else None
+        method = "GET" if body is None else "POST"
+        try:
+            request = client.request(
+                method, URL(url), data=body, headers=headers, allow_redirects=False
+            )
+            with observe_wait():
+                return await deadline.run(request)
+        except SlotLost:
+            raise
+        except Exception as error:
+            raise translate_error(error, url, seconds=deadline.seconds) from error
+
+
+def _build_response(answer: StreamedResponse, body: bytes, started: float) -> Response:
+    return Response(
+        url=answer.url,
+        final_url=answer.final_url,
+        status=answer.status,
+        headers=answer.headers,
+        body=body,
+        truncated=answer.truncated,
+        elapsed_ms=_get_elapsed_ms(started),
+        redirects=answer.redirects,
+        network_bytes=answer.network_bytes,
+        digest=answer.digest,
+    )
+
+
+def _build_timeout_error(answer: StreamedResponse) -> TimedOut:
+    host = urlsplit(answer.final_url).hostname
+    return TimedOut(f"{host} was too slow: {answer.truncated}", url=answer.final_url)
+
+
+def get_gate_key(url: str) -> str:
+    """The host as the gate knows it: lower case, with its port unless that is the default."""
+    return (URL(url).host_port_subcomponent or "").lower()
+
+
+def _get_elapsed_ms(started: float) -> int:
+    return round((perf_counter() - started) * 1000)
+
+
+def _build_conditional_headers(etag: str | None, last_modified: str | None) -> dict[str, str]:
+    headers = {}
+    if etag:
+        headers["If-None-Match"] = etag
+    if last_modified:
+        headers["If-Modified-Since"] = last_modified
+    return headers
+
+
+def _get_redirect_target(answer: aiohttp.ClientResponse, url: str) -> str | None:
+    """Where a redirect leads; None when the answer is none, and is to be read itself."""
+    given = answer.headers.get("Location", "").strip()
+    if answer.status not in _REDIRECT_STATUSES or not given:
+        return None
+    # Headers are bytes; those that are not UTF-8 are what browsers take for Latin-1.
+    text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if "\ufffd" in text:
+        text = given.encode("utf-8", "surrogateescape").decode("latin-1")
+    target = clean_url(text, url)
+    if target is None:
+        raise Blocked(f"{url} redirects to {text[:100]!r}, which is not an http address.", url=url)
+    return target
+
+
+def _build_host_outcome(body: ResponseBody) -> HostOutcome:
+    return HostOutcome(
+        status=body.answer.status,
+        error=body.error,
+        retry_after_seconds=parse_retry_after(body.answer.headers.get("Retry-After")),
+    )

@@ -1,0 +1,242 @@
+"""Parse, normalise and compare site names and URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+import idna
+
+from scrapersky.errors import InvalidInput
+from scrapersky.scraper.http.addresses import (
+    ALLOWED_PORTS,
+    DEFAULT_PORTS,
+    AddressRules,
+    NetworkRule,
+    is_loopback_name,
+    is_public,
+    parse_ip,
+)
+from scrapersky.settings import IPAddress
+
+MAX_HOST_CHARACTERS = 253
+MAX_LABEL_CHARACTERS = 63
+MAX_URL_CHARACTERS = 2_048
+"""What the sitemap protocol allows and every server takes."""
+
+_PRIVATE_SUFFIXES = (".local", ".internal", ".lan", ".intranet", ".home.arpa")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(.*)", re.DOTALL)
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_\-]*[a-z0-9_])?\Z")
+_STRIPPED_CHARACTERS = (
+    " \t\n\r\f\v\x00\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff\u200b\u200c\u200d\u2060"
+    + "".join(chr(code) for code in range(0x2000, 0x200B))
+)
+_SAFE_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site as a person named it, in its one normal form."""
+
+    key: str
+    """What makes two spellings the same site: `example.com`, or `example.com:8081`."""
+    host: str
+    """The name without `www.`, as an A-label; an IPv6 address has no brackets."""
+    port: int | None = None
+    """Only when it is not the default of http or https."""
+    path: str = "/"
+    """Where the person wants to start."""
+    scheme: str | None = None
+    """Only when the person gave one."""
+
+
+def normalise_site(
+    text: str,
+    *,
+    allowed_networks: Iterable[NetworkRule] = (),
+    allowed_ports: Iterable[int] = ALLOWED_PORTS,
+    resolve: Mapping[str, tuple[str, int]] | None = None,
+) -> Site:
+    """Read what a person typed as a site; `InvalidInput` says what is wrong with it."""
+    rules = AddressRules(tuple(allowed_networks), frozenset(allowed_ports), resolve or {})
+    parts = _split_url(_clean_input(text))
+    host, port = _parse_host_and_port(parts)
+    if port == DEFAULT_PORTS.get(parts.scheme, 443 if port == 443 else 80):
+        port = None
+    host = _normalise_host(host)
+    _reject_private(host, port, rules)
+    name = f"[{host}]" if ":" in host else host
+    return Site(
+        key=f"{name}:{port}" if port else name,
+        host=host,
+        port=port,
+        path=_build_start_path(parts),
+        scheme=parts.scheme or None,
+    )
+
+
+def _clean_input(text: object) -> str:
+    if not isinstance(text, str):
+        raise InvalidInput("A domain is a text, for example example.com.")
+    text = text.strip(_STRIPPED_CHARACTERS.replace("\x00", ""))
+    if not text:
+        raise InvalidInput("The domain is empty; give one, for example example.com.")
+    if _UNPRINTABLE.search(text):
+        raise InvalidInput("The domain contains control characters.")
+    if len(text) > MAX_URL_CHARACTERS:
+        raise InvalidInput(f"The domain is longer than {MAX_HOST_CHARACTERS} characters.")
+    if any(character.isspace() for character in text):
+        raise InvalidInput(f"The domain {text!r} contains a space.")
+    return text
+
+
+def _split_url(text: str) -> SplitResult:
+    scheme, rest = _split_scheme(text)
+    try:
+        parts = urlsplit(f"{scheme or 'http'}://{rest.replace(chr(92), '/')}")
+    except ValueError:
+        raise InvalidInput(f"{text!r} is not a domain.") from None
+    if "@" in parts.netloc:
+        raise InvalidInput("A domain may not carry a user name or password.")
+    return parts._replace(scheme=scheme)
+
+
+def _split_scheme(text: str) -> tuple[str, str]:
+    """`example.com:8080/x` has a port and no scheme, `javascript:x` has a scheme and no host."""
+    match = _SCHEME.match(text)
+    if match is None:
+        return "", text.removeprefix("//")
+    scheme, rest = match[1].lower(), match[2]
+    if rest.startswith("//"):
+        if scheme not in DEFAULT_PORTS:
+            raise InvalidInput(f"Only http and https are fetched, not {scheme}.")
+        return scheme, rest[2:]
+    if "." in scheme or scheme == "localhost" or rest.partition("/")[0].isdigit():
+        return "", text
+    if "@" in rest.partition("/")[0]:
+        raise InvalidInput("A domain may not carry a user name or password.")
+    raise InvalidInput(f"Only http and https are fetched, not {scheme}.")
+
+
+def _parse_host_and_port(parts: SplitResult) -> tuple[str, int | None]:
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise InvalidInput(f"{parts.netloc!r} has a port that is no number up to 65535.") from None
+    if not host or port == 0:
+        raise InvalidInput(f"{parts.netloc!r} is not a domain; give one, for example example.com.")
+    return host, port
+
+
+def _normalise_host(host: str) -> str:
+    host = _encode_host(host.removesuffix(".")).removeprefix("www.")
+    address = _parse_literal(host)
+    if address is not None:
+        return str(address)
+    if len(host) > MAX_HOST_CHARACTERS:
+        raise InvalidInput(f"The domain is longer than {MAX_HOST_CHARACTERS} characters.")
+    for label in host.split("."):
+        _check_label(label, host)
+    return host
+
+
+def _check_label(label: str, host: str) -> None:
+    if len(label) > MAX_LABEL_CHARACTERS:
+        raise InvalidInput(
+            f"A part of the domain is longer than {MAX_LABEL_CHARACTERS} characters."
+        )
+    if not _LABEL.match(label):
+        raise InvalidInput(f"{host[:80]!r} is not a domain name.")
+
+
+def _encode_host(host: str) -> str:
+    """The name in lower-case A-labels, as the DNS knows it."""
+    host = host.lower().replace("。", ".").replace("．", ".")
+    if host.isascii():
+        return host
+    try:
+        return idna.encode(host, uts46=True).decode("ascii").lower()
+    except (idna.IDNAError, UnicodeError):
+        if len(host) > MAX_HOST_CHARACTERS:
+            raise InvalidInput(
+                f"The domain is longer than {MAX_HOST_CHARACTERS} characters."
+            ) from None
+        raise InvalidInput(f"{host[:80]!r} is not a domain name.") from None
+
+
+def _parse_literal(host: str) -> IPAddress | None:
+    try:
+        return parse_ip(host)
+    except ValueError:
+        raise InvalidInput(f"{host[:80]!r} is neither a domain name nor an address.") from None
+
+
+def _reject_private(host: str, port: int | None, rules: AddressRules) -> None:
+    if rules.is_exempt(host, port):
+        return
+    address = _parse_literal(host)
+    if address is not None and not is_public(address):
+        raise InvalidInput(f"{address} is a private address; only public sites are scanned.")
+    if address is None and _is_private_name(host):
+        raise InvalidInput(f"{host} is a private name; only public sites are scanned.")
+    if port is not None and not rules.may_use_port(port):
+        allowed = ", ".join(str(each) for each in sorted(rules.allowed_ports))
+        raise InvalidInput(f"Port {port} is not allowed; these are: {allowed}.")
+
+
+def _is_private_name(host: str) -> bool:
+    return "." not in host or is_loopback_name(host) or host.endswith(_PRIVATE_SUFFIXES)
+
+
+def _build_start_path(parts: SplitResult) -> str:
+    path = quote(parts.path or "/", safe=_SAFE_CHARACTERS)
+    return f"{path}?{quote(parts.query, safe=_SAFE_CHARACTERS)}" if parts.query else path
+
+
+def clean_url(text: str, base: str | None = None) -> str | None:
+    """An absolute http(s) URL free of odd characters, otherwise as it was written; or None."""
+    url = _strip_unprintable(text)
+    try:
+        # An absolute URL is not joined: that would rewrite it, if only a little.
+        if base is not None and not _ABSOLUTE.match(url):
+            url = _strip_unprintable(urljoin(base, url))
+        parts = urlsplit(url)
+        if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.port == 0:
+            return None
+    except ValueError:
+        return None
+    return f"{parts.scheme}{url[len(parts.scheme) :]}"
+
+
+def _strip_unprintable(text: str) -> str:
+    return _UNPRINTABLE.sub("", text).strip(_STRIPPED_CHARACTERS)
+
+
+def get_host(url: str) -> str:
+    """The lower-case host of an absolute URL or a site's key, without `www.` and port."""
+    text = url.partition("://")[2] or url
+    netloc = re.split(r"[/?#\\]", text, maxsplit=1)[0].rpartition("@")[2].lower()
+    host = netloc.partition("]")[0] if netloc.startswith("[") else netloc.partition(":")[0]
+    return host.lstrip("[").rstrip(".").removeprefix("www.")
+
+
+def is_same_site(site: str, url: str) -> bool:
+    """Whether a URL lies on the site's host or below it; scheme, port and `www.` do not matter."""
+    own, other = get_host(site), get_host(url)
+    return other == own or other.endswith(f".{own}")
+
+
+def get_origin(url: str) -> str:
+    """`https://example.com:8443/a?b` → `https://example.com:8443`."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def url_digest(url: str) -> bytes:
+    """Sixteen bytes that stand for the URL wherever it must be unique."""
+    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,131 @@
+"""Post signed webhook payloads through the SSRF guard, without following redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from scrapersky.scraper.http.addresses import AddressRules, is_public
+from scrapersky.scraper.http.fetch_errors import ConnectionFailed
+from scrapersky.scraper.http.fetch_outcomes import translate_error
+from scrapersky.scraper.http.guard import HostLookup, check_url, create_guarded_connector
+from scrapersky.scraper.http.rate_limit import parse_retry_after
+from scrapersky.settings import IPAddress
+
+MAX_RESPONSE_BYTES = 4096
+"""Of the answer: enough for a connection to be closed in order, and for a line of what it says."""
+
+
+@dataclass(frozen=True)
+class WebhookResponse:
+    """How a receiver answered."""
+
+    status: int
+    retry_after_seconds: float | None = None
+    """How long it asks us to wait."""
+    body: bytes = b""
+    """How its answer begins."""
+    is_public: bool = False
+    """Whether it stands on the public internet, where everybody could ask it themselves. What
+    others answer must not be shown to whoever chose the address."""
+
+    @property
+    def is_accepted(self) -> bool:
+        return 200 <= self.status < 300
+
+
+async def post_or_raise(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    rules: AddressRules,
+    timeout_seconds: float,
+    ca_file: Path | None = None,
+    lookup: HostLookup | None = None,
+) -> int:
+    """The status it was taken with, 200 to 299; everything else is raised as `FetchFailed`."""
+    answer = await post_payload(
+        url,
+        body,
+        headers=headers,
+        rules=rules,
+        timeout_seconds=timeout_seconds,
+        ca_file=ca_file,
+        lookup=lookup,
+    )
+    if not answer.is_accepted:
+        raise ConnectionFailed(describe_refusal(url, answer), url=url)
+    return answer.status
+
+
+def describe_refusal(url: str, answer: WebhookResponse) -> str:
+    is_redirect = 300 <= answer.status < 400
+    what = "redirects, which is not followed" if is_redirect else "did not take it"
+    return f"{URL(url).host} answered {answer.status}: it {what}."
+
+
+async def post_payload(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    rules: AddressRules,
+    timeout_seconds: float,
+    ca_file: Path | None = None,
+    lookup: HostLookup | None = None,
+) -> WebhookResponse:
+    """Whatever it answers; `FetchFailed` where it does not."""
+    check_url(url, rules)
+    tls = await asyncio.to_thread(_create_tls_context, ca_file)
+    reached: list[IPAddress] = []
+    try:
+        async with (
+            asyncio.timeout(timeout_seconds),
+            aiohttp.ClientSession(
+                connector=create_guarded_connector(
+                    rules, lookup=lookup, note=reached.append, ssl=tls
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            ) as session,
+            session.post(URL(url), data=body, headers=headers, allow_redirects=False) as answer,
+        ):
+            said = await answer.content.read(MAX_RESPONSE_BYTES)
+            wait = parse_retry_after(answer.headers.get("Retry-After"))
+            in_public = bool(reached) and all(map(is_public, reached))
+            return WebhookResponse(answer.status, wait, said, is_public=in_public)
+    except Exception as error:
+        raise translate_error(error, url, seconds=timeout_seconds) from error
+
+
+@lru_cache(maxsize=4)
+def _create_tls_context(ca_file: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    return context
+
+
+def sign_payload(secret: str, timestamp: int, body: bytes) -> str:
+    """HMAC-SHA256 over `<timestamp>.<body>`; with the time in it, an old post cannot be repeated
+    by somebody else later."""
+    signed = f"{timestamp}.".encode() + body
+    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def build_signature_headers(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """The time, and the signature where there is a secret."""
+    headers = {"X-ScraperSky-Timestamp": str(timestamp)}
+    if secret:
+        headers["X-ScraperSky-Signature"] = f"sha256={sign_payload(secret, timestamp, body)}"
+    return headers

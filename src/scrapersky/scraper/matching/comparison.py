@@ -1,0 +1,227 @@
+"""Decide whether two descriptions are of one business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp
+
+from phonenumbers import NumberParseException, PhoneNumberType, number_type, parse
+
+from scrapersky.scraper.matching.locations import APART_POINTS, LocationMatch, match_locations
+from scrapersky.scraper.matching.model import (
+    BusinessDescription,
+    MatchEvidence,
+    MatchResult,
+    MatchVerdict,
+)
+from scrapersky.scraper.matching.name_similarity import NameMatch, match_names
+
+DUPLICATE_FREE_PROVIDERS = frozenset({"google"})
+"""Providers that have a place once; others repeat theirs: a shop of OpenStreetMap may be a node and
+a building, and a list has whatever somebody wrote into it."""
+
+
+def compare_place_ids(left: BusinessDescription, right: BusinessDescription) -> bool | None:
+    """Whether the provider says that they are one; nothing when it says neither."""
+    if not left.provider or left.provider != right.provider:
+        return None
+    if left.place_id is None or right.place_id is None:
+        return None
+    if left.place_id == right.place_id:
+        return True
+    return False if left.provider in DUPLICATE_FREE_PROVIDERS else None
+
+
+# One business or two: evidence is weighed, and what must not be overruled is respected.
+#
+# A name that fits and one more thing that fits (the place, the number, the site) make one business.
+# A chain's branches share name, site and often number, so nothing makes one of two addresses;
+# whoever
+# shares an address, a number and even a site is another one when the trade or the person is.
+
+MIN_SAME_POINTS, MIN_DOUBTFUL_POINTS = 5.0, 3.0
+"""Points from which they are taken for one, and from which a person is asked."""
+PHONE_POINTS, SITE_POINTS = 3.0, 2.5
+PHONE_APART_POINTS, SITE_APART_POINTS = 1.5, 1.0
+"""What a number and a site say when the addresses differ: chains share them."""
+SHARED_POINTS = 0.5
+MIN_SAME_ADDRESS_POINTS = 1.5
+"""Points of a place that is known to the street or to some metres."""
+OTHER_PHONE_POINTS, OTHER_SITE_POINTS = -1.0, -1.2
+_NON_GEOGRAPHIC_TYPES = frozenset(
+    {
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.PERSONAL_NUMBER,
+        PhoneNumberType.UAN,
+    }
+)
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """All that was compared."""
+
+    names: NameMatch
+    where: LocationMatch
+    phone: bool | None
+    """Whether it is the same; nothing when one is not known."""
+    site: bool | None
+    points: float
+    has_shared_phone: bool = False
+    """A hotline, or a number that several are known to have."""
+    has_hotline: bool = False
+
+    @property
+    def is_apart(self) -> bool:
+        return are_apart(self.where)
+
+
+def compare(left: BusinessDescription, right: BusinessDescription) -> MatchResult:
+    known = compare_place_ids(left, right)
+    if known is True:
+        said = "The provider calls both the same."
+        return MatchResult(MatchVerdict.SAME, 1.0, MatchEvidence.PLACE_ID, (said,))
+    weighed = _weigh(left, right)
+    limit = _get_max_verdict(weighed)
+    if known is False:
+        limit = _get_lower_verdict(limit, _judge_distinct_ids(weighed))
+    verdict = _get_lower_verdict(limit, _judge_points(weighed.points))
+    if known is None and _may_be_renamed(weighed):
+        verdict = max(verdict, MatchVerdict.DOUBTFUL, key=_VERDICT_ORDER.index)
+    return MatchResult(
+        verdict,
+        _score(weighed.points, verdict),
+        _get_evidence(weighed),
+        _list_reasons(weighed, known),
+    )
+
+
+def _weigh(left: BusinessDescription, right: BusinessDescription) -> PairEvidence:
+    names, where = match_names(left, right), match_locations(left, right)
+    phone = _are_equal(left.phone, right.phone)
+    site = _are_equal(left.site_key, right.site_key)
+    apart = are_apart(where)
+    hotline = _is_hotline(left.phone)
+    shared_phone = left.phone_is_shared or right.phone_is_shared or hotline
+    shared_site = left.site_is_shared or right.site_is_shared
+    points = names.points + where.points
+    points += _score_signal(
+        phone,
+        SHARED_POINTS if shared_phone else PHONE_APART_POINTS if apart else PHONE_POINTS,
+        OTHER_PHONE_POINTS,
+    )
+    points += _score_signal(
+        site,
+        SHARED_POINTS if shared_site else SITE_APART_POINTS if apart else SITE_POINTS,
+        OTHER_SITE_POINTS,
+    )
+    return PairEvidence(names, where, phone, site, points, shared_phone, hotline)
+
+
+def are_apart(where: LocationMatch) -> bool:
+    return where.other_door or where.points <= APART_POINTS
+
+
+def _are_equal(left: str | None, right: str | None) -> bool | None:
+    return left == right if left and right else None
+
+
+def _is_hotline(phone: str | None) -> bool:
+    """Everybody of a chain has it."""
+    return phone is not None and _is_non_geographic(phone)
+
+
+@lru_cache(maxsize=16_384)
+def _is_non_geographic(phone: str) -> bool:
+    try:
+        return number_type(parse(phone)) in _NON_GEOGRAPHIC_TYPES
+    except NumberParseException:
+        return False
+
+
+def _score_signal(same: bool | None, for_it: float, against: float) -> float:
+    return 0.0 if same is None else for_it if same else against
+
+
+def _get_max_verdict(weighed: PairEvidence) -> MatchVerdict:
+    """The most that may come of it, whatever the points are."""
+    names = weighed.names
+    if names.is_unknown:
+        return _judge_without_name(weighed)
+    if names.are_two_people:
+        return MatchVerdict.DIFFERENT
+    if weighed.is_apart or names.conflict or not names.fits:
+        return MatchVerdict.DOUBTFUL
+    if weighed.phone and weighed.has_hotline and weighed.where.points < MIN_SAME_ADDRESS_POINTS:
+        return MatchVerdict.DOUBTFUL  # a chain's number, and nobody says which branch
+    return MatchVerdict.SAME
+
+
+def _may_be_renamed(weighed: PairEvidence) -> bool:
+    """Who took over, or changed the sign, often kept the number: a person knows."""
+    names = weighed.names
+    if names.fits or names.is_unknown or names.conflict or names.are_two_people:
+        return False
+    own_number = weighed.phone is True and not weighed.has_shared_phone
+    return (
+        own_number and weighed.where.points >= MIN_SAME_ADDRESS_POINTS and weighed.site is not False
+    )
+
+
+def _judge_without_name(weighed: PairEvidence) -> MatchVerdict:
+    """One has no name, or they are in different scripts: everything else must fit."""
+    all_fits = weighed.phone and weighed.site and weighed.where.points > 1.5
+    return MatchVerdict.SAME if all_fits and not weighed.names.conflict else MatchVerdict.DOUBTFUL
+
+
+def _judge_distinct_ids(weighed: PairEvidence) -> MatchVerdict:
+    """A provider that keeps its places apart seldom has one twice."""
+    everything = weighed.phone and weighed.where.points > 1.5 and weighed.names.fits
+    return (
+        MatchVerdict.DOUBTFUL
+        if everything and not weighed.names.conflict
+        else MatchVerdict.DIFFERENT
+    )
+
+
+def _judge_points(points: float) -> MatchVerdict:
+    if points >= MIN_SAME_POINTS:
+        return MatchVerdict.SAME
+    return MatchVerdict.DOUBTFUL if points >= MIN_DOUBTFUL_POINTS else MatchVerdict.DIFFERENT
+
+
+_VERDICT_ORDER = (MatchVerdict.DIFFERENT, MatchVerdict.DOUBTFUL, MatchVerdict.SAME)
+
+
+def _get_lower_verdict(left: MatchVerdict, right: MatchVerdict) -> MatchVerdict:
+    return min(left, right, key=_VERDICT_ORDER.index)
+
+
+def _score(points: float, verdict: MatchVerdict) -> float:
+    """Half at the point where it is taken for one; capped where it is not."""
+    most = {MatchVerdict.SAME: 0.99, MatchVerdict.DOUBTFUL: 0.49, MatchVerdict.DIFFERENT: 0.2}[
+        verdict
+    ]
+    return round(min(most, 1 / (1 + exp(MIN_SAME_POINTS - points))), 3)
+
+
+def _get_evidence(weighed: PairEvidence) -> MatchEvidence:
+    if weighed.site:
+        return MatchEvidence.DOMAIN
+    return MatchEvidence.PHONE if weighed.phone else MatchEvidence.NAME_AND_DISTANCE
+
+
+def _list_reasons(weighed: PairEvidence, known: bool | None) -> tuple[str, ...]:
+    said = [weighed.names.reason, *weighed.names.conflicts, weighed.where.reason]
+    if weighed.phone is not None:
+        said.append(
+            "The phone number is the same." if weighed.phone else "The phone numbers differ."
+        )
+    if weighed.site is not None:
+        said.append("They have the same website." if weighed.site else "Their websites differ.")
+    if known is False:
+        said.append("The provider has them as two places.")
+    return tuple(each for each in said if each)

@@ -1,0 +1,1 @@
+"""Page classification by URL and link text."""

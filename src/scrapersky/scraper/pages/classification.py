@@ -1,0 +1,302 @@
+"""Classify pages by URL, title and link text, and pick the few worth reading."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from scrapersky.scraper.pages.slugs import PageWord, SlugFit, SlugMatch, match_slug, slugify_text
+from scrapersky.scraper.pages.urls import UrlMatch, UrlRule, match_url
+from scrapersky.scraper.pages.vocabulary import (
+    IMPRINT,
+    PRIVACY,
+    TERMS,
+    WITH_CONTACT,
+    PageClass,
+    PageKind,
+)
+
+PRIORITIES: Mapping[PageKind, int] = {
+    (PageClass.legal, IMPRINT): 1,
+    (PageClass.contact, None): 2,
+    (PageClass.careers, WITH_CONTACT): 3,
+    (PageClass.press, WITH_CONTACT): 4,
+    (PageClass.team, None): 5,
+    (PageClass.about, None): 6,
+    (PageClass.home, None): 7,
+    (PageClass.locations, None): 8,
+    (PageClass.press, None): 9,
+    (PageClass.legal, PRIVACY): 10,
+    (PageClass.careers, None): 11,
+    (PageClass.legal, TERMS): 12,
+    (PageClass.services, None): 13,
+    (PageClass.pricing, None): 14,
+    (PageClass.menu, None): 15,
+    (PageClass.other, None): 16,
+    (PageClass.category, None): 18,
+    (PageClass.product, None): 19,
+    (PageClass.blog, None): 20,
+}
+"""What is read first follows what some four thousand pages gave: four in ten of those about whom to
+ask for a job held a contact, three in ten of the legal ones, one in eight of the contact pages, one
+in a hundred of the blogs. The imprint still comes first: it names the company itself, where a
+careers page names its recruiters."""
+
+SUB_PAGE_PRIORITY = 17
+"""What lies below a contact or an about page yielded nothing."""
+
+MIN_CONFIDENCE = 0.5
+"""Below it the class is a guess: a page below a contact page, a word with other meanings."""
+
+MAX_TEXT_CHARACTERS = 300
+_TITLE_SEPARATORS = str.maketrans(dict.fromkeys("|–—»«·•:/<>›‹→~", "|"))
+
+_CONFIDENCE_BY_RULE = {
+    UrlRule.home: 0.99,
+    UrlRule.home_variant: 0.9,
+    UrlRule.query: 0.85,
+    UrlRule.inside: 0.9,
+    UrlRule.dated: 0.8,
+    UrlRule.page_number: 0.7,
+    UrlRule.file: 0.9,
+    UrlRule.below: 0.4,
+    UrlRule.far_below: 0.3,
+    UrlRule.nothing: 0.3,
+}
+_CONFIDENCE_BY_FIT = {SlugFit.whole: 0.95, SlugFit.among_known: 0.8, SlugFit.among_unknown: 0.65}
+_DEPTH_PENALTY = (0.0, 0.0, 0.0, 0.1, 0.25)
+_QUERY_PENALTY = 0.05
+_WEAK_WORD_CONFIDENCE = (0.35, 0.6, 0.9)
+"""A word with other meanings: in another language, in who knows which, in its own."""
+_TITLE_CONFIDENCE, _LINK_CONFIDENCE, _AGREEING_CONFIDENCE = 0.8, 0.75, 0.9
+_AGREEMENT_BONUS, _DISAGREEMENT_PENALTY = 0.04, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PageClassification:
+    page_class: PageClass
+    confidence: float
+    rule: str
+    """What was seen, for people: `path: impressum (de), imprint`."""
+    priority: int
+    """Lower is read first."""
+    path_depth: int
+    """Segments below the home page; a language prefix and an index file are none."""
+    detail: str | None = None
+    """Of a legal page imprint, privacy or terms; of careers or press contact, or nothing."""
+
+
+# Confidence
+
+
+@lru_cache(maxsize=8192)
+def classify_match(
+    how: UrlRule,
+    word: PageWord | None,
+    fit: SlugFit | None,
+    depth: int,
+    has_query: bool,
+    language: str,
+) -> PageClassification:
+    page_class, detail = _get_kind(how, word)
+    return PageClassification(
+        page_class,
+        round(_score_confidence(how, word, fit, depth, has_query, language), 2),
+        _describe_rule(how, word, language),
+        SUB_PAGE_PRIORITY if how.is_below else PRIORITIES[page_class, detail],
+        depth,
+        detail,
+    )
+
+
+def _get_kind(how: UrlRule, word: PageWord | None) -> PageKind:
+    if how in (UrlRule.home, UrlRule.home_variant):
+        return PageClass.home, None
+    if how in (UrlRule.dated, UrlRule.page_number):
+        return PageClass.blog, None
+    if word is None:
+        return PageClass.other, None
+    if how is UrlRule.word and word.page_class is PageClass.product:
+        return PageClass.category, None
+    return word.kind
+
+
+def _score_confidence(
+    how: UrlRule,
+    word: PageWord | None,
+    fit: SlugFit | None,
+    depth: int,
+    has_query: bool,
+    language: str,
+) -> float:
+    if word is None or how not in (UrlRule.word, UrlRule.query):
+        return _CONFIDENCE_BY_RULE[how]
+    sure = _score_word(word, fit, language) - _DEPTH_PENALTY[min(depth, len(_DEPTH_PENALTY) - 1)]
+    if how is UrlRule.query:
+        return min(sure, _CONFIDENCE_BY_RULE[how])
+    return sure - _QUERY_PENALTY if has_query else sure
+
+
+def _score_word(word: PageWord, fit: SlugFit | None, language: str) -> float:
+    if word.weak:
+        return _WEAK_WORD_CONFIDENCE[1 if not language else 2 if language in word.languages else 0]
+    return _CONFIDENCE_BY_FIT[fit or SlugFit.whole]
+
+
+def _describe_rule(how: UrlRule, word: PageWord | None, language: str) -> str:
+    if word is None:
+        return how.sentence
+    return f"{how.sentence} {_describe_word(word, language)}"
+
+
+def _describe_word(word: PageWord, language: str) -> str:
+    tongue = language if language in word.languages else next(iter(word.languages), "")
+    in_tongue = f" ({tongue})" if tongue else ""
+    return f"{word.slug}{in_tongue}{f', {word.detail}' if word.detail else ''}"
+
+
+# Titles and links
+
+
+def apply_texts(
+    by_path: PageClassification, found: UrlMatch, texts: Mapping[str, str | None], language: str
+) -> PageClassification:
+    told = {
+        source: seen
+        for source, text in texts.items()
+        if text and (seen := _match_text(text, found.host, language))
+    }
+    if not told:
+        return by_path
+    if by_path.confidence < MIN_CONFIDENCE:
+        return _classify_text(by_path, found, told, language)
+    return _compare_texts(by_path, told)
+
+
+def _match_text(text: str, host: str, language: str) -> SlugMatch | None:
+    """The first part of `Imprint | Muster Ltd` that names a page; a home page only at last."""
+    parts = text[:MAX_TEXT_CHARACTERS].replace(" - ", "|").translate(_TITLE_SEPARATORS).split("|")
+    seen = [each for each in (match_slug(slugify_text(part), host) for part in parts) if each]
+    clear = [each for each in seen if not each.word.weak or language in each.word.languages]
+    return min(clear, key=lambda each: each.word.page_class is PageClass.home, default=None)
+
+
+def _classify_text(
+    by_path: PageClassification, found: UrlMatch, told: Mapping[str, SlugMatch], language: str
+) -> PageClassification:
+    source, best = next(iter(told.items()))
+    kinds = {seen.word.kind for seen in told.values()}
+    sure = _TITLE_CONFIDENCE if source == "title" else _LINK_CONFIDENCE
+    rule = f"{source}: {_describe_word(best.word, language)}"
+    if len(told) > 1:
+        sure = _AGREEING_CONFIDENCE if len(kinds) == 1 else sure - _DISAGREEMENT_PENALTY
+        rule += (
+            "; link agrees" if len(kinds) == 1 else f"; link says {_get_kind_name(told['link'])}"
+        )
+    if found.word is not None and found.word.page_class is not best.word.page_class:
+        sure -= _DISAGREEMENT_PENALTY
+        rule += f"; path says {by_path.page_class}"
+    sure = min(sure, _CONFIDENCE_BY_FIT[best.fit])
+    page_class, detail = best.word.kind
+    priority = PRIORITIES[page_class, detail]
+    return PageClassification(
+        page_class, round(sure, 2), rule, priority, by_path.path_depth, detail
+    )
+
+
+def _compare_texts(
+    by_path: PageClassification, told: Mapping[str, SlugMatch]
+) -> PageClassification:
+    """The path decides; what the texts say is added to the confidence and to the rule."""
+    sure, rule = by_path.confidence, by_path.rule
+    for source, seen in told.items():
+        agrees = seen.word.page_class is by_path.page_class
+        sure += _AGREEMENT_BONUS if agrees else -_DISAGREEMENT_PENALTY
+        rule += f"; {source} agrees" if agrees else f"; {source} says {_get_kind_name(seen)}"
+    return replace(by_path, confidence=round(min(max(sure, 0.0), 0.99), 2), rule=rule)
+
+
+def _get_kind_name(seen: SlugMatch) -> str:
+    return seen.word.detail or seen.word.page_class.value
+
+
+KINDS_WORTH_READING: frozenset[PageKind] = frozenset(
+    kind
+    for kind, priority in PRIORITIES.items()
+    if priority <= PRIORITIES[PageClass.legal, PRIVACY]
+)
+MAX_PAGES_PER_SITE = 6
+"""Three to six right pages hold what a crawl of the whole site would find."""
+MAX_PAGES_PER_KIND = 2
+
+ClassifiedPage = tuple[str, PageClassification]
+
+
+def is_worth_reading(page: PageClassification) -> bool:
+    """Whether a page is read without anyone asking for it."""
+    return (
+        page.page_class,
+        page.detail,
+    ) in KINDS_WORTH_READING and page.confidence >= MIN_CONFIDENCE
+
+
+def pick_pages(
+    pages: Iterable[ClassifiedPage], *, limit: int = MAX_PAGES_PER_SITE, language: str | None = None
+) -> list[ClassifiedPage]:
+    """The few right pages of a site, best first, of all its addresses with their classes.
+
+    One page of each kind, and a second one where there is room that is no translation. `language`
+    is the site's main one; unless given, it is that of the addresses without a prefix.
+    """
+    worth = [page for page in pages if is_worth_reading(page[1])]
+    prefixes = {url: match_url(url).language for url, _ in worth}
+    places = _rank_languages(Counter(prefixes.values()), (language or "")[:2].lower())
+    worth.sort(
+        key=lambda page: (page[1].priority, *_build_sort_key(page, places[prefixes[page[0]]]))
+    )
+    rounds: tuple[list[ClassifiedPage], ...] = tuple([] for _ in range(MAX_PAGES_PER_KIND))
+    taken: dict[PageKind, list[str]] = {}
+    for url, seen in worth:
+        of_kind = taken.setdefault((seen.page_class, seen.detail), [])
+        if len(of_kind) < MAX_PAGES_PER_KIND and all(each == prefixes[url] for each in of_kind):
+            rounds[len(of_kind)].append((url, seen))
+            of_kind.append(prefixes[url])
+    return [page for each in rounds for page in each][: max(limit, 0)]
+
+
+def _rank_languages(counts: Counter[str], main: str) -> dict[str, int]:
+    """Whose pages are preferred: the main language's, those without a prefix, the most frequent."""
+    order = sorted(counts, key=lambda each: (each != main, each != "", -counts[each], each))
+    return {language: place for place, language in enumerate(order)}
+
+
+def _build_sort_key(page: ClassifiedPage, place: int) -> tuple[int, float, int, int, str]:
+    url, seen = page
+    return place, -seen.confidence, seen.path_depth, len(url), url
+
+
+# Say what a page is from its address, so that the few right pages of a site are read.
+#
+#     classify("https://muster.example/de/kontakt.html")
+#     → contact, .95, "path: kontakt (de)", priority 2, depth 1
+#
+# The path decides. A title or a link's text raises or lowers the confidence, and gives the class
+# where the path says nothing. Nothing is fetched and nothing raises, whatever the text.
+
+
+def classify(
+    url: str,
+    *,
+    title: str | None = None,
+    link_text: str | None = None,
+    language: str | None = None,
+) -> PageClassification:
+    """`language` is the site's, where known: `de`, or `de-AT`."""
+    found = match_url(url)
+    tongue = language[:2].lower() if language else found.language
+    by_path = classify_match(found.how, found.word, found.fit, found.depth, found.has_query, tongue)
+    if not title and not link_text:
+        return by_path
+    return apply_texts(by_path, found, {"title": title, "link": link_text}, tongue)

@@ -1,0 +1,248 @@
+"""Match slugs against the page vocabulary: `contact-us`, `kontakt-anfahrt`, `ueberuns`."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from scrapersky.scraper.pages.vocabulary import (
+    FILLERS,
+    IMPRINT,
+    PRIVACY,
+    SPOILERS,
+    TERMS,
+    WITH_CONTACT,
+    PageClass,
+    PageKind,
+    list_phrases,
+)
+
+MAX_TOKENS = 8
+"""A longer slug is a sentence: a headline, not the name of a page."""
+MAX_UNKNOWN_TOKENS = 2
+MIN_HOST_TOKEN = 3
+"""Shorter pieces occur in any host name by chance."""
+
+_WHOLE_SLUG_CLASSES = {
+    PageClass.home,
+    PageClass.blog,
+    PageClass.product,
+    PageClass.category,
+    PageClass.other,
+}
+"""Classes whose words say nothing as a part of a slug: `price-tag`, `home-services`."""
+
+_KIND_PRECEDENCE: tuple[PageKind, ...] = (
+    (PageClass.careers, WITH_CONTACT),
+    (PageClass.press, WITH_CONTACT),
+    (PageClass.legal, IMPRINT),
+    (PageClass.contact, None),
+    (PageClass.team, None),
+    (PageClass.careers, None),
+    (PageClass.press, None),
+    (PageClass.legal, PRIVACY),
+    (PageClass.legal, TERMS),
+    (PageClass.locations, None),
+    (PageClass.pricing, None),
+    (PageClass.menu, None),
+    (PageClass.services, None),
+    (PageClass.about, None),
+)
+"""Which word a slug of several is named for: `about-our-team` is the team's page."""
+
+
+class SlugFit(StrEnum):
+    """How a slug fits the word found in it."""
+
+    whole = "whole"
+    among_known = "among known words"
+    among_unknown = "among unknown words"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PageWord:
+    """A word as it stands in slugs; compared by identity, for speed."""
+
+    slug: str
+    page_class: PageClass
+    detail: str | None
+    languages: tuple[str, ...]
+    weak: bool
+    strong: bool
+
+    @property
+    def kind(self) -> PageKind:
+        return self.page_class, self.detail
+
+
+class SlugMatch(NamedTuple):
+    word: PageWord
+    fit: SlugFit
+
+
+# Letters
+
+_LETTERS = {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "ı": "i", "đ": "d", "’": "-"}
+_ACCENTS = range(0x300, 0x370)
+_FOLDS = {**{ord(letter): plain for letter, plain in _LETTERS.items()}, **dict.fromkeys(_ACCENTS)}
+_DIGRAPHS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
+_TO_HYPHEN = str.maketrans(dict.fromkeys("_+., ~;:!'()&=*@|", "-"))
+_TO_SPACE = {code: " " for code in range(0x2FFF) if not chr(code).isalnum()}
+
+
+def fold_text(text: str) -> str:
+    """In lower case and without accents; other scripts stay as they are."""
+    text = text.lower()
+    return text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_FOLDS)
+
+
+def decode_percent(text: str) -> str:
+    """Percent-decoded: UTF-8 where it can be, Latin-1 where it was meant."""
+    data = unquote_to_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def slugify_segment(segment: str) -> str:
+    """`contact_us` → contact-us. Most segments are slugs already, and translating is slow."""
+    return segment if segment.replace("-", "").isalnum() else segment.translate(_TO_HYPHEN)
+
+
+def slugify_text(text: str) -> str:
+    """`Über uns!` → `uber-uns`."""
+    return "-".join(fold_text(text).translate(_TO_SPACE).split())
+
+
+# The index
+
+
+def _list_spellings(phrase: str) -> Iterator[str]:
+    """`über uns` → uber-uns, ueber-uns, uberuns, ueberuns."""
+    letters = [(each, _DIGRAPHS[each]) if each in _DIGRAPHS else (each,) for each in phrase]
+    for spelling in product(*letters):
+        slug = slugify_text("".join(spelling))
+        yield slug
+        if len(slug) > 6:
+            yield slug.replace("-", "")
+
+
+def _list_entries() -> Iterator[tuple[str, PageKind, str, str]]:
+    """Every spelling with its kind, its language and its mark."""
+    for phrase, kind, language in list_phrases():
+        mark = phrase[-1] if phrase[-1] in "?!" else ""
+        for slug in _list_spellings(phrase.rstrip("?!")):
+            yield slug, kind, language, mark
+
+
+def _build_index(entries: Iterable[tuple[str, PageKind, str, str]]) -> dict[str, PageWord]:
+    found: dict[str, tuple[PageKind, dict[str, str]]] = {}
+    for slug, kind, language, mark in entries:
+        known, marks = found.setdefault(slug, (kind, {}))
+        if known == kind:
+            marks[language] = mark
+    return {slug: _build_word(slug, *each) for slug, each in found.items()}
+
+
+def _build_word(slug: str, kind: PageKind, marks: dict[str, str]) -> PageWord:
+    weak = all(mark == "?" for mark in marks.values())
+    strong = "!" in marks.values() or ("-" in slug and not weak)
+    languages = tuple(marks) if weak else tuple(each for each in marks if marks[each] != "?")
+    return PageWord(slug, *kind, tuple(each for each in languages if each), weak, strong)
+
+
+WORD_INDEX = _build_index(_list_entries())
+_PART_INDEX = {
+    slug: word for slug, word in WORD_INDEX.items() if word.page_class not in _WHOLE_SLUG_CLASSES
+}
+_ANCHORS = frozenset(max(slug.split("-"), key=len) for slug in _PART_INDEX)
+_MAX_TOKENS_BY_FIRST: dict[str, int] = {}
+"""How many tokens the longest word has that begins with a token."""
+for _slug in _PART_INDEX:
+    _first = _slug.partition("-")[0]
+    _MAX_TOKENS_BY_FIRST[_first] = max(_MAX_TOKENS_BY_FIRST.get(_first, 0), _slug.count("-") + 1)
+_RANKS = {kind: rank for rank, kind in enumerate(_KIND_PRECEDENCE)}
+
+
+# Finding
+
+
+def match_slug(slug: str, host: str = "") -> SlugMatch | None:
+    """The word a slug stands for. Pieces of the host's own name may stand beside it."""
+    word = WORD_INDEX.get(slug)
+    if word is not None:
+        return SlugMatch(word, SlugFit.whole)
+    if "-" not in slug:
+        return None
+    tokens = slug.split("-")
+    if _ANCHORS.isdisjoint(tokens):
+        return None
+    return _match_tokens(tokens, host)
+
+
+def _match_tokens(tokens: list[str], host: str) -> SlugMatch | None:
+    tokens = [each for each in tokens if each]
+    if len(tokens) > MAX_TOKENS or not SPOILERS.isdisjoint(tokens):
+        return None
+    words, unknown = _find_words(tokens, host)
+    if not words or unknown > MAX_UNKNOWN_TOKENS:
+        return None
+    word = _select_word(words)
+    if not unknown:
+        return SlugMatch(
+            word, SlugFit.whole if word.slug == "-".join(tokens) else SlugFit.among_known
+        )
+    return SlugMatch(word, SlugFit.among_unknown) if word.strong else None
+
+
+def _find_words(tokens: list[str], host: str) -> tuple[list[PageWord], int]:
+    """The words among the tokens, longest first from the left, and how many tokens are strange.
+
+    It stops where too many are.
+    """
+    words: list[PageWord] = []
+    unknown = at = 0
+    while at < len(tokens) and unknown <= MAX_UNKNOWN_TOKENS:
+        word, taken = _find_longest_word(tokens, at)
+        if word is not None and not word.weak:
+            words.append(word)
+        elif word is None and not _is_filler(tokens[at], host):
+            unknown += 1
+        at += taken
+    return words, unknown
+
+
+def _find_longest_word(tokens: list[str], at: int) -> tuple[PageWord | None, int]:
+    longest = _MAX_TOKENS_BY_FIRST.get(tokens[at], 0)
+    for taken in range(longest, 0, -1):
+        word = _PART_INDEX.get("-".join(tokens[at : at + taken]))
+        if word is not None:
+            return word, taken
+    return None, 1
+
+
+def _is_filler(token: str, host: str) -> bool:
+    if token in FILLERS or token.isdigit():
+        return True
+    return len(token) >= MIN_HOST_TOKEN and token in host
+
+
+def _select_word(words: list[PageWord]) -> PageWord:
+    found = {word.page_class for word in words}
+    if PageClass.contact in found:
+        for whose in (PageClass.careers, PageClass.press):
+            if whose in found:
+                return CONTACT_WORDS[whose]
+    return min(words, key=lambda word: _RANKS[word.kind])
+
+
+CONTACT_WORDS = {
+    each: PageWord(each.value, each, WITH_CONTACT, (), weak=False, strong=False)
+    for each in (PageClass.careers, PageClass.press)
+}

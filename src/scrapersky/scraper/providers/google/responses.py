@@ -1,0 +1,288 @@
+"""Parse Google's responses and map its errors to provider exceptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.providers.errors import (
+    BadRequest,
+    DayQuota,
+    KeyRefused,
+    MinuteQuota,
+    PagingBroken,
+    PlaceGone,
+    ProviderDown,
+    ProviderFailed,
+)
+from scrapersky.scraper.providers.prices import get_next_pacific_midnight
+from scrapersky.scraper.providers.values import as_list, as_mapping, parse_json, parse_text
+
+_DELAY = re.compile(r"(\d{1,6})(?:\.\d{1,9})?s")
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleError:
+    http_status: int
+    status: str
+    """`RESOURCE_EXHAUSTED`; empty when it says none."""
+    message: str
+    reasons: frozenset[str]
+    """`API_KEY_INVALID`: what to go by, where there is one."""
+    quota: str
+    """Which quota, in whatever words it is said."""
+    violations: tuple[str, ...]
+    """What is wrong with which field."""
+    retry_after_seconds: float | None
+
+    @property
+    def words(self) -> str:
+        return self.message.lower()
+
+
+def parse_error(response: Response, document: Mapping[str, Any]) -> GoogleError | None:
+    """Nothing when the answer is a good one."""
+    if response.status == 200 and "error" not in document:
+        return None
+    error = as_mapping(document.get("error"))
+    details = [as_mapping(each) for each in as_list(error.get("details"))]
+    message = parse_text(error.get("message"), at_most=500)
+    if message is None:  # OAuth's way to put it
+        message = (
+            parse_text(document.get("error_description")) or parse_text(document.get("error")) or ""
+        )
+    return GoogleError(
+        http_status=response.status,
+        status=parse_text(error.get("status")) or "",
+        message=message,
+        reasons=frozenset(_iter_texts(details, "reason")),
+        quota=" ".join(_iter_quotas(details)),
+        violations=tuple(_iter_violations(details)),
+        retry_after_seconds=_get_retry_delay(response, details),
+    )
+
+
+def _iter_texts(details: list[Mapping[str, Any]], name: str) -> Iterator[str]:
+    for each in details:
+        if text := parse_text(each.get(name)):
+            yield text
+
+
+def _iter_quotas(details: list[Mapping[str, Any]]) -> Iterator[str]:
+    for each in details:
+        metadata = as_mapping(each.get("metadata"))
+        for name in ("quota_unit", "quota_limit"):
+            if text := parse_text(metadata.get(name)):
+                yield text
+
+
+def _iter_violations(details: list[Mapping[str, Any]]) -> Iterator[str]:
+    for each in details:
+        for violation in as_list(each.get("fieldViolations"))[:5]:
+            if text := parse_text(as_mapping(violation).get("description"), at_most=300):
+                yield text
+
+
+def _get_retry_delay(response: Response, details: list[Mapping[str, Any]]) -> float | None:
+    if response.retry_after_seconds is not None:
+        return response.retry_after_seconds
+    delays = (_DELAY.fullmatch(each) for each in _iter_texts(details, "retryDelay"))
+    return next((float(delay[1]) for delay in delays if delay), None)
+
+
+MINUTE_QUOTA_SECONDS = 60.0
+"""A quota per minute is full again by then."""
+
+NO_KEY = "Google was asked without a key: set GOOGLE_PLACES_API_KEY."
+_INVALID_KEY = (
+    "Google does not know the key in GOOGLE_PLACES_API_KEY: copy it again from the credentials "
+    "page of the Google Cloud console."
+)
+_EXPIRED_KEY = "The key in GOOGLE_PLACES_API_KEY has expired: renew it in the Google Cloud console."
+_API_DISABLED = (
+    "Places API (New) is not enabled for the key's project: enable it in the API library of the "
+    "Google Cloud console, then wait a few minutes."
+)
+_API_RESTRICTED = (
+    "The key is restricted to other APIs: add Places API (New) to the key's API restrictions in "
+    "the Google Cloud console."
+)
+_IP_RESTRICTED = (
+    "The key may not be used from this machine's IP address: add the address to the key's "
+    "application restrictions in the Google Cloud console."
+)
+_REFERRER_RESTRICTED = (
+    "The key is meant for web pages (restricted by referrer), and a server cannot use it: make a "
+    "key that is restricted by IP address in the Google Cloud console."
+)
+_APP_RESTRICTED = (
+    "The key is meant for a mobile app, and a server cannot use it: make a key that is restricted "
+    "by IP address in the Google Cloud console."
+)
+_BILLING_DISABLED = (
+    "Billing is off for the key's project: link a billing account to it in the Google Cloud "
+    "console."
+)
+_PROJECT_SUSPENDED = (
+    "The key's project is suspended or was deleted: look at its notices in the Google Cloud "
+    "console, or use a key of another project."
+)
+
+_BY_REASON = {
+    "API_KEY_INVALID": _INVALID_KEY,
+    "SERVICE_DISABLED": _API_DISABLED,
+    "SERVICE_NOT_VISIBLE": _API_DISABLED,
+    "API_KEY_SERVICE_BLOCKED": _API_RESTRICTED,
+    "API_KEY_IP_ADDRESS_BLOCKED": _IP_RESTRICTED,
+    "API_KEY_HTTP_REFERRER_BLOCKED": _REFERRER_RESTRICTED,
+    "API_KEY_ANDROID_APP_BLOCKED": _APP_RESTRICTED,
+    "API_KEY_IOS_APP_BLOCKED": _APP_RESTRICTED,
+    "BILLING_DISABLED": _BILLING_DISABLED,
+    "BILLING_STATE_INACTIVE": _BILLING_DISABLED,
+    "CONSUMER_SUSPENDED": _PROJECT_SUSPENDED,
+    "CONSUMER_INVALID": _PROJECT_SUSPENDED,
+    "PROJECT_INVALID": _PROJECT_SUSPENDED,
+}
+_BY_MESSAGE = (
+    ("api key expired", _EXPIRED_KEY),
+    ("api key not valid", _INVALID_KEY),
+    ("api key not found", _INVALID_KEY),
+    ("unregistered callers", NO_KEY),
+    ("has not been used in project", _API_DISABLED),
+    ("it is disabled", _API_DISABLED),
+    ("billing", _BILLING_DISABLED),
+    ("requests from ip address", _IP_RESTRICTED),
+    ("referer", _REFERRER_RESTRICTED),
+    ("referrer", _REFERRER_RESTRICTED),
+    ("requests to this api", _API_RESTRICTED),
+    ("suspended", _PROJECT_SUSPENDED),
+)
+"""For answers that come without a reason."""
+_TRANSIENT_STATUSES = frozenset(
+    {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}
+)
+_INVALID_ID_MESSAGES = ("not a valid place id", "place id is no longer valid", "invalid place id")
+
+
+def build_failure(
+    complaint: GoogleError, *, place_id: str | None, paging: bool, now: datetime | None = None
+) -> ProviderFailed:
+    """`place_id` where one place was asked for, `paging` where a further page was."""
+    if complaint.http_status == 429 or complaint.status == "RESOURCE_EXHAUSTED":
+        return _build_quota_failure(complaint, now or datetime.now(UTC))
+    if sentence := _describe_key_problem(complaint):
+        return KeyRefused(sentence)
+    if complaint.http_status >= 500 or complaint.status in _TRANSIENT_STATUSES:
+        return _build_outage(complaint)
+    if place_id is not None and _is_gone(complaint):
+        return PlaceGone(f"Google knows no place with the id {place_id[:100]} any more.")
+    if paging and _is_about_paging(complaint):
+        return PagingBroken(f"Google does not give the next page: {_quote_error(complaint)}")
+    if complaint.http_status in (200, 408):
+        return _build_outage(complaint)
+    return BadRequest(f"Google cannot make sense of the request: {_quote_error(complaint)}")
+
+
+def _build_quota_failure(complaint: GoogleError, now: datetime) -> ProviderFailed:
+    where = f"{complaint.words} {complaint.quota.lower()}"
+    if "per day" in where or "perday" in where or "1/d/" in where:
+        until = get_next_pacific_midnight(now)
+        return DayQuota(
+            f"Google's quota for the day is used up; it begins anew at {until:%Y-%m-%d %H:%M} UTC. "
+            "More can be asked for on the quota page of the Google Cloud console.",
+            until=until,
+        )
+    wait = complaint.retry_after_seconds
+    seconds = MINUTE_QUOTA_SECONDS if wait is None else wait
+    return MinuteQuota(
+        f"Google's quota per minute is used up; asked again after {seconds:.0f} seconds.",
+        retry_after_seconds=seconds,
+    )
+
+
+def _describe_key_problem(complaint: GoogleError) -> str | None:
+    if complaint.http_status not in (400, 401, 403):
+        return None
+    if "api key expired" in complaint.words:
+        return _EXPIRED_KEY
+    for reason in complaint.reasons & _BY_REASON.keys():
+        return _BY_REASON[reason]
+    if complaint.http_status == 400 and "api key" not in complaint.words:
+        return None
+    for words, sentence in _BY_MESSAGE:
+        if words in complaint.words:
+            return sentence
+    if complaint.http_status == 400:
+        return None
+    return f"Google does not let the key in GOOGLE_PLACES_API_KEY ask: {_quote_error(complaint)}"
+
+
+def _is_gone(complaint: GoogleError) -> bool:
+    if complaint.http_status == 404 and complaint.status in ("NOT_FOUND", ""):
+        return True
+    return complaint.http_status == 400 and any(
+        each in complaint.words for each in _INVALID_ID_MESSAGES
+    )
+
+
+def _is_about_paging(complaint: GoogleError) -> bool:
+    said = " ".join((complaint.words, *complaint.violations)).lower().replace("_", " ")
+    return complaint.http_status == 400 and any(
+        each in said for each in ("paging request", "page token", "pagetoken")
+    )
+
+
+def _build_outage(complaint: GoogleError) -> ProviderDown:
+    return ProviderDown(
+        f"Google is in trouble ({complaint.http_status}): {_quote_error(complaint)}",
+        retry_after_seconds=complaint.retry_after_seconds,
+    )
+
+
+def _quote_error(complaint: GoogleError) -> str:
+    """In Google's words: the field that is wrong is often named in the details alone."""
+    said = " ".join((complaint.message, *complaint.violations)) or complaint.status
+    return said[:600] or f"it answered {complaint.http_status} and did not say why."
+
+
+def parse_response(response: Response, *, place_id: str | None, paging: bool) -> Mapping[str, Any]:
+    document = _parse_document(response)
+    complaint = parse_error(response, document)
+    if complaint is not None:
+        raise build_failure(complaint, place_id=place_id, paging=paging)
+    return document
+
+
+def _parse_document(response: Response) -> Mapping[str, Any]:
+    # What was answered well may have been billed, even where it broke on its way to us.
+    billed = response.status == 200
+    if 300 <= response.status < 400:
+        raise ProviderDown(
+            "Google redirects, which its API never does: is GOOGLE_PLACES_BASE_URL right?"
+        )
+    if response.truncated is not None:
+        raise ProviderDown(f"Google's answer is not whole: {response.truncated}", billed=billed)
+    try:
+        document = parse_json(response.body)
+    except ValueError as error:
+        raise _build_unreadable(response, billed=billed) from error
+    if isinstance(document, list) and document:  # errors come in a list at times
+        document = document[0]
+    if not isinstance(document, dict):
+        raise _build_unreadable(response, billed=billed)
+    return document
+
+
+def _build_unreadable(response: Response, *, billed: bool) -> ProviderDown:
+    start = response.body[:200].lstrip().lower()
+    is_page = start.startswith((b"<!doctype", b"<html", b"<?xml"))
+    what = "a web page" if is_page else "something else than JSON" if start else "nothing"
+    return ProviderDown(
+        f"Google answered {response.status} with {what}; a proxy on the way may have done that.",
+        billed=billed,
+        retry_after_seconds=response.retry_after_seconds,
+    )

@@ -1,0 +1,249 @@
+"""Clients for Nominatim and Overpass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.fetch_errors import FetchFailed
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.providers.errors import (
+    AreaTooLarge,
+    BadRequest,
+    KeyRefused,
+    MinuteQuota,
+    ProviderDown,
+    ProviderFailed,
+    build_unreachable_error,
+)
+from scrapersky.scraper.providers.geography import KM_PER_DEGREE, get_bounding_area
+from scrapersky.scraper.providers.model import Area, PlacePage, PlaceQuery
+from scrapersky.scraper.providers.osm.elements import parse_element
+from scrapersky.scraper.providers.osm.query import MAX_QUERY_SECONDS, build_query
+from scrapersky.scraper.providers.values import as_list, as_mapping, parse_json, parse_text
+
+DEFAULT_RETRY_SECONDS = 60.0
+"""For a server that has no place for us and does not say when it will."""
+_ERROR_MESSAGE = re.compile(
+    r"<strong[^>]{0,80}>\s*Error\s*</strong>\s*:?(.{1,600}?)</p>", re.I | re.S
+)
+_HTML_TAG = re.compile(r"<[^>]{0,200}>")
+_REFUSED_BY_STATUS = {
+    403: "refuses to answer us: see its usage policy, say who you are in FETCH_USER_AGENT, or "
+    "use a server of your own",
+    401: "wants to know who asks, which is not supported; use another server",
+}
+
+
+def parse_document(response: Response, provider: str) -> Any:
+    if response.status != 200:
+        raise _build_failure(response, provider)
+    if response.truncated is not None:
+        raise _build_truncation_error(response, provider)
+    try:
+        return parse_json(response.body)
+    except ValueError as error:
+        raise ProviderDown(
+            f"{provider} answered with something else than JSON: is {provider.upper()}_BASE_URL "
+            "right, and no proxy on the way?",
+            retry_after_seconds=response.retry_after_seconds,
+        ) from error
+
+
+def _build_truncation_error(response: Response, provider: str) -> ProviderFailed:
+    if "larger" in (response.truncated or ""):
+        return AreaTooLarge(f"{provider} has more there than is read at once: ask a smaller area.")
+    return ProviderDown(f"{provider}'s answer is not whole: {response.truncated}")
+
+
+def _build_failure(response: Response, provider: str) -> ProviderFailed:
+    status, wait = response.status, response.retry_after_seconds
+    if status == 429:
+        seconds = DEFAULT_RETRY_SECONDS if wait is None else wait
+        return MinuteQuota(
+            f"{provider} was asked too often; asked again after {seconds:.0f} seconds.",
+            retry_after_seconds=seconds,
+        )
+    if status in _REFUSED_BY_STATUS:
+        return KeyRefused(f"{provider} {_REFUSED_BY_STATUS[status]}.")
+    if status < 400:
+        return ProviderDown(
+            f"{provider} answered {status} and nothing else, as if it were elsewhere: is "
+            f"{provider.upper()}_BASE_URL right?"
+        )
+    if status in (408, 425) or status >= 500:
+        return ProviderDown(
+            f"{provider} answered {status}; it may be too busy.", retry_after_seconds=wait
+        )
+    return BadRequest(f"{provider} cannot make sense of the request: {get_error_message(response)}")
+
+
+def get_error_message(response: Response) -> str:
+    """The sentence of an error, out of JSON or of a page."""
+    try:
+        error = as_mapping(parse_json(response.body)).get("error")
+        said = parse_text(error) or parse_text(as_mapping(error).get("message"))
+    except ValueError:
+        found = _ERROR_MESSAGE.search(response.body[:20_000].decode("utf-8", "replace"))
+        said = parse_text(unescape(_HTML_TAG.sub("", found[1]))) if found else None
+    return said or f"it answered {response.status} and did not say why."
+
+
+SECONDS_BETWEEN_REQUESTS = 1.0
+"""What its usage policy asks of an application, over all of its processes."""
+MAX_RESULTS = 5
+MAX_NOMINATIM_BYTES = 1024 * 1024
+MAX_QUERY_CHARACTERS = 300
+MIN_AREA_RADIUS_KM = 1.0
+"""A name may be that of a house: what is looked for is then around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArea:
+    """Where something lies. Its area may be too large to be searched: see `check_area`."""
+
+    name: str
+    area: Area
+    country: str | None
+    """Two letters, upper case."""
+    osm: str | None
+    """`relation/62649`."""
+
+
+class Nominatim:
+    def __init__(self, fetch: Fetcher, base_url: str) -> None:
+        self._fetch = fetch
+        self._base_url = base_url.rstrip("/")
+
+    async def area(
+        self, query: str, language: str = "en", *, country: str | None = None
+    ) -> NamedArea | None:
+        """Nothing when it knows no such place (in the `country`, two letters, where one is given).
+        Who asks keeps the answer, and asks once."""
+        wanted = parse_text(query, at_most=MAX_QUERY_CHARACTERS + 1)
+        if wanted is None or len(wanted) > MAX_QUERY_CHARACTERS:
+            raise BadRequest(f"A place's name has 1 to {MAX_QUERY_CHARACTERS} characters.")
+        await self._fetch.set_crawl_delay(self._base_url, SECONDS_BETWEEN_REQUESTS)
+        asked: dict[str, str | int] = {
+            "q": wanted,
+            "format": "jsonv2",
+            "limit": MAX_RESULTS,
+            "addressdetails": 1,
+            "accept-language": parse_text(language) or "en",
+        }
+        if country:
+            asked["countrycodes"] = country.lower()
+        document = await self._request(f"{self._base_url}/search?{urlencode(asked)}")
+        if not isinstance(document, list):
+            raise ProviderDown("Nominatim answered with something else than a list of places.")
+        read = (_parse_named_area(as_mapping(each)) for each in as_list(document))
+        return next((each for each in read if each is not None), None)
+
+    async def _request(self, url: str) -> Any:
+        headers = {"Accept": "application/json"}
+        try:
+            response = await self._fetch.ask(
+                url, headers=headers, max_bytes=MAX_NOMINATIM_BYTES, to_provider=True
+            )
+        except FetchFailed as error:
+            raise build_unreachable_error("Nominatim", error) from error
+        return parse_document(response, "Nominatim")
+
+
+def _parse_named_area(found: Mapping[str, Any]) -> NamedArea | None:
+    area = _parse_bounding_box(found)
+    if area is None:
+        return None
+    address = as_mapping(found.get("address"))
+    country = parse_text(address.get("country_code"), at_most=2)
+    kind, number = parse_text(found.get("osm_type")), found.get("osm_id")
+    return NamedArea(
+        name=parse_text(found.get("display_name")) or parse_text(found.get("name")) or "",
+        area=area,
+        country=country.upper() if country and country.isalpha() else None,
+        osm=f"{kind}/{number}" if kind and isinstance(number, int) else None,
+    )
+
+
+def _parse_bounding_box(found: Mapping[str, Any]) -> Area | None:
+    """Its box, which goes south, north, west, east, as texts; one that is smaller than what
+    people mean by `there` is made larger."""
+    box = [_parse_degrees(each) for each in as_list(found.get("boundingbox"))]
+    if len(box) != 4 or None in box:
+        return None
+    south, north, west, east = (each for each in box if each is not None)
+    if not (-90 <= south <= north <= 90 and -180 <= west <= 180 and -180 <= east <= 180):
+        return None
+    if max(north - south, abs(east - west)) < 2 * MIN_AREA_RADIUS_KM / KM_PER_DEGREE:
+        return get_bounding_area((south + north) / 2, (west + east) / 2, MIN_AREA_RADIUS_KM)
+    return Area(south=south, west=west, north=north, east=east)
+
+
+def _parse_degrees(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        degrees = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return degrees if -360 <= degrees <= 360 else None
+
+
+ATTRIBUTION = "© OpenStreetMap contributors"
+"""To be shown wherever the data is; its licence is the ODbL."""
+_OVERLOAD_REMARKS = ("timed out", "out of memory", "out of time")
+RESPONSE_MARGIN_SECONDS = 5
+"""What a server that gave up needs to say so, before we leave."""
+
+
+class Overpass:
+    def __init__(self, fetch: Fetcher, base_url: str) -> None:
+        self._fetch = fetch
+        self._base_url = base_url.rstrip("/")
+
+    async def search(self, query: PlaceQuery, area: Area) -> PlacePage:
+        """All of them at once: there are no pages, and nothing more to ask of a place."""
+        # A server that goes on after we have left works for nobody.
+        patience = int(self._fetch.limits.timeout_seconds) - RESPONSE_MARGIN_SECONDS
+        seconds = max(1, min(MAX_QUERY_SECONDS, patience))
+        document = await self._request(build_query(query.business_type, area, seconds=seconds))
+        answer = as_mapping(document)
+        if remark := parse_text(answer.get("remark")):
+            raise _build_remark_error(remark)
+        elements = answer.get("elements")
+        if not isinstance(elements, list):
+            raise ProviderDown("Overpass answered with something else than places.")
+        read = [parse_element(each, region=query.region) for each in elements]
+        places = {each.place_id: each for each in read if each is not None}
+        if read and not places:
+            raise ProviderDown("Overpass answered with something else than places.")
+        return PlacePage(
+            places=tuple(places.values()), attribution=ATTRIBUTION, unreadable=read.count(None)
+        )
+
+    async def _request(self, text: str) -> Any:
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        body = urlencode({"data": text}).encode()
+        try:
+            response = await self._fetch.ask(
+                f"{self._base_url}/api/interpreter", body, headers=headers, to_provider=True
+            )
+        except FetchFailed as error:
+            raise build_unreachable_error("Overpass", error) from error
+        return parse_document(response, "Overpass")
+
+
+def _build_remark_error(remark: str) -> ProviderDown:
+    """Whatever it remarks, what came with it is not all there is."""
+    kind = (
+        AreaTooLarge if any(each in remark.lower() for each in _OVERLOAD_REMARKS) else ProviderDown
+    )
+    return kind(f"Overpass gave up: {remark[:300]}")

@@ -1,0 +1,1 @@
+"""Site metadata: technology, organisation, state, website fields."""

@@ -1,0 +1,273 @@
+"""Read the organisation, favicon and logo that a home page names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from scrapersky.scraper.html.document import Document, clean_value, collect_node_ids, get_attribute
+from scrapersky.scraper.html.json_ld import JsonObject, get_types
+from scrapersky.scraper.html.model import PageFacts
+from scrapersky.scraper.site.model import Organisation, SiteAddress
+
+_ORGANISATION_TYPE_NAMES = """
+Organization Corporation LocalBusiness OnlineBusiness OnlineStore NGO Consortium Airline
+EducationalOrganization CollegeOrUniversity ElementarySchool HighSchool MiddleSchool Preschool
+School GovernmentOrganization MedicalOrganization NewsMediaOrganization ResearchOrganization
+PerformingGroup DanceGroup MusicGroup TheaterGroup SportsOrganization SportsTeam WorkersUnion
+LibrarySystem FundingAgency PoliticalParty
+
+AnimalShelter ArchiveOrganization AutomotiveBusiness AutoBodyShop AutoDealer AutoPartsStore
+AutoRental AutoRepair AutoWash GasStation MotorcycleDealer MotorcycleRepair ChildCare Dentist
+DryCleaningOrLaundry EmergencyService FireStation Hospital PoliceStation EmploymentAgency
+EntertainmentBusiness AdultEntertainment AmusementPark ArtGallery Casino ComedyClub
+MovieTheater NightClub FinancialService AccountingService AutomatedTeller BankOrCreditUnion
+InsuranceAgency FoodEstablishment Bakery BarOrPub Brewery CafeOrCoffeeShop Distillery
+FastFoodRestaurant IceCreamShop Restaurant Winery GovernmentOffice PostOffice
+HealthAndBeautyBusiness BeautySalon DaySpa HairSalon HealthClub NailSalon TattooParlor
+HomeAndConstructionBusiness Electrician GeneralContractor HVACBusiness HousePainter Locksmith
+MovingCompany Plumber RoofingContractor InternetCafe LegalService Attorney Notary Library
+LodgingBusiness BedAndBreakfast Campground Hostel Hotel Motel Resort SkiResort VacationRental
+MedicalBusiness CommunityHealth Dermatology DietNutrition Emergency Geriatric Gynecologic
+MedicalClinic Midwifery Nursing Obstetric Oncologic Optician Optometric Otolaryngologic
+Pediatric Pharmacy Physician Physiotherapy PlasticSurgery Podiatric PrimaryCare Psychiatric
+PublicHealth VeterinaryCare DiagnosticLab CovidTestingFacility ProfessionalService RadioStation
+RealEstateAgent RecyclingCenter SelfStorage ShoppingCenter SportsActivityLocation BowlingAlley
+ExerciseGym GolfCourse PublicSwimmingPool SportsClub StadiumOrArena TennisComplex Store
+BikeStore BookStore ClothingStore ComputerStore ConvenienceStore DepartmentStore
+ElectronicsStore Florist FurnitureStore GardenStore GroceryStore HardwareStore HobbyShop
+HomeGoodsStore JewelryStore LiquorStore MensClothingStore MobilePhoneStore MovieRentalStore
+MusicStore OfficeEquipmentStore OutletStore PawnShop PetStore ShoeStore SportingGoodsStore
+TireShop ToyStore WholesaleStore TelevisionStation TouristInformationCenter TravelAgency
+"""
+
+ORGANISATION_TYPES = frozenset(_ORGANISATION_TYPE_NAMES.split())
+
+
+MAX_VALUES = 50
+_OTHER_PARTY_PROPERTIES = (
+    *("review", "itemReviewed", "author", "creator", "performer", "organizer", "sponsor", "funder"),
+    *("brand", "manufacturer", "seller", "offers", "parentOrganization", "memberOf", "member"),
+    *("affiliation", "worksFor", "hiringOrganization"),
+)
+"""An organisation under one of these is not the one whose site it is."""
+
+
+def find_organisation(document: Document, nodes: list[JsonObject]) -> Organisation | None:
+    """The organisation that the page says most about; None when it names none."""
+    by_id = {node["@id"]: node for node in reversed(nodes) if isinstance(node.get("@id"), str)}
+    others = {
+        id(other)
+        for node in nodes
+        for key in _OTHER_PARTY_PROPERTIES
+        for other in _to_list(node.get(key))
+    }
+    candidates = [
+        _parse_organisation(node, document, by_id)
+        for node in nodes
+        if ORGANISATION_TYPES.intersection(get_types(node)) and id(node) not in others
+    ]
+    named = [each for each in candidates if each.name or each.legal_name]
+    return max(named, key=_count_fields, default=None)
+
+
+def _count_fields(organisation: Organisation) -> int:
+    return sum(1 for each in fields(organisation) if getattr(organisation, each.name))
+
+
+def _parse_organisation(
+    node: JsonObject, document: Document, by_id: dict[str, JsonObject]
+) -> Organisation:
+    location = _resolve_object(node.get("location"), by_id)
+    geo = _resolve_object(node.get("geo") or location.get("geo"), by_id)
+    address = node.get("address") or location.get("address")
+    contact = _resolve_object(node.get("contactPoint"), by_id)
+    return Organisation(
+        types=get_types(node),
+        name=_get_text(node.get("name")),
+        legal_name=_get_text(node.get("legalName")),
+        address=_parse_address(address, by_id),
+        telephone=_get_text(node.get("telephone")) or _get_text(contact.get("telephone")),
+        email=_get_text(node.get("email")) or _get_text(contact.get("email")),
+        opening_hours=_parse_opening_hours(node),
+        latitude=_parse_number(geo.get("latitude"), 90),
+        longitude=_parse_number(geo.get("longitude"), 180),
+        same_as=_get_urls(_to_list(node.get("sameAs")), document),
+        url=_get_url(node.get("url"), document),
+        logo=_get_image_url(node.get("logo"), document, by_id),
+    )
+
+
+def _to_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value[:MAX_VALUES] if isinstance(value, list) else [value]
+
+
+def _resolve_object(value: Any, by_id: dict[str, JsonObject]) -> JsonObject:
+    """The object itself, or the one elsewhere in the page that it refers to."""
+    first = next((each for each in _to_list(value) if isinstance(each, dict)), {})
+    reference = first.get("@id")
+    if len(first) == 1 and isinstance(reference, str):
+        return by_id.get(reference, first)
+    return first
+
+
+def _get_text(value: Any) -> str | None:
+    """The first text; one in several languages is an object with a value."""
+    for each in _to_list(value):
+        if isinstance(each, dict):
+            each = each.get("@value") or each.get("name")
+        if text := clean_value(each, limit=300):
+            return text
+    return None
+
+
+def _parse_number(value: Any, most: float) -> float | None:
+    try:
+        number = float(str(value)[:40].replace(",", "."))
+    except ValueError:
+        return None
+    return number if -most <= number <= most else None
+
+
+def _parse_address(value: Any, by_id: dict[str, JsonObject]) -> SiteAddress | None:
+    given = _resolve_object(value, by_id)
+    if not given:
+        street = _get_text(value)
+        return SiteAddress(street=street) if street else None
+    address = SiteAddress(
+        street=_get_text(given.get("streetAddress")),
+        postal_code=_get_text(given.get("postalCode")) or _parse_code(given.get("postalCode")),
+        locality=_get_text(given.get("addressLocality")),
+        region=_get_text(given.get("addressRegion")),
+        country=_get_text(given.get("addressCountry")),
+    )
+    return address if address != SiteAddress() else None
+
+
+def _parse_code(value: Any) -> str | None:
+    """Some write a postal code as a number."""
+    return str(value) if type(value) is int and 0 < value < 10**9 else None
+
+
+def _parse_opening_hours(node: JsonObject) -> tuple[str, ...]:
+    given = [_get_text(each) for each in _to_list(node.get("openingHours"))]
+    given += [_format_hours(each) for each in _to_list(node.get("openingHoursSpecification"))]
+    return tuple(dict.fromkeys(filter(None, given)))
+
+
+def _format_hours(hours: Any) -> str | None:
+    """`Monday, Tuesday 09:00-18:00`, in the page's own words and times."""
+    if not isinstance(hours, dict):
+        return None
+    names = (_get_text(day) for day in _to_list(hours.get("dayOfWeek")))
+    days = ", ".join(name.rstrip("/").rpartition("/")[2] for name in names if name)
+    opens, closes = _get_text(hours.get("opens")), _get_text(hours.get("closes"))
+    times = f"{opens}-{closes}" if opens and closes else None
+    return " ".join(filter(None, (days, times))) if times else None
+
+
+def _get_url(value: Any, document: Document) -> str | None:
+    text = _get_text(value)
+    return document.absolute(text) if text else None
+
+
+def _get_urls(values: Iterable[Any], document: Document) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (_get_url(value, document) for value in values))))
+
+
+def _get_image_url(value: Any, document: Document, by_id: dict[str, JsonObject]) -> str | None:
+    given = _resolve_object(value, by_id)
+    return _get_url((given.get("contentUrl") or given.get("url")) if given else value, document)
+
+
+MAX_LOGO_CANDIDATES = 60
+"""A logo stands among the first; the last may be those of partners."""
+MAX_ANCESTORS = 4
+
+_HEADER_ELEMENTS = "header, nav, [role=banner], [id*=header i], [class*=header i]"
+_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed")
+_FOREIGN_LOGO_WORDS = (
+    "partner",
+    "sponsor",
+    "client",
+    "payment",
+    "customer",
+    "footer",
+    "badge",
+    "kunden",
+)
+_SOURCE_ATTRIBUTES = ("src", "data-src", "data-lazy-src", "data-original")
+
+
+def find_favicon(document: Document) -> str | None:
+    """What the page names; a /favicon.ico that it does not name may not be there."""
+    links = [
+        (get_attribute(node, "rel").lower().split(), get_attribute(node, "href"))
+        for node in document.tree.css("link[rel][href]")
+    ]
+    for icon in _ICON_RELS:
+        for words, href in links:
+            if icon in words and (url := document.absolute(href)):
+                return url
+    return None
+
+
+def find_logo(
+    document: Document, facts: PageFacts, organisation: Organisation | None
+) -> str | None:
+    """As structured data states it, else the picture that is called so, else the shared one."""
+    if organisation is not None and organisation.logo:
+        return organisation.logo
+    if picture := _find_logo_image(document):
+        return picture
+    shared = facts.open_graph.image
+    return shared if shared and "logo" in shared.rpartition("/")[2].lower() else None
+
+
+def _find_logo_image(document: Document) -> str | None:
+    header = collect_node_ids(document.tree, _HEADER_ELEMENTS)
+    pictures = document.tree.css("img")
+    in_header = [node for node in pictures if node.mem_id in header]
+    for node in (*in_header[:MAX_LOGO_CANDIDATES], *pictures[:MAX_LOGO_CANDIDATES]):
+        if _is_logo(node) and (url := _get_source(document, node)):
+            return url
+    return None
+
+
+def _is_logo(node: LexborNode) -> bool:
+    own = _get_naming(node) + get_attribute(node, "alt").lower() + _get_file_names(node)
+    around = _get_ancestor_naming(node)
+    if any(word in own + around for word in _FOREIGN_LOGO_WORDS):
+        return False
+    return "logo" in own or "logo" in around
+
+
+def _get_naming(node: LexborNode) -> str:
+    return f"{get_attribute(node, 'class')} {get_attribute(node, 'id')} ".lower()
+
+
+def _get_file_names(node: LexborNode) -> str:
+    names = (get_attribute(node, name)[-200:] for name in _SOURCE_ATTRIBUTES)
+    return " ".join(name.rpartition("/")[2].lower() for name in names)
+
+
+def _get_ancestor_naming(node: LexborNode) -> str:
+    names: list[str] = []
+    parent = node.parent
+    while parent is not None and len(names) < MAX_ANCESTORS and parent.tag != "body":
+        names.append(_get_naming(parent))
+        parent = parent.parent
+    return "".join(names)
+
+
+def _get_source(document: Document, node: LexborNode) -> str | None:
+    for name in _SOURCE_ATTRIBUTES:
+        value = get_attribute(node, name)
+        if value and not value.startswith("data:") and (url := document.absolute(value)):
+            return url
+    return None

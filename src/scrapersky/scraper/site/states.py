@@ -1,0 +1,238 @@
+"""Determine the state of a site from the response to its home page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from scrapersky.scraper.html.document import Document, get_attribute
+from scrapersky.scraper.html.model import PageFacts
+from scrapersky.scraper.http.public_suffixes import get_registrable_site
+from scrapersky.scraper.http.responses import Response
+from scrapersky.scraper.http.urls import get_host
+from scrapersky.scraper.site.fingerprints import SiteEvidence, list_fingerprints, match_fingerprints
+from scrapersky.scraper.site.model import SiteState, Technology
+
+MAX_SHELL_WORDS = 25
+"""A page with more to read is one."""
+MAX_SCRIPT_CHARACTERS = 5_000
+
+_LOCATION = re.compile(
+    r"\blocation(?:\.href)?\s{0,9}(?:=\s{0,9}|\.(?:replace|assign)\(\s{0,9})[\"']([^\"'\s]{1,500})[\"']"
+)
+
+
+@dataclass(frozen=True)
+class ClientRedirect:
+    """Where to, and by what."""
+
+    url: str
+    means: str
+
+
+def find_client_redirect(document: Document, facts: PageFacts) -> ClientRedirect | None:
+    """None for a page that has something to read."""
+    if facts.word_count > MAX_SHELL_WORDS:
+        return None
+    found = (
+        (facts.refresh_url, "by a refresh"),
+        (_find_script_redirect(document), "by a script"),
+        (_find_frame(document), "in a frame"),
+    )
+    return next((ClientRedirect(url, means) for url, means in found if url), None)
+
+
+def _find_script_redirect(document: Document) -> str | None:
+    for script in document.scripts:
+        if len(script.text) < MAX_SCRIPT_CHARACTERS and (match := _LOCATION.search(script.text)):
+            url = document.absolute(match[1])
+            return url if url != document.url else None
+    return None
+
+
+def _find_frame(document: Document) -> str | None:
+    """The only frame of a page that has nothing else."""
+    frames = document.tree.css("frame[src]") or document.tree.css("body > iframe[src]")
+    shown = [
+        get_attribute(frame, "src") for frame in frames if get_attribute(frame, "height") != "0"
+    ]
+    if len(shown) != 1 or document.tree.css_first("img, form, noscript"):
+        return None
+    return document.absolute(shown[0])
+
+
+MAX_WORDS_BY_CATEGORY = {
+    "challenge": 200,
+    "parking": 400,
+    "default page": 300,
+    "under construction": 60,
+}
+"""What has more to read is a page that happens to use such a script."""
+MAX_WORDS_FOR_TEXT_SIGNS = {
+    "challenge": 80,
+    "parking": 300,
+    "default page": 150,
+    "under construction": 60,
+}
+"""The same where only words give it away."""
+
+_BLOCKING_STATUSES = {
+    401: "asks for a password (401)",
+    403: "does not let us in (403)",
+    405: "does not answer programs (405)",
+    406: "does not answer programs (406)",
+    407: "asks for a password (407)",
+    418: "does not answer programs (418)",
+    451: "may not be shown here for legal reasons (451)",
+}
+_APP_ROOTS = (
+    "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #q-app, app-root, [ng-app], [ng-version], "
+    "[data-reactroot], flt-glass-pane, #application, #main-app"
+)
+_VISIBLE_ELEMENTS = "img, svg, video, object, embed, iframe, frame, form, canvas, picture"
+_SCRIPT_NOTICES = ("enable javascript", "requires javascript", "javascript to run")
+
+
+@dataclass(frozen=True)
+class SiteVerdict:
+    """A state, with a sentence why."""
+
+    state: SiteState
+    reason: str
+    redirected_to: str | None = None
+    blocked_by: str | None = None
+
+
+def detect_state(
+    page: Response, document: Document, facts: PageFacts, evidence: SiteEvidence, *, asked: str
+) -> SiteVerdict:
+    """The first of these that applies."""
+    return (
+        _check_blocked(page, facts, evidence)
+        or _check_dead(page)
+        or _check_parked(page, facts, evidence, asked=asked)
+        or _check_redirected(page, document, facts, asked=asked)
+        or _check_empty(page, document)
+        or _check_placeholder(page, facts, evidence)
+        or _check_unreadable(page, document, facts)
+        or SiteVerdict(SiteState.OK, f"{get_host(page.final_url)} answered with its home page.")
+    )
+
+
+def _find_sign(category: str, facts: PageFacts, evidence: SiteEvidence) -> Technology | None:
+    if facts.word_count > MAX_WORDS_BY_CATEGORY[category]:
+        return None
+    for sign in match_fingerprints(evidence, list_fingerprints(category)):
+        if facts.word_count <= MAX_WORDS_FOR_TEXT_SIGNS[category] or not sign.evidence.startswith(
+            "text"
+        ):
+            return sign
+    return None
+
+
+def _check_blocked(page: Response, facts: PageFacts, evidence: SiteEvidence) -> SiteVerdict | None:
+    host = get_host(page.final_url)
+    if sign := _find_sign("challenge", facts, evidence):
+        return SiteVerdict(
+            SiteState.BLOCKED,
+            f"{host} answered {page.status} with a check that only a browser passes: "
+            f"{sign.name} ({sign.evidence}).",
+            blocked_by=sign.name,
+        )
+    if page.status in _BLOCKING_STATUSES:
+        return SiteVerdict(SiteState.BLOCKED, f"{host} {_BLOCKING_STATUSES[page.status]}.")
+    if page.status == 429:
+        return SiteVerdict(SiteState.BLOCKED, f"{host} wants fewer questions (429).")
+    return None
+
+
+def _check_dead(page: Response) -> SiteVerdict | None:
+    if 200 <= page.status < 300:
+        return None
+    what = {404: "has no home page (404)", 410: "says that its home page is gone for good (410)"}
+    if page.status >= 500:
+        said = f"has trouble of its own ({page.status})"
+    else:
+        said = what.get(page.status, f"answered {page.status} instead of a page")
+    return SiteVerdict(SiteState.DEAD, f"{get_host(page.final_url)} {said}.")
+
+
+def _check_parked(
+    page: Response, facts: PageFacts, evidence: SiteEvidence, *, asked: str
+) -> SiteVerdict | None:
+    sign = _find_sign("parking", facts, evidence)
+    is_own = get_registrable_site(asked) == get_registrable_site(page.final_url)
+    # Who asks for a marketplace itself gets a site, not a parked name.
+    if sign is None or (sign.evidence.startswith("host ") and is_own):
+        return None
+    reason = f"The name is parked or for sale: {sign.name} ({sign.evidence})."
+    return SiteVerdict(SiteState.PARKED, reason, None if is_own else page.final_url)
+
+
+def _check_redirected(
+    page: Response, document: Document, facts: PageFacts, *, asked: str
+) -> SiteVerdict | None:
+    if get_registrable_site(asked) != get_registrable_site(page.final_url):
+        reason = f"{get_host(asked)} leads to another site, {get_host(page.final_url)}."
+        return SiteVerdict(SiteState.REDIRECTED, reason, page.final_url)
+    forwarding = find_client_redirect(document, facts)
+    if forwarding and get_registrable_site(forwarding.url) != get_registrable_site(asked):
+        where = get_host(forwarding.url)
+        reason = f"{get_host(asked)} shows another site {forwarding.means}, {where}."
+        return SiteVerdict(SiteState.REDIRECTED, reason, forwarding.url)
+    return None
+
+
+def _check_empty(page: Response, document: Document) -> SiteVerdict | None:
+    host = get_host(page.final_url)
+    if not page.body.strip():
+        return SiteVerdict(SiteState.EMPTY, f"{host} answered {page.status} without any content.")
+    kind = (page.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    if "html" not in kind and "<" not in document.html[:2_000]:
+        named = kind or "something without a type"
+        return SiteVerdict(SiteState.EMPTY, f"{host} answered with {named}, which is no page.")
+    return None
+
+
+def _check_placeholder(
+    page: Response, facts: PageFacts, evidence: SiteEvidence
+) -> SiteVerdict | None:
+    host = get_host(page.final_url)
+    if sign := _find_sign("default page", facts, evidence):
+        reason = f"{host} shows a page of its server or host: {sign.name} ({sign.evidence})."
+        return SiteVerdict(SiteState.EMPTY, reason)
+    if sign := _find_sign("under construction", facts, evidence):
+        reason = f"{host} says that it is not there yet or just now ({sign.evidence})."
+        return SiteVerdict(SiteState.UNDER_CONSTRUCTION, reason)
+    return None
+
+
+def _check_unreadable(page: Response, document: Document, facts: PageFacts) -> SiteVerdict | None:
+    host = get_host(page.final_url)
+    if facts.word_count > MAX_SHELL_WORDS:
+        return None
+    if _requires_scripts(document) or (_has_scripts(document) and _is_app_shell(document, facts)):
+        reason = f"{host} shows only {facts.word_count} words without running its scripts."
+        return SiteVerdict(SiteState.JAVASCRIPT_ONLY, reason)
+    if not facts.word_count and document.tree.css_first(_VISIBLE_ELEMENTS) is None:
+        return SiteVerdict(SiteState.EMPTY, f"{host} shows a blank page.")
+    return None
+
+
+def _requires_scripts(document: Document) -> bool:
+    asked = f"{document.noscript} {document.text}".lower()
+    return "javascript" in document.noscript.lower() or any(
+        words in asked for words in _SCRIPT_NOTICES
+    )
+
+
+def _has_scripts(document: Document) -> bool:
+    running = (each for each in document.scripts if "json" not in each.type)
+    return any(each.src or each.text.strip() for each in running)
+
+
+def _is_app_shell(document: Document, facts: PageFacts) -> bool:
+    """A place for scripts to put a page into."""
+    if document.tree.css_first(_APP_ROOTS) is not None:
+        return True
+    return not facts.word_count and document.tree.css_first(_VISIBLE_ELEMENTS) is None

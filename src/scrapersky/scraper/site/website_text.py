@@ -1,0 +1,238 @@
+"""Repair and split the text of a website field, and unwrap redirect and tracking links."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from scrapersky.scraper.http.urls import get_host
+
+MAX_FIELD_CHARACTERS = 2_048
+"""A website field is never this long; what comes after it is not looked at."""
+MAX_ADDRESSES = 20
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff]"
+)
+_SPLIT_PREFIX = re.compile(r"(https?:/+|\bwww\.)\s+", re.IGNORECASE)
+_SPLIT_SUFFIX = re.compile(r"(?<=[\w-])\s+(?=\.[a-z]{2,6}(?:[\s/,;]|$))", re.IGNORECASE)
+_COMMA_FOR_DOT = re.compile(
+    r"((?:https?://|\bwww\.)[\w-]+),(?=[a-z]{2,6}(?:[\s/]|$))", re.IGNORECASE
+)
+_MISTYPED_WWW = re.compile(r"(?<![\w.-])(?:www\.{2,}|ww\.+(?=[\w-]+\.)|w{4,6}\.+)", re.IGNORECASE)
+"""`www..bakery.de`, `ww.bakery.de`, `wwww.bakery.de`: nobody has such hosts."""
+_OBFUSCATED_AT = re.compile(r"\s*[\[({]\s*(?:at|@|ät)\s*[\])}]\s*", re.IGNORECASE)
+_FULLWIDTH = {0xFF01 + place: 0x21 + place for place in range(94)} | {
+    ord(wide): plain for wide, plain in zip("。｡、\u3000\\", "..,\u0020/", strict=True)
+}
+"""As keyboards of East Asia write them; and the slash of those who know file names."""
+_SCHEMES = re.compile(r"(?<![a-z])h?t{1,4}p(?P<safe>s?)(?:[:;]+/*|/{1,3})", re.IGNORECASE)
+_NAMED_PLATFORM = re.compile(
+    r"(?:on |auf |sur )?(?P<platform>facebook|fb|instagram|insta|ig|tiktok|twitter|linkedin)"
+    r"\s*(?:[:/]\s*@?|@)\s*(?P<handle>[\w.-]{3,60})/?",
+    re.IGNORECASE,
+)
+_PLATFORMS = {
+    "facebook": "facebook.com/", "fb": "facebook.com/", "instagram": "instagram.com/",
+    "insta": "instagram.com/", "ig": "instagram.com/", "tiktok": "tiktok.com/@",
+    "twitter": "x.com/", "linkedin": "linkedin.com/company/",
+}  # fmt: skip
+_SURROUNDING = "<>()[]{}\"'`´‘’“”„«»*,;.:!"
+_SEPARATOR = re.compile(
+    r"[\s|<>\"]+|[;,]+(?=https?[:/]|www\.)|(?<=[^=/?&#:%])(?=https?://)", re.IGNORECASE
+)
+_BARE_SEPARATOR = re.compile(r"[;,]+")
+_PREFIX_ONLY = re.compile(r"https?:?/*(?:www\.?)?|www\.?", re.IGNORECASE)
+_ADDRESS = re.compile(r"[\w-]+(?:\.[\w-]+)+\.?(?::\d{1,5})?(?:[/?#].*)?", re.DOTALL)
+_EMAIL = re.compile(r"(?:mailto:)?([\w.+'&~-]{1,64}@[\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?:tel|fax|phone|mobil|fon)?[.:\s]*\+?[\d\s()./\u2010-\u2015-]{7,40}", re.IGNORECASE
+)
+_EMPTY_VALUES = frozenset(
+    {
+        "", "n/a", "na", "n.a", "none", "null", "nil", "nan", "no", "nein", "non", "nee", "nej",
+        "ingen", "keine", "kein", "without", "website", "site", "web", "webseite", "homepage",
+        "url", "http", "https", "www", "unknown", "unbekannt", "-", "--", "---", "/", "?", "x", "0",
+        "undefined", "false", "tba", "tbd", "todo", "brak", "aucun", "ninguno", "nessuno",
+    }
+)  # fmt: skip
+MIN_PHONE_DIGITS, MAX_PHONE_DIGITS = 7, 15
+
+
+def repair_text(text: str) -> str:
+    """Without what nobody sees, and whole where a space or a slip of the finger broke it."""
+    seen = _INVISIBLE.sub("", unescape(text[:MAX_FIELD_CHARACTERS])).translate(_FULLWIDTH).strip()
+    whole = _SPLIT_SUFFIX.sub("", _SPLIT_PREFIX.sub(r"\1", seen))
+    whole = _MISTYPED_WWW.sub("www.", _COMMA_FOR_DOT.sub(r"\1.", whole))
+    return _expand_platform(_OBFUSCATED_AT.sub("@", whole))
+
+
+def _expand_platform(text: str) -> str:
+    """`Instagram: @bakery` is an address, too."""
+    found = _NAMED_PLATFORM.fullmatch(text)
+    return f"{_PLATFORMS[found['platform'].lower()]}{found['handle']}" if found else text
+
+
+def is_empty_value(text: str) -> bool:
+    """As people leave a field empty where something has to stand in it."""
+    words = _PREFIX_ONLY.sub("", text) if _PREFIX_ONLY.fullmatch(text) else text
+    return all(word.strip(_SURROUNDING) in _EMPTY_VALUES for word in words.lower().split())
+
+
+def split_addresses(text: str) -> list[str]:
+    """What may be addresses of anything, in the order they stand there."""
+    found = (part for each in _SEPARATOR.split(text) for part in _split_bare(each))
+    parts = (part.strip(_SURROUNDING).lstrip("/") for part in found)
+    return list(dict.fromkeys(part for part in parts if _may_be_address(part)))[:MAX_ADDRESSES]
+
+
+def _split_bare(part: str) -> list[str]:
+    """`a.de,b.de` are two; a path may have such signs in it."""
+    is_path = "/" in _SCHEMES.sub("", part, count=1)
+    return [part] if is_path else _BARE_SEPARATOR.split(part)
+
+
+def _may_be_address(part: str) -> bool:
+    if _SCHEMES.match(part) or _EMAIL.fullmatch(part):
+        return True
+    return _ADDRESS.fullmatch(part) is not None
+
+
+def add_scheme(part: str) -> tuple[str, bool]:
+    """As an absolute URL, and whether it was written as one; `http//x.de` and its like count."""
+    scheme, rest = "", part
+    while found := _SCHEMES.match(rest):
+        scheme, rest = f"http{found['safe'].lower()}", rest[found.end() :]
+    return f"{scheme or 'http'}://{_unquote_host(rest.lstrip('/'))}", bool(scheme)
+
+
+def _unquote_host(rest: str) -> str:
+    """`bakery.de%20` and `bakery.de%2Fmenu`: forms escape what people paste."""
+    host, *path = re.split(r"(?=[/?#])", rest, maxsplit=1)
+    return "".join((unquote(host).strip() if "%" in host else host, *path))
+
+
+def find_email(part: str) -> str | None:
+    found = _EMAIL.fullmatch(_SCHEMES.sub("", part, count=1).rstrip("/"))
+    return found[1] if found else None
+
+
+def is_phone_number(text: str) -> bool:
+    digits = sum(map(str.isdigit, text))
+    return MIN_PHONE_DIGITS <= digits <= MAX_PHONE_DIGITS and _NUMBER.fullmatch(text) is not None
+
+
+MAX_UNWRAP_DEPTH = 5
+"""Wrappers in wrappers that are still opened."""
+
+_GOOGLE = r"(?:[a-z]+\.)?google(?:\.[a-z]{2,3}){1,2}"
+_QUERY_WRAPPERS: tuple[tuple[re.Pattern[str], re.Pattern[str], tuple[str, ...]], ...] = tuple(
+    (re.compile(host), re.compile(path), names)
+    for host, path, names in (
+        (_GOOGLE, r"/(?:url|imgres|local_url|translate(?:_[cn])?)", ("q", "url", "u", "imgrefurl")),
+        (r"translate\.google\..+", r"/.*", ("u",)),
+        (r"(?:www\.)?googleadservices\.com", r"/pagead/aclk", ("adurl",)),
+        (r"(?:lm?|m|web)\.facebook\.com|facebook\.com", r"/(?:l\.php|flx/warn/?)", ("u",)),
+        (r"l\.(?:instagram|messenger|threads|wl\.co)\.?(?:com|net)?", r"/.*", ("u",)),
+        (r"(?:m\.)?youtube\.com", r"/redirect", ("q",)),
+        (r"(?:\w+\.)?linkedin\.com", r"/(?:redir/.*|redirect|safety/go)", ("url",)),
+        (r"out\.reddit\.com", r"/.*", ("url",)),
+        (r"(?:m\.)?vk\.com", r"/away(?:\.php)?", ("to",)),
+        (r"t\.umblr\.com", r"/redirect", ("z",)),
+        (r"duckduckgo\.com", r"/l/?", ("uddg",)),
+        (r"(?:m\.)?yelp\..+", r"/biz_redir", ("url",)),
+        (r"slack-redir\.net", r"/link", ("url",)),
+        (r".+\.safelinks\.protection\.outlook\.com", r"/.*", ("url",)),
+        (r"(?:www\.)?awin1\.com", r"/cread\.php", ("ued", "p")),
+        (r"clk\.tradedoubler\.com|.+\.go2cloud\.org", r"/.*", ("url",)),
+    )
+)
+_PATH_WRAPPERS = tuple(
+    (re.compile(host), re.compile(path, re.IGNORECASE | re.DOTALL), scheme)
+    for host, path, scheme in (
+        (r"web\.archive\.org|archive\.org", r"/web/[^/]+/(.+)", ""),
+        (_GOOGLE, r"/amp/(?:s/)?(.+)", "https://"),
+        (r".+\.cdn\.ampproject\.org|cdn\.ampproject\.org", r"/\w/(?:s/)?(.+)", "https://"),
+        (r"urldefense\.(?:com|proofpoint\.com)", r"/v3/__(.+?)__;?.*", ""),
+        (r"r\.search\.yahoo\.com", r".*/RU=([^/]+)/.*", ""),
+        (r"href\.li|anonym\.to|nullrefer\.com", r"/\??(https?://.+)", ""),
+    )
+)
+_TRANSLATED = re.compile(r"(?P<host>[a-z0-9-]+)\.translate\.goog")
+_ADDRESS_START = re.compile(r"(?:https?:/{1,2}|www\.)?[^\s/:?#@]+\.[^\s/:?#@]{2,}", re.IGNORECASE)
+_TRACKING = re.compile(
+    r"utm_\w+|[gdmy]clid|fbclid|igshid|igsh|msclkid|twclid|ttclid|li_fat_id|gbraid|wbraid|gclsrc"
+    r"|mc_[ce]id|_hs\w+|hsa_\w+|_ga|_gl|ref_?src|mibextid|y_source|yclid|srsltid|wt_\w+|mtm_\w+"
+    r"|pk_\w+|trk|trackid|fb_\w+|__tn__|__xts__.*|paipv|eav",
+    re.IGNORECASE,
+)
+
+
+def unwrap_url(url: str) -> str:
+    """Where an absolute URL leads as far as it says so itself."""
+    for _ in range(MAX_UNWRAP_DEPTH):
+        inner = _get_inner_url(url)
+        if inner is None:
+            return url
+        url = inner
+    return url
+
+
+def _get_inner_url(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        host = get_host(url)
+        found = (
+            _find_in_query(host, parts)
+            or _find_in_path(host, parts)
+            or _get_original_url(host, parts)
+        )
+    except ValueError:
+        return None
+    if not found or not _ADDRESS_START.match(found):
+        return None
+    return found if re.match(r"https?://", found, re.IGNORECASE) else _fix_scheme(found)
+
+
+def _fix_scheme(address: str) -> str:
+    bare = re.sub(r"https?:/*", "", address, count=1, flags=re.IGNORECASE)
+    return f"https://{bare}" if address.lower().startswith("https") else f"http://{bare}"
+
+
+def _find_in_query(host: str, parts: SplitResult) -> str | None:
+    for hosts, paths, names in _QUERY_WRAPPERS:
+        if hosts.fullmatch(host) and paths.fullmatch(parts.path or "/"):
+            given = dict(parse_qsl(parts.query, max_num_fields=100))
+            return next((given[name].strip() for name in names if given.get(name)), None)
+    return None
+
+
+def _find_in_path(host: str, parts: SplitResult) -> str | None:
+    whole = parts.path + (f"?{parts.query}" if parts.query else "")
+    for hosts, paths, scheme in _PATH_WRAPPERS:
+        if hosts.fullmatch(host) and (found := paths.fullmatch(whole)):
+            inner = unquote(found[1]) if "%3a" in found[1].lower() else found[1]
+            return inner if inner.lower().startswith("http") else scheme + inner
+    return None
+
+
+def _get_original_url(host: str, parts: SplitResult) -> str | None:
+    """`cafe--berger-de.translate.goog` is cafe-berger.de, read by a translator."""
+    found = _TRANSLATED.fullmatch(host)
+    if found is None:
+        return None
+    name = found["host"].replace("--", "\0").replace("-", ".").replace("\0", "-")
+    return f"https://{name}{parts.path}"
+
+
+def strip_tracking(url: str) -> str:
+    """The same page, without what says who led there; and without the fragment."""
+    try:
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return url
+    kept = [(name, value) for name, value in given if not _TRACKING.fullmatch(name)]
+    query = parts.query if len(kept) == len(given) else urlencode(kept)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))

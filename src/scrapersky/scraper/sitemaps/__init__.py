@@ -1,0 +1,1 @@
+"""Sitemap discovery, crawling and parsing."""

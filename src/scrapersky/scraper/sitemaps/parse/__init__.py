@@ -1,0 +1,43 @@
+"""Parse sitemaps of every format: urlset, index, RSS, Atom and plain text, compressed or not.
+
+The tokenizer is our own: an XML library rejects a file at its first bare `&`, or corrupts the URLs
+around it, and brings a DTD engine that is open to entity expansion attacks.
+
+
+A tolerant tokenizer of our own: an XML library loses a file at its first bare `&`, or corrupts
+the URLs around it, and brings a DTD engine that can be bombed.
+"""
+
+from __future__ import annotations
+
+from scrapersky.scraper.sitemaps.parse.entries import (
+    EntryChain,
+    Extension,
+    ParsedSitemap,
+    SitemapFormat,
+    UrlEntry,
+)
+from scrapersky.scraper.sitemaps.parse.stream import SitemapStream
+
+__all__ = [
+    "Extension",
+    "ParsedSitemap",
+    "SitemapFormat",
+    "SitemapStream",
+    "UrlEntry",
+    "parse_sitemap",
+]
+
+
+def parse_sitemap(data: bytes, *, url: str, content_type: str | None = None) -> ParsedSitemap:
+    """Read a whole document that was fetched from `url`; it never raises, whatever the bytes."""
+    stream = SitemapStream(url=url, content_type=content_type)
+    parts = [part for part in (*stream.parts(data), *stream.last_parts()) if part]
+    return ParsedSitemap(
+        kind=stream.kind,
+        entries=EntryChain(parts),
+        partial=stream.partial,
+        error=stream.error,
+        dropped=stream.dropped,
+        generator=stream.generator,
+    )

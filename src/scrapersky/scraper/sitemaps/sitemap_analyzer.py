@@ -1,0 +1,240 @@
+"""Find a site's sitemaps and list the URLs in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice
+
+from scrapersky.scraper.html.parser_pool import ParserError, ParserPool
+from scrapersky.scraper.http.fetch_errors import FetchFailed
+from scrapersky.scraper.http.limits import MAX_PAGE_BYTES
+from scrapersky.scraper.http.rate_limit import MAX_CRAWL_DELAY_SECONDS
+from scrapersky.scraper.http.responses import FetcherProtocol, Response, is_inconclusive
+from scrapersky.scraper.http.robots import Robots, parse_robots_response
+from scrapersky.scraper.http.urls import Site, is_same_site, normalise_site
+from scrapersky.scraper.sitemaps.base_url import BaseUrl, find_base_url
+from scrapersky.scraper.sitemaps.crawl import crawl_sitemaps
+from scrapersky.scraper.sitemaps.events import (
+    Analysis,
+    BaseFound,
+    DiscoveryMethod,
+    ScanEvent,
+    ScanLimits,
+    ScanOutcome,
+)
+from scrapersky.scraper.sitemaps.locations import (
+    find_sitemap_links,
+    iter_common_urls,
+    looks_like_sitemap,
+)
+from scrapersky.scraper.sitemaps.previous_scan import PreviousScan
+from scrapersky.scraper.sitemaps.scan import SitemapScan, SitemapTarget
+
+
+class SitemapAnalyzer:
+    """Looks at sites; one analyzer may look at many, also at once."""
+
+    def __init__(
+        self,
+        fetch: FetcherProtocol,
+        *,
+        limits: ScanLimits | None = None,
+        user_agent: str = "ScraperSky",
+        parser: ParserPool | None = None,
+    ) -> None:
+        self._fetch = fetch
+        self._limits = limits or ScanLimits()
+        self._user_agent = user_agent
+        self._parser = parser
+        """Reads home pages; None means that they are read in this process."""
+
+    async def analyze_domain_sitemaps(
+        self,
+        site: Site | str,
+        *,
+        max_urls: int = 1_000_000,
+        exhaustive: bool = False,
+        seeds: Sequence[str] = (),
+        only_seeds: bool = False,
+        known: PreviousScan | None = None,
+    ) -> AsyncGenerator[ScanEvent, None]:
+        """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
+
+        `seeds` are sitemaps that the person already knows, with `only_seeds` no others are looked
+        for; `exhaustive` guesses all the usual places even where the site names its sitemaps;
+        `known` is what an earlier scan left: what has not changed since is told in one event.
+        Close it with `aclosing` to stop early.
+        """
+        scan = self._create_scan(site, max_urls, known)
+        base = await self._find_base_url(scan)
+        if base.url is None:
+            yield _build_unreachable(base)
+            return
+        scan.base_url, scan.guesses = base.url, not only_seeds
+        yield BaseFound(base.url, base.tried, _get_robots_validators(base))
+        robots = await self._load_robots(base, scan)
+        places = (
+            _iter_seeds(seeds)
+            if only_seeds
+            else self._iter_targets(scan, robots, seeds=seeds, exhaustive=exhaustive)
+        )
+        async for targets in places:
+            scan.add(targets)
+            visits = crawl_sitemaps(scan, self._fetch, at_once=self._limits.children_at_once)
+            async with aclosing(visits):
+                async for event in visits:
+                    yield event
+        yield scan.build_analysis()
+
+    def _create_scan(
+        self, site: Site | str, max_urls: int, known: PreviousScan | None
+    ) -> SitemapScan:
+        if isinstance(site, str):
+            rules = self._fetch.rules
+            site = normalise_site(
+                site,
+                allowed_networks=rules.allowed_networks,
+                allowed_ports=rules.allowed_ports,
+                resolve=rules.resolve,
+            )
+        ends_at = asyncio.get_running_loop().time() + self._limits.max_seconds
+        return SitemapScan(
+            site, limits=self._limits, max_urls=max_urls, ends_at=ends_at, known=known
+        )
+
+    async def _find_base_url(self, scan: SitemapScan) -> BaseUrl:
+        try:
+            async with asyncio.timeout_at(scan.ends_at):
+                return await find_base_url(scan.site, self._fetch, scan.known.robots)
+        except TimeoutError:
+            reason = f"Nothing answered within {self._limits.max_seconds:g} seconds."
+            return BaseUrl(None, None, ((scan.site.key, reason),))
+
+    async def _load_robots(self, base: BaseUrl, scan: SitemapScan) -> Robots:
+        answer = base.robots
+        assert answer is not None
+        assert base.url is not None
+        scan.record_wait(answer.retry_after_seconds)
+        if not is_same_site(scan.site.key, answer.final_url):
+            scan.add_own_site(base.url)
+            scan.warnings.append(f"{scan.site.key} redirects to another site, {base.url}.")
+        robots = parse_robots_response(answer)
+        if not robots.is_known:
+            scan.record_unreadable(
+                f"{answer.final_url} answered {answer.status}, so we do not know what it names "
+                "and read no page."
+            )
+        delay = robots.crawl_delay(self._user_agent)
+        if delay:
+            await self._fetch.set_crawl_delay(base.url, min(delay, MAX_CRAWL_DELAY_SECONDS))
+        return robots
+
+    async def _iter_targets(
+        self, scan: SitemapScan, robots: Robots, *, seeds: Sequence[str], exhaustive: bool
+    ) -> AsyncIterator[list[SitemapTarget]]:
+        """Where to look, step by step; how it goes on depends on what was found meanwhile."""
+        yield [
+            *(
+                SitemapTarget(url, DiscoveryMethod.MANUAL)
+                for url in (*seeds, *_iter_start_sitemaps(scan))
+            ),
+            *(SitemapTarget(url, DiscoveryMethod.ROBOTS_TXT) for url in robots.sitemaps),
+        ]
+        if exhaustive or not (scan.usable and scan.known.sitemaps):
+            for page in _iter_start_pages(scan):
+                links = await self._find_links(page, scan, robots)
+                yield [SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in links]
+        else:
+            # It named these when it was read; a scan that finds its way needs no more.
+            yield [
+                SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in scan.known.from_home_page
+            ]
+        assert scan.base_url is not None
+        guesses = iter_common_urls(scan.base_url, scan.site)
+        for batch in _iter_batches(guesses, size=self._limits.probes_at_once):
+            if scan.is_probing_done(exhaustive=exhaustive):
+                return
+            yield [SitemapTarget(url, DiscoveryMethod.COMMON_PATH) for url in batch]
+
+    async def _find_links(self, url: str, scan: SitemapScan, robots: Robots) -> tuple[str, ...]:
+        """The sitemaps that a page names."""
+        if not robots.can_fetch(url, self._user_agent):
+            if robots.is_known:
+                scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
+            return ()
+        try:
+            async with asyncio.timeout_at(scan.ends_at):
+                page = await self._fetch.get(url, max_bytes=MAX_PAGE_BYTES)
+        except (FetchFailed, TimeoutError) as error:
+            _record_unread(url, str(error) or "The time is over.", scan, error)
+            return ()
+        if is_inconclusive(page.status):
+            scan.record_wait(page.retry_after_seconds)
+            _record_unread(url, f"It answered {page.status}.", scan)
+        return await self._parse_links(page, scan) if page.status == 200 else ()
+
+    async def _parse_links(self, page: Response, scan: SitemapScan) -> tuple[str, ...]:
+        if self._parser is None:
+            return find_sitemap_links(page)
+        try:
+            return await self._parser.run(find_sitemap_links, page, url=page.url)
+        except ParserError as error:
+            _record_unread(page.url, str(error), scan)
+            return ()
+
+
+async def _iter_seeds(seeds: Sequence[str]) -> AsyncIterator[list[SitemapTarget]]:
+    yield [SitemapTarget(url, DiscoveryMethod.MANUAL) for url in seeds]
+
+
+def _record_unread(
+    url: str, reason: str, scan: SitemapScan, error: Exception | None = None
+) -> None:
+    sentence = f"{url} could not be read for links: {reason}"
+    if isinstance(error, FetchFailed) and error.permanent:
+        scan.warnings.append(sentence)
+    else:
+        scan.record_unreadable(sentence)
+
+
+def _iter_start_pages(scan: SitemapScan) -> Iterator[str]:
+    """The page that the person gave, if it is one, and the home page."""
+    if scan.site.path != "/" and not looks_like_sitemap(scan.site.path):
+        yield f"{scan.base_url}{scan.site.path}"
+    yield f"{scan.base_url}/"
+
+
+def _iter_start_sitemaps(scan: SitemapScan) -> Iterator[str]:
+    if looks_like_sitemap(scan.site.path):
+        yield f"{scan.base_url}{scan.site.path}"
+
+
+def _iter_batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
+    """The likeliest alone, as it mostly decides, then several at a time."""
+    rest = iter(urls)
+    yield list(islice(rest, 1))
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _get_robots_validators(base: BaseUrl) -> tuple[str, str | None, str | None] | None:
+    """The robots.txt, if the next scan can ask whether it has changed."""
+    robots = base.robots
+    if robots is None or robots.status != 200 or robots.truncated:
+        return None
+    etag, last_modified = robots.headers.get("ETag"), robots.headers.get("Last-Modified")
+    if etag is None and last_modified is None:
+        return None
+    return robots.body.decode("utf-8", errors="replace"), etag, last_modified
+
+
+def _build_unreachable(base: BaseUrl) -> Analysis:
+    return Analysis(
+        outcome=ScanOutcome.UNREACHABLE,
+        base_url=None,
+        errors=base.errors,
+        permanent=base.permanent,
+        retry_after=base.retry_after,
+    )

@@ -1,0 +1,100 @@
+"""Load the settings from the environment and `.env`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+from pydantic import ValidationError
+
+from scrapersky.errors import SettingsError
+from scrapersky.redaction import find_secrets, register_secrets
+from scrapersky.settings.model import Settings
+
+SECRET_WORDS = {"SECRET", "PASSWORD", "TOKEN", "KEY", "URL", "WEBHOOK", "CREDENTIALS"}
+"""A setting with one of these in its name is shown as set or not set, never with its value."""
+NON_SECRET_WORDS = {"PUBLIC", "BASE"}
+"""Unless it has one of these: half of a key pair, or the address of a service, which may carry no
+password."""
+
+
+class SettingOrigin(StrEnum):
+    """Where a value was said."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True)
+class SettingsSource:
+    """Where settings are read from, so that a test can give its own."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    env_file: Path | None = Path(".env")
+
+    def from_file(self) -> dict[str, str]:
+        if self.env_file is None or not self.env_file.is_file():
+            return {}
+        try:
+            said = dotenv_values(self.env_file)
+        except (OSError, UnicodeError) as error:
+            raise SettingsError(f"{self.env_file} cannot be read: {error}.") from error
+        return {name: value for name, value in said.items() if value is not None}
+
+    def merge(self) -> dict[str, str]:
+        return {**self.from_file(), **self.environ}
+
+    def get_origin(self, variable: str) -> SettingOrigin:
+        """An empty value counts as none, also where it hides one in the file."""
+        if not self.merge().get(variable, "").strip():
+            return SettingOrigin.DEFAULT
+        return SettingOrigin.ENVIRONMENT if variable in self.environ else SettingOrigin.FILE
+
+
+def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Settings:
+    """Read the environment; a value that cannot be is refused with the variable's name."""
+    environ = (source or SettingsSource()).merge()
+    values: dict[str, Any] = {"environ": environ}
+    for name in Settings.model_fields:
+        if name != "environ" and environ.get(name.upper(), "").strip():
+            values[name] = environ[name.upper()].strip()
+    values |= overrides
+    # First of all: from here on no sentence of ours shows them.
+    register_secrets(_secret_values(values))
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        raise SettingsError(_format_first_error(error)) from None
+
+
+def is_secret(name: str) -> bool:
+    """Whether the field's value must never be shown; addresses carry passwords and tokens."""
+    info = Settings.model_fields.get(name)
+    words = set(name.upper().split("_"))
+    telling = bool(words & SECRET_WORDS) and not words & NON_SECRET_WORDS
+    if info is None:
+        return telling
+    return not info.repr or (telling and info.annotation is str)
+
+
+def _secret_values(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if name != "environ" and isinstance(value, str) and is_secret(name):
+            info = Settings.model_fields.get(name)
+            yield from find_secrets(value, whole=info is not None and not info.repr)
+
+
+def _format_first_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+    if not first["loc"]:
+        return f"{reason}."
+    name = str(first["loc"][0])
+    given = "what it is" if is_secret(name) else repr(first["input"])
+    return f"{name.upper()} cannot be {given}: {reason}."

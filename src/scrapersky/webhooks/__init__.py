@@ -1,0 +1,1 @@
+"""Signed webhooks: endpoints and deliveries."""

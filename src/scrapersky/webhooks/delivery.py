@@ -1,0 +1,327 @@
+"""Stage: deliver events to webhook endpoints, signed and retried with backoff."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from sqlalchemy import Text, Uuid, column, func, literal, or_, select, update, values
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from scrapersky import __version__
+from scrapersky.errors import Rejected, RetryLater, ScraperSkyError, Skipped
+from scrapersky.models import (
+    DELIVERY_STATUSES,
+    Contact,
+    ContactKind,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEvent,
+)
+from scrapersky.models.stage_names import DELIVERY_STAGE
+from scrapersky.models.suppression import build_suppression_conditions
+from scrapersky.models.webhook_payloads import API_VERSION
+from scrapersky.pipeline.stage import Stage, StoreImmediately, Tools
+from scrapersky.redaction import redact
+from scrapersky.scraper.http.addresses import AddressRules
+from scrapersky.scraper.http.fetch_errors import Blocked, FetchFailed
+from scrapersky.scraper.http.webhook_client import (
+    WebhookResponse,
+    build_signature_headers,
+    describe_refusal,
+    post_payload,
+)
+from scrapersky.settings import Pace
+
+MAX_EXCERPT_CHARACTERS = 120
+
+
+def format_excerpt(body: bytes) -> str:
+    """` It said: "…"`, in plain letters and without secrets; nothing where there is no text."""
+    text = body.decode("utf-8", errors="ignore")
+    if "\x00" in text:
+        return ""
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    line = redact(" ".join(plain.split()))
+    if not line:
+        return ""
+    cut = line if len(line) <= MAX_EXCERPT_CHARACTERS else line[: MAX_EXCERPT_CHARACTERS - 1] + "…"
+    return f' It said: "{cut}"'
+
+
+EventData = Mapping[str, Any]
+_LIST_FIELDS = {"other_emails": ContactKind.EMAIL, "other_phones": ContactKind.PHONE}
+_SINGLE_FIELDS = {"best_email": ContactKind.EMAIL, "phone": ContactKind.PHONE}
+
+
+async def remove_suppressed(
+    session: AsyncSession, tenant_id: UUID, event: str, data: EventData
+) -> dict[str, Any]:
+    """What may be told; `Skipped` where nothing is left to tell."""
+    if event == WebhookEvent.CONTACT_CREATED:
+        await _skip_suppressed_contact(session, tenant_id, data)
+    if event == WebhookEvent.LEAD_COMPLETED:
+        return await _remove_suppressed_from_lead(session, tenant_id, data)
+    return dict(data)
+
+
+async def _skip_suppressed_contact(session: AsyncSession, tenant_id: UUID, data: EventData) -> None:
+    """One that is gone may have been erased; its name still stands in the event."""
+    there = select(Contact.kind, Contact.value).where(
+        Contact.tenant_id == tenant_id, Contact.id == UUID(str(data["id"]))
+    )
+    contact = (await session.execute(there)).one_or_none()
+    if contact is None:
+        raise Skipped("The contact is gone by now.")
+    kind, value = contact
+    told = {(kind, value), (kind, data.get("value"))}
+    if await _find_suppressed(session, tenant_id, told, site=data.get("domain")):
+        raise Skipped("The contact is suppressed by now.")
+
+
+async def _remove_suppressed_from_lead(
+    session: AsyncSession, tenant_id: UUID, data: EventData
+) -> dict[str, Any]:
+    found = set(_list_contacts(data))
+    out = await _find_suppressed(session, tenant_id, found, site=_parse_host(data.get("website")))
+    lists = {
+        name: [each for each in data.get(name) or () if (kind, each) not in out]
+        for name, kind in _LIST_FIELDS.items()
+    }
+    single = {
+        name: None if (kind, data.get(name)) in out else data.get(name)
+        for name, kind in _SINGLE_FIELDS.items()
+    }
+    return {**data, **lists, **single}
+
+
+def _list_contacts(data: EventData) -> Iterator[tuple[str, str]]:
+    for name, kind in _LIST_FIELDS.items():
+        yield from ((kind.value, each) for each in data.get(name) or ())
+    yield from ((kind.value, data[name]) for name, kind in _SINGLE_FIELDS.items() if data.get(name))
+
+
+def _parse_host(website: str | None) -> str | None:
+    if not website:
+        return None
+    return urlsplit(website if "://" in website else f"//{website}").hostname
+
+
+async def _find_suppressed(
+    session: AsyncSession,
+    tenant_id: UUID,
+    told: Iterable[tuple[str, str | None]],
+    *,
+    site: str | None,
+) -> set[tuple[str, str]]:
+    rows = [(kind, value, tenant_id) for kind, value in told if value]
+    if not rows:
+        return set()
+    given = values(
+        column("kind", Text), column("value", Text), column("tenant_id", Uuid), name="given"
+    ).data(rows)
+    ways = build_suppression_conditions(given.c, literal(site or "", Text))
+    found = await session.execute(select(given.c.kind, given.c.value).where(or_(*ways)))
+    return {(kind, value) for kind, value in found}
+
+
+STATUS_GONE = 410
+RETRYABLE_STATUSES = frozenset({408, 425, 429})
+"""Of the 4xx, those by which a receiver asks to be told again."""
+MIN_RETRY_DELAY = timedelta(seconds=1)
+MAX_POSTPONED_AGE = timedelta(days=3)
+"""For so long a receiver may put us off without that counting as a try."""
+
+
+@dataclass(frozen=True)
+class WebhookMessage:
+    """One event for one endpoint."""
+
+    id: UUID
+    tenant_id: UUID
+    endpoint_id: UUID
+    event: str
+    data: Mapping[str, Any]
+    created_at: datetime
+    age: timedelta = timedelta()
+    url: str = ""
+    secret: str = field(default="", repr=False)
+
+    @property
+    def body(self) -> bytes:
+        told = {
+            "id": str(self.id),
+            "event": self.event,
+            "api_version": API_VERSION,
+            "created_at": self.created_at.isoformat(),
+            "tenant_id": str(self.tenant_id),
+            "data": self.data,
+        }
+        return json.dumps(told, ensure_ascii=False).encode()
+
+
+@dataclass(frozen=True)
+class DeliverySucceeded:
+    """The receiver said that it has it."""
+
+    status: int
+
+
+@dataclass(frozen=True)
+class DeliveryAttemptFailed(StoreImmediately):
+    """This try failed: its endpoint learns it before the row does."""
+
+    why: str
+    status: int | None = None
+    is_gone: bool = False
+    """The receiver said that it is there no more."""
+
+
+class DeliveryFailed(ScraperSkyError):
+    """It was not taken this time; trying again later may help."""
+
+
+def read(delivery: WebhookDelivery) -> WebhookMessage:
+    return WebhookMessage(
+        id=delivery.id,
+        tenant_id=delivery.tenant_id,
+        endpoint_id=delivery.endpoint_id,
+        event=delivery.event,
+        data=delivery.payload,
+        created_at=delivery.created_at,
+    )
+
+
+async def prepare(session: AsyncSession, parcel: WebhookMessage) -> WebhookMessage:
+    endpoint = await session.get(WebhookEndpoint, parcel.endpoint_id)
+    if endpoint is None:
+        raise Skipped("The endpoint was deleted.")
+    if not endpoint.is_active and parcel.event != WebhookEvent.TEST:
+        raise Skipped("The endpoint is switched off.")
+    now = (await session.scalars(select(func.now()))).one()
+    return replace(
+        parcel,
+        data=await remove_suppressed(session, parcel.tenant_id, parcel.event, parcel.data),
+        age=now - parcel.created_at,
+        url=endpoint.url,
+        secret=endpoint.secret,
+    )
+
+
+async def work(
+    parcel: WebhookMessage, tools: Tools
+) -> AsyncIterator[DeliverySucceeded | DeliveryAttemptFailed]:
+    try:
+        answer = await _post_message(parcel, tools)
+    except FetchFailed as error:
+        yield DeliveryAttemptFailed(str(error))
+        raise (Rejected if isinstance(error, Blocked) else DeliveryFailed)(str(error)) from error
+    if answer.is_accepted:
+        yield DeliverySucceeded(answer.status)
+        return
+    verdict = _classify_response(parcel, answer)
+    yield DeliveryAttemptFailed(str(verdict), answer.status, is_gone=answer.status == STATUS_GONE)
+    raise verdict
+
+
+async def _post_message(parcel: WebhookMessage, tools: Tools) -> WebhookResponse:
+    body = parcel.body
+    return await post_payload(
+        parcel.url,
+        body,
+        headers=_build_headers(parcel, body),
+        rules=AddressRules.from_webhook_settings(tools.settings),
+        timeout_seconds=tools.settings.webhook_timeout_seconds,
+        ca_file=tools.settings.fetch_ca_file,
+    )
+
+
+def _build_headers(parcel: WebhookMessage, body: bytes) -> dict[str, str]:
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": f"ScraperSky/{__version__}",
+        "Idempotency-Key": str(parcel.id),
+        "X-ScraperSky-Delivery": str(parcel.id),
+        "X-ScraperSky-Event": parcel.event,
+        **build_signature_headers(parcel.secret, int(time.time()), body),
+    }
+
+
+def _classify_response(parcel: WebhookMessage, answer: WebhookResponse) -> ScraperSkyError:
+    """What an answer other than "taken" means for the delivery."""
+    if answer.status == STATUS_GONE:
+        return Rejected("The receiver says that it is gone (410), so the endpoint is switched off.")
+    sentence = describe_refusal(parcel.url, answer)
+    if answer.is_public:
+        # Of a private target only the status: its words are for those who can reach it anyhow.
+        sentence += format_excerpt(answer.body)
+    if 300 <= answer.status < 500 and answer.status not in RETRYABLE_STATUSES:
+        return Rejected(sentence)
+    wait = answer.retry_after_seconds
+    if answer.status in (429, 503) and wait is not None and parcel.age < MAX_POSTPONED_AGE:
+        return RetryLater(sentence, after=max(timedelta(seconds=wait), MIN_RETRY_DELAY))
+    return DeliveryFailed(sentence)
+
+
+async def store(
+    session: AsyncSession, delivery: WebhookDelivery, end: DeliverySucceeded | DeliveryAttemptFailed
+) -> None:
+    delivery.response_status = end.status
+    if isinstance(end, DeliverySucceeded):
+        delivery.delivered_at = func.now()
+        await _record_success(session, delivery.endpoint_id)
+    else:
+        await _record_failure(session, delivery.endpoint_id, end)
+
+
+async def _record_success(session: AsyncSession, endpoint_id: UUID) -> None:
+    """Once for all that are stored together."""
+    endpoint = WebhookEndpoint
+    news = or_(
+        endpoint.failures > 0,
+        endpoint.last_delivery_at.is_(None),
+        endpoint.last_delivery_at < func.now(),
+    )
+    await session.execute(
+        update(endpoint)
+        .where(endpoint.id == endpoint_id, news)
+        .values(failures=0, last_error=None, last_delivery_at=func.now())
+        .execution_options(synchronize_session=False)
+    )
+
+
+async def _record_failure(
+    session: AsyncSession, endpoint_id: UUID, end: DeliveryAttemptFailed
+) -> None:
+    switched_off = {"is_active": False} if end.is_gone else {}
+    await session.execute(
+        update(WebhookEndpoint)
+        .where(WebhookEndpoint.id == endpoint_id)
+        .values(failures=WebhookEndpoint.failures + 1, last_error=end.why, **switched_off)
+        .execution_options(synchronize_session=False)
+    )
+
+
+STAGE = Stage(
+    name=DELIVERY_STAGE,
+    does="Tell receivers by webhook what happened, until they have taken it.",
+    model=WebhookDelivery,
+    status="status",
+    words=DELIVERY_STATUSES,
+    prefix="WEBHOOK_SCHEDULER",
+    # The timeout is above the longest that a receiver may be given for one try; a receiver that
+    # hangs holds HOST_CONCURRENCY of the slots, and several may.
+    pace=Pace(batch_size=20, concurrency=16, timeout_seconds=75, max_attempts=10),
+    host="host",
+    fresh={"response_status": None, "delivered_at": None},
+    read=read,
+    prepare=prepare,
+    work=work,
+    store=store,
+)
