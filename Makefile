@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-tar-pits bench-contacts bench-tables bench-dashboard bench-places bench-entities chaos clean
+.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-tar-pits bench-contacts bench-tables bench-dashboard bench-places bench-entities bench-startup chaos wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -109,8 +109,14 @@ bench-places: dev ## what a search of a thousand places pays for, beside the few
 bench-entities: dev ## labelled pairs of businesses: precision and recall of taking two for one
 	$(BIN)/python -m benchmarks.entity_resolution
 
+bench-startup: dev ## CPU time of imports and of the command line beside the frameworks
+	$(BIN)/python -m benchmarks.startup
+
 chaos: dev $(VENV)/packages ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
 	CHAOS_SECONDS=$$(( $${MINUTES:-20} * 60 )) $(BIN)/pytest tests/chaos -s -x
+
+wheel: dev ## build the wheel into dist/
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove the virtual environment and caches (data folders stay)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -25,9 +25,11 @@ DATABASE = PACKAGE / "db"
 OUTSIDE_DATABASE = [path for path in SOURCES if DATABASE not in path.parents]
 MIGRATIONS = DATABASE / "migrations"
 
-MAX_MODULE_LINES = 450
+MAX_MODULE_LINES = 600
 MAX_FUNCTION_LINES = 80
-"""Far above what we like; whoever gets here has two things in one place."""
+"""Far above what we like: a longer one does two things."""
+GERUND = re.compile(r"(^|_)[a-z]+ing$")
+GERUNDS_OF_THE_FIELD = {"listing", "logging", "matching", "ranking", "rendering", "testing"}
 
 DECLARES_PARTIAL_INDEXES = {
     "pipeline/queue.py",
@@ -196,9 +198,30 @@ def test_stages_feed_stages_that_come_later() -> None:
 # Modules
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=named)
-def test_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(tree_of(path))
+def test_every_module_says_what_it_is_for() -> None:
+    assert [named(path) for path in SOURCES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_class_names_are_unique() -> None:
+    """A reader who searches for a class finds one."""
+    names = Counter(
+        node.name
+        for path in _written_by_hand()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_modules_are_named_by_nouns() -> None:
+    found = [
+        named(path)
+        for path in _written_by_hand()
+        if GERUND.search(path.stem) and path.stem not in GERUNDS_OF_THE_FIELD
+    ]
+
+    assert found == []
 
 
 def test_no_module_is_long() -> None:

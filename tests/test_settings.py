@@ -85,7 +85,7 @@ def test_variables_of_others_are_left_alone(program: str) -> None:
 def test_a_misspelt_setting_is_refused_with_the_one_meant(written: str, meant: str) -> None:
     said = refusal({written: "7"})
 
-    assert said.startswith(f"{written} is no setting; did you mean {meant},")
+    assert said.startswith(f"{written} is not a setting. Did you mean {meant}?")
     assert said.count("\n") == 0
 
 
@@ -100,7 +100,9 @@ def test_a_misspelt_setting_is_refused_with_the_one_meant(written: str, meant: s
     ],
 )
 def test_a_name_that_begins_as_only_ours_do_is_refused(variable: str) -> None:
-    assert refusal({variable: "7"}).startswith(f"{variable} is no setting; see ")
+    assert refusal({variable: "7"}).startswith(
+        f"{variable} is not a setting. `scrapersky settings` lists"
+    )
 
 
 def test_every_setting_is_known_under_its_own_name() -> None:
@@ -133,7 +135,7 @@ def test_the_file_is_read_more_strictly_for_it_is_written_for_us(tmp_path: Path)
     file.write_text("HOST_IP=10.0.0.1\n")
 
     load({"HOST_IP": "10.0.0.1"})
-    assert refusal({}, file).startswith("HOST_IP is no setting")
+    assert refusal({}, file).startswith("HOST_IP is not a setting")
 
     file.write_text("COMPOSE_PROJECT_NAME=x\nPOSTGRES_PASSWORD=x\n")
     load({}, file)
@@ -268,7 +270,7 @@ def test_a_start_with_a_misspelt_setting_is_refused(
 
     assert said.code == 2
     assert said.err.startswith(
-        "Error: HOST_CONCURENCY is no setting; did you mean HOST_CONCURRENCY"
+        "Error: HOST_CONCURENCY is not a setting. Did you mean HOST_CONCURRENCY"
     )
 
 
@@ -276,4 +278,4 @@ def test_the_doctor_names_a_misspelt_setting(bare_invoke: Invoke) -> None:
     said = bare_invoke("doctor", HOST_CONCURENCY="2")
 
     assert said.code == 1
-    assert "did you mean HOST_CONCURRENCY" in said.out
+    assert "Did you mean HOST_CONCURRENCY" in said.out

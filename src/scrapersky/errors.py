@@ -9,40 +9,40 @@ from scrapersky.redaction import redact
 
 
 class ScraperSkyError(Exception):
-    """Everything we raise on purpose; its text may be shown to people as it is."""
+    """Base class of all errors raised on purpose. The message may be shown to people as it is."""
 
     def __str__(self) -> str:
         return redact(super().__str__())
 
 
-# What a stage may decide about a row. Anything else that is raised counts as a passing failure.
+# Outcomes that a stage may raise for a row. Any other exception counts as a transient failure.
 
 
 class StageVerdict(ScraperSkyError):
-    """A decision about a row, raised by its stage's read, work or store."""
+    """An outcome for a row, raised by its stage's read, work or store."""
 
 
 class Skipped(StageVerdict):
-    """There is nothing to do: the row is done, and the sentence says why."""
+    """There is nothing to do: the row is done, and the message says why."""
 
 
 class Rejected(StageVerdict):
-    """Trying again would not help: the row fails at once, with a dead letter."""
+    """A retry would not help: the row fails immediately, with a dead letter."""
 
 
 class RetryLater(StageVerdict):
-    """Not now: the row waits for `after`, and the attempt does not count."""
+    """The row is retried after `after`, and the attempt does not count."""
 
     def __init__(self, reason: str, *, after: timedelta) -> None:
         super().__init__(reason)
         self.after = after
 
 
-# What is our own fault: no host and no row is to blame.
+# Failures of this installation, which neither a host nor a row is to blame for.
 
 
 class LimitedResource(StrEnum):
-    """What this installation can run out of."""
+    """A resource that this installation can run out of."""
 
     DESCRIPTORS = "file_descriptors"
     CONNECTIONS = "database_connections"
@@ -51,50 +51,52 @@ class LimitedResource(StrEnum):
 
 
 class ResourceExhausted(ScraperSkyError):
-    """This process, its machine or its database has run out of something. The row is handed back
-    with its attempt, and nothing is counted against the host."""
+    """This process, its machine or its database has run out of a resource.
+
+    The row is released and its attempt does not count. Nothing is counted against the host.
+    """
 
     def __init__(self, limit: LimitedResource, sentence: str) -> None:
         super().__init__(sentence)
         self.limit = limit
 
 
-# What a person asked for and cannot have.
+# Errors of requests.
 
 
 class InvalidInput(ScraperSkyError):
-    """What was given does not fit; nothing was stored."""
+    """The input is invalid. Nothing was stored."""
 
 
 class NotFound(ScraperSkyError):
-    """There is no such thing, or it belongs to someone else."""
+    """The object does not exist, or belongs to another tenant."""
 
 
 class Conflict(ScraperSkyError):
-    """The state it is in does not allow that now."""
+    """The object's current state does not allow the request."""
 
 
 class NotSignedIn(ScraperSkyError):
-    """No credentials, or credentials that are not valid."""
+    """The credentials are missing or invalid."""
 
 
 class NotAllowed(ScraperSkyError):
-    """The credentials are valid but do not reach that far."""
+    """The credentials are valid but lack the permission."""
 
 
-# What keeps the program from starting.
+# Errors that prevent the start, and database failures.
 
 
 class SettingsError(ScraperSkyError):
-    """A setting is missing or impossible; the sentence names the variable."""
+    """A setting is missing or invalid. The message names the variable."""
 
 
 class DatabaseRefused(ScraperSkyError):
-    """The database cannot be started or used as it is; the sentence says what to do."""
+    """The database cannot be started or used in its current state. The message says what to do."""
 
 
 class DatabaseReadOnly(DatabaseRefused):
-    """The database answers but stores nothing: a standby, or it was set to read-only."""
+    """The database answers but accepts no writes: it is a standby, or was set to read-only."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -103,17 +105,20 @@ class DatabaseReadOnly(DatabaseRefused):
 
 
 class DatabaseUnavailable(ScraperSkyError):
-    """The database did not answer, or not in time: nobody's fault but its own, and retryable."""
+    """The database did not answer, or not in time. The operation is retryable."""
 
 
 class RowInterrupted(DatabaseUnavailable):
-    """The statements of one row lost their connection or timed out although the database had just
-    answered on it: it may be an outage, or the row may be the cause."""
+    """The statements of one row lost their connection or timed out.
+
+    The database had just answered on that connection. The cause may be an outage, or the row
+    itself.
+    """
 
 
 class SchemaMismatch(DatabaseRefused):
-    """The database's schema is not the one this program was written for."""
+    """The database schema does not match this version of the program."""
 
 
 class ErasureKeyRefused(DatabaseRefused):
-    """The key by which erased people are recognised is missing, unreadable or another one."""
+    """The key that erased people are recognised by is missing, unreadable or does not match."""

@@ -1,4 +1,4 @@
-"""Start box: classify mixed domains, sitemaps and pages, and pass each to its feature."""
+"""Intake: classify mixed domains, sitemaps and pages, and import each through its feature."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from scrapersky.sitemaps.service import SITEMAP_IMPORT as SITEMAPS
 
 MAX_ENTRIES = 1_000
 TOO_MANY_MESSAGE = (
-    f"This box takes up to {MAX_ENTRIES:,} at once; save a longer list as a CSV file and import "
-    "that."
+    f"At most {MAX_ENTRIES:,} entries are allowed here. Save a longer list as a CSV file and "
+    "import it."
 )
-EMPTY_MESSAGE = "There is nothing to start with; give a domain, for example example.com."
+EMPTY_MESSAGE = "Nothing to import. Enter a domain, for example example.com."
 
 _SEPARATOR = re.compile(r"[,;]\s+|[,;](?=https?://)|[,;]\s*\Z", re.IGNORECASE)
-"""Where a comma ends an entry for certain; one inside of a path may belong to the path."""
+"""A comma or semicolon that certainly ends an entry. Any other comma may be part of a path."""
 _PADDING = " \t,;"
 _BARE_NAME = re.compile(r"([^/,;]+)[,;](.*)", re.DOTALL)
 _SITEMAP_PATH = re.compile(r"\.xml(\.gz)?\Z|sitemap[^/]*\.(txt|gz)\Z|sitemap[^/]*\.txt\.gz\Z")
@@ -52,15 +52,16 @@ _TRACKING_PARAM = re.compile(r"utm_\w+|gclid|gbraid|wbraid|fbclid|msclkid\Z", re
 
 
 class EntryKind(StrEnum):
-    """What an entry can be taken for."""
-
     DOMAIN = "domain"
     SITEMAP = "sitemap"
     PAGE = "page"
 
 
 def parse_entries(text: str) -> list[str]:
-    """One per line, or divided by commas or semicolons; `InvalidInput` when there are too many."""
+    """Split a text into entries, one per line or separated by commas or semicolons.
+
+    Raise `InvalidInput` when there are no entries or more than `MAX_ENTRIES`.
+    """
     found: list[str] = []
     for line in text.splitlines():
         found += [each for each in _split_line(line) if each]
@@ -72,7 +73,9 @@ def parse_entries(text: str) -> list[str]:
 
 
 def _split_line(line: str) -> Iterator[str]:
-    """`a.example,b.example/x,y` → `a.example` and `b.example/x,y`: no domain has a comma in it."""
+    """Split `a.example,b.example/x,y` into `a.example` and `b.example/x,y`: no domain contains a
+    comma.
+    """
     for part in _SEPARATOR.split(line):
         rest = part
         while bare := _BARE_NAME.fullmatch(rest):
@@ -82,7 +85,9 @@ def _split_line(line: str) -> Iterator[str]:
 
 
 def classify_entry(text: str, reader: SiteParser) -> EntryKind:
-    """`InvalidInput` says why it can be nothing."""
+    """Classify an entry by its URL. Raise `InvalidInput` with the reason when it is none of the
+    kinds.
+    """
     site = reader.parse(text)
     if _is_home_page(site):
         return EntryKind.DOMAIN
@@ -91,7 +96,7 @@ def classify_entry(text: str, reader: SiteParser) -> EntryKind:
 
 
 def _is_home_page(site: Site) -> bool:
-    """What advertisements add to an address does not make another page of it."""
+    """Return whether the path is the root. Tracking parameters of advertisements are ignored."""
     parts = urlsplit(site.path)
     asked = parse_qsl(parts.query, keep_blank_values=True)
     return parts.path == "/" and all(_TRACKING_PARAM.match(name) for name, _ in asked)
@@ -106,23 +111,23 @@ IMPORTERS: Mapping[EntryKind, Importer] = {
 
 @dataclass(frozen=True)
 class StartedEntry:
-    """What one entry was taken for, and what became of it."""
+    """The kind of one entry and the result of importing it."""
 
     row: ImportRow
     kind: EntryKind | None
-    """Nothing where it can be none."""
+    """None when the entry is invalid."""
 
 
 @dataclass(frozen=True)
 class StartEntry:
-    """One entry as it was typed."""
+    """One entry as typed, with its kind."""
 
     given: InputRow
     kind: EntryKind | None
 
 
 def classify_entries(text: str, settings: Settings) -> list[StartEntry]:
-    """What each would be taken for; nothing is stored."""
+    """Classify every entry of a text without storing anything."""
     reader = SiteParser.from_settings(settings)
     return [_build_entry(line, each, reader) for line, each in enumerate(parse_entries(text), 1)]
 
@@ -135,7 +140,7 @@ def _build_entry(line: int, text: str, reader: SiteParser) -> StartEntry:
 
 
 async def start_entries(asker: ImportContext, text: str) -> list[StartedEntry]:
-    """Stores what is good of it and has the work begin; in the order in which it was given."""
+    """Import the valid entries and queue their work. Return the results in input order."""
     entries = classify_entries(text, asker.settings)
     started = [_reject_entry(each) for each in entries if each.kind is None]
     for kind, trade in IMPORTERS.items():
@@ -147,7 +152,7 @@ async def start_entries(asker: ImportContext, text: str) -> list[StartedEntry]:
 
 
 def preview_entries(text: str, settings: Settings) -> list[StartedEntry]:
-    """As `start` would read it, without looking whether it is there already."""
+    """Return what `start_entries` would do, without checking which entries already exist."""
     return [
         _reject_entry(each)
         if each.kind is None
@@ -176,7 +181,7 @@ KIND_LABELS: Mapping[EntryKind, str] = {
     EntryKind.PAGE: "a page",
 }
 KIND_NEXT_STEPS: Mapping[EntryKind, str] = {
-    EntryKind.DOMAIN: "its home page is read and its sitemaps are looked for",
+    EntryKind.DOMAIN: "its home page is read and its sitemaps are scanned",
     EntryKind.SITEMAP: "it is read, and its URLs become pages",
     EntryKind.PAGE: "it is read for contacts",
 }
@@ -185,9 +190,9 @@ KIND_NEXT_STEPS: Mapping[EntryKind, str] = {
 def describe_entry(started: StartedEntry, *, dry_run: bool = False) -> str:
     row, kind = started.row, started.kind
     if kind is None or row.status is ImportRowStatus.INVALID:
-        return row.error or "It could not be taken."
+        return row.error or "Invalid entry."
     if row.status is ImportRowStatus.DUPLICATE:
-        return row.error or "It was given before."
+        return row.error or "Duplicate of an earlier entry."
     return f"Taken as {KIND_LABELS[kind]}: {_describe_consequence(started, kind, dry_run=dry_run)}."
 
 
@@ -196,10 +201,10 @@ def _describe_consequence(started: StartedEntry, kind: EntryKind, *, dry_run: bo
     if row.queued or dry_run:
         return KIND_NEXT_STEPS[kind]
     if row.already_active:
-        return "it is being read already"
+        return "it is already being read"
     if row.status is ImportRowStatus.EXISTS:
-        return "it was there already, and stays as it is"
-    return "it is stored, and waits until somebody asks for it"
+        return "it already exists and is left unchanged"
+    return "it is stored but not queued"
 
 
 MAX_TEXT_CHARACTERS = MAX_ENTRIES * 2_500
@@ -223,36 +228,34 @@ class StartIn(BaseModel):
         str,
         Field(
             max_length=MAX_TEXT_CHARACTERS,
-            description="Domains, addresses of sitemaps and addresses of pages, one per line or "
-            f"divided by commas; up to {MAX_ENTRIES:,}.",
+            description="Domains, sitemap URLs and page URLs, one per line or "
+            f"separated by commas. At most {MAX_ENTRIES:,}.",
         ),
     ]
     queue: QueueField = True
     dry_run: Annotated[
-        bool, Field(strict=True, description="Only tell what each would be taken for.")
+        bool, Field(strict=True, description="Classify the entries without storing anything.")
     ] = False
 
 
 class StartedOut(JobRowOut):
-    """What one entry was taken for, and what became of it."""
+    """The kind of one entry and the result of importing it."""
 
-    kind: EntryKind | None = Field(
-        description="What it was taken for; null where it can be nothing."
-    )
-    says: str = Field(description="What became of it, in a sentence.")
+    kind: EntryKind | None = Field(description="Detected kind. Null when the entry is invalid.")
+    says: str = Field(description="The result in one sentence.")
     id: UUID | None = Field(
-        description="Of the stored domain, sitemap file or page; null where there is none."
+        description="ID of the stored domain, sitemap file or page. Null when nothing was stored."
     )
 
 
 class StartOut(BaseModel):
-    accepted: int = Field(description="Entries that name something that is stored now.")
-    created: int = Field(description="Of these: were not there before.")
-    existing: int = Field(description="Of these: were there already.")
+    accepted: int = Field(description="Entries that are stored: `created` plus `existing`.")
+    created: int = Field(description="Accepted entries that are new.")
+    existing: int = Field(description="Accepted entries that already existed.")
     duplicates: int = Field(description="Entries that repeat an earlier one.")
-    invalid: int = Field(description="Entries that could not be taken.")
-    queued: int = Field(description="The work on so many begins.")
-    dry_run: bool = Field(description="Whether nothing was stored.")
+    invalid: int = Field(description="Entries that were rejected.")
+    queued: int = Field(description="Entries queued for processing.")
+    dry_run: bool = Field(description="True when nothing was stored.")
     results: list[StartedOut]
 
 
@@ -284,14 +287,15 @@ router = APIRouter(
 )
 
 
-@router.post("/start", status_code=202, summary="Hand in domains, sitemaps and pages, mixed")
+@router.post("/start", status_code=202, summary="Import domains, sitemaps and pages")
 async def start(
     actor: Curator, context: Context, session: Transaction, wanted: StartIn
 ) -> StartOut:
-    """Each entry is taken for what it looks like: a bare name is a domain, an address that ends
-    like a sitemap is one, every other address is a page. Bad entries are reported and the others
-    are kept. A domain or page that is there already stays as it is, but for one that was only
-    stored; a sitemap is read again."""
+    """Classify each entry and import it: a bare name is a domain, a URL that ends like a sitemap is
+    a sitemap, any other URL is a page. Invalid entries are reported and the others are stored. A
+    domain or page that already exists is left unchanged, unless it was stored without being
+    queued. A sitemap is read again.
+    """
     if wanted.dry_run:
         return start_out(preview_entries(wanted.text, context.settings), dry_run=True)
     asker = ImportContext(session, actor, context.settings, wanted.queue)

@@ -11,11 +11,11 @@ import structlog
 from scrapersky.redaction import redact
 
 QUIET_LOGGERS = ("apscheduler", "asyncio", "alembic", "aiohttp.access", "uvicorn.access")
-"""Libraries that talk at info; the lines we need of them we write ourselves."""
+"""Libraries that are verbose at info. The events we need from them are logged by our own code."""
 
 
 def configure_logging(*, level: str = "info", style: str = "console") -> None:
-    """Send our logs and everybody else's to standard error, as text or as JSON."""
+    """Send our logs and those of libraries to standard error, as text or as JSON."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -24,7 +24,7 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
     render: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if style == "json"
-        # Plain tracebacks: the pretty ones print local variables.
+        # Plain tracebacks, because the pretty ones print local variables.
         else structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
@@ -55,7 +55,7 @@ def configure_logging(*, level: str = "info", style: str = "console") -> None:
 
 
 def _redact_line(_logger: object, _method: str, line: Any) -> str:
-    """Last of all, on the line as it is written: nothing that was logged can go around it."""
+    """Redact the rendered line. This processor runs last, so that no log call can bypass it."""
     return redact(str(line))
 
 

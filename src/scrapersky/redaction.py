@@ -1,14 +1,8 @@
 """Remove secrets from text.
 
 Whatever leaves the program as text passes `redact`: log lines, error messages, stored errors and
-tracebacks, and what the command line prints. It removes the values of secret settings, and what
-looks like a secret.
-
-
-Whatever leaves the program as text passes `redact`: log lines, the sentences of our errors, the
-errors and tracebacks kept with rows, what the command line prints of a failure. Two things are
-taken out: the values of the settings that are secret, wherever they turn up, and what looks like a
-secret wherever one usually stands.
+tracebacks, and what the command line prints about a failure. It removes the values of secret
+settings wherever they occur, and anything that looks like a secret in the usual places.
 """
 
 from __future__ import annotations
@@ -20,30 +14,33 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 REDACTED = "***"
 MIN_SECRET_LENGTH = 4
-"""A shorter one would be found inside half of all words, and hides nothing from anybody."""
+"""A shorter secret would match inside ordinary words, and is too weak to protect anything."""
 
 MIN_PATH_LENGTH = 16
 
 _VALUE_CHARACTER = r"[^\s\"'&;,<>)\]}\\]"
 _USER_INFO = re.compile(r"(?<=://)[^\s/?#\"'<>\\]*@")
 _WORD_START = r"(?:(?<!\w)|(?<=\\[nrt]))"
-"""Of a word, also after a line end as JSON writes it."""
+"""Start of a word, also after a line end escaped as in JSON."""
 _QUOTED = r"(\\\")(?:[^\"\\]|\\[^\"])*(?:\\\")?|([\"'])(?:(?!\4)[^\\\r\n]|\\.)*\4?"
-"""What stands in quotes; in the first form, in those of a string inside of a string. They are the
-groups 3 and 4 of every pattern."""
+"""A quoted value; the first alternative is a string nested in a string. The quotes are groups 3 and
+4 of every pattern.
+"""
 _REPLACEMENT = rf"\1\2\3\4{REDACTED}\3\4"
 _TO_LINE_END = r"(?:[^\"'\\\r\n]|\\[^nr\"]|(?<==)\"[^\"\r\n]*\"(?=\s*(?:;|$)))*"
-"""Or to the end of the quotes that all of it stands in: a log line has to stay JSON."""
+"""To the end of the line, or to the closing quote of the enclosing string: a log line must remain
+valid JSON.
+"""
 _FIELD_NAMES = (
     r"(?:[\w-]{0,40}[_-])?(?:api|access|auth|refresh|client|secret|private|signing|session|csrf)"
     r"[_-]?(?:key|token|secret)"
     r"|(?:[\w-]{0,40}[_-])?(?:secret|password|passwd|pwd)|key|token|signature"
 )
 _IN_TUPLE = r"[\"'],\s{0,3}b?(?=[\"'])"
-"""Between the two of `(b"cookie", b"a=1")`."""
+"""The separator in a tuple such as `(b"cookie", b"a=1")`."""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        # All pairs of a cookie header.
+        # All pairs of a Cookie header.
         re.compile(
             rf"{_WORD_START}((?:set-)?cookie)"
             rf"(\\?[\"']?\s{{0,3}}:\s{{0,3}}(?:b(?=[\"']))?|{_IN_TUPLE})"
@@ -81,15 +78,16 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         _REPLACEMENT,
     ),
 )
-"""Each begins with a fixed word and ends at the next space or quote, or at the line's end: none is
-slow on any text."""
+"""Each pattern starts with a fixed word and ends at the next space or quote, or at the end of the
+line. This keeps matching linear on any input.
+"""
 
 _known: dict[str, None] = {}
 _values: re.Pattern[str] | None = None
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """From now on these values are taken out of every text of this process."""
+    """Redact these values from all further text of this process."""
     global _values
     spellings = {each for secret in secrets for each in _list_spellings(secret)}
     _known.update(dict.fromkeys(spellings))
@@ -98,7 +96,7 @@ def register_secrets(secrets: Iterable[str]) -> None:
 
 
 def redact(text: str) -> str:
-    """The text without secrets; all else stays as it is."""
+    """Return the text with its secrets replaced; the rest is unchanged."""
     if _values is not None:
         text = _values.sub(REDACTED, text)
     if "://" in text:
@@ -109,8 +107,11 @@ def redact(text: str) -> str:
 
 
 def find_secrets(value: str, *, whole: bool = True) -> list[str]:
-    """What of a secret setting must not be seen: of an address with a password, the password; of
-    one without, nothing, unless the `whole` of it opens something, as a webhook's does."""
+    """Return the parts of a secret setting that must not be shown.
+
+    For a URL with a password, that is the password. For a URL without one it is nothing, unless the
+    `whole` URL grants access, as a webhook's does.
+    """
     if "://" not in value:
         return [value]
     try:
@@ -120,19 +121,19 @@ def find_secrets(value: str, *, whole: bool = True) -> list[str]:
         return [value]
     if password is None:
         return _list_secret_parts(parts) if whole and parts.scheme in ("http", "https") else []
-    # A password that is also the user's name or the host cannot be told from them.
+    # A password equal to the user name, host or path cannot be distinguished from them.
     shown = {unquote(each or "") for each in (parts.username, host, parts.path.strip("/"))}
     return [] if unquote(password) in shown else [password]
 
 
 def _list_secret_parts(parts: SplitResult) -> list[str]:
-    """The address, and its path and query alone where they are no plain word."""
+    """Return the URL, and its path and query separately if they are long enough to be unique."""
     alone = (parts.path.strip("/"), parts.query)
     return [parts.geturl(), *(each for each in alone if len(each) >= MIN_PATH_LENGTH)]
 
 
 def _list_spellings(secret: str) -> Iterable[str]:
-    """As it is, as it stands in URLs, and as it stands inside JSON and Python strings."""
+    """Return the secret as is, URL-encoded, and escaped as inside JSON and Python strings."""
     secret = secret.strip()
     plain = unquote(secret)
     spelled = {secret, plain, quote(plain, safe=""), quote(plain)}

@@ -30,7 +30,9 @@ STAGES: tuple[AnyStage, ...] = (
 )
 
 MONITORING_CHORES: tuple[Chore, ...] = (alerts.build_alert_chore(STAGES), alert_delivery.CHORE)
-"""What a process that only takes requests does too: with all workers gone, somebody must say so."""
+"""Chores that also run in an API-only process, so that an alert is raised even when no worker is
+left.
+"""
 
 CHORES: tuple[Chore, ...] = (
     rescans.CHORE,

@@ -69,7 +69,7 @@ async def test_a_rotated_key_opens_with_the_new_secret_only(url: str, database: 
         assert rotated["id"] == str(key_id)
         assert (await status_with(client, rotated["key"]))[0] == 200
         status, why = await status_with(client, old)
-    assert (status, "replaced" in why) == (401, True)
+    assert (status, "rotated" in why) == (401, True)
     assert rotated["previous_until"] is None
 
 
@@ -142,7 +142,9 @@ async def test_a_key_cannot_have_expired_before_it_was_made(url: str, database: 
 async def test_a_key_never_reaches_further_than_its_user(database: Database) -> None:
     bob = await add_user(database, "bob", role=Role.VIEWER)
 
-    with pytest.raises(InvalidInput, match="bob is viewer; a key of theirs cannot be curator"):
+    with pytest.raises(
+        InvalidInput, match="bob has the role viewer, so the key's role cannot be curator"
+    ):
         await add_key(database, SYSTEM, role=Role.CURATOR, user_id=bob.user_id)
 
 

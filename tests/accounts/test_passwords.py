@@ -98,7 +98,7 @@ async def test_who_may_not_set_a_password_sets_none(
     ]
 
     assert [each.status_code for each in answers] == [403, 404, 409]
-    assert "the current one" in answers[2].json()["detail"]
+    assert "your own password" in answers[2].json()["detail"]
     assert (await sign_in(client)).status_code == 201
 
 
@@ -112,7 +112,7 @@ async def test_whoever_comes_by_token_has_no_password(url: str, database: Databa
         answer = await client.post(f"{USERS}/{user.id}/password", json={"password": NEW})
 
     assert answer.status_code == 409
-    assert "comes by token" in answer.json()["detail"]
+    assert "signs in by token" in answer.json()["detail"]
 
 
 async def test_ones_own_password_is_changed_with_the_current_one(
@@ -128,7 +128,7 @@ async def test_ones_own_password_is_changed_with_the_current_one(
     here = (await client.get(JOBS)).status_code
 
     assert [each.status_code for each in (wrong, short, changed)] == [403, 422, 204]
-    assert wrong.json()["detail"] == "The current password is not right."
+    assert wrong.json()["detail"] == "The current password is wrong."
     assert here == 200
     async with serving(signed_in_settings(url)) as another:
         answer = await another.get(JOBS, headers={"Cookie": f"{COOKIE}={elsewhere}"})

@@ -203,7 +203,7 @@ async def test_a_session_that_is_over_opens_nothing(
     answer = await client.get(JOBS)
 
     assert answer.status_code == 401
-    assert "sign in again" in answer.json()["detail"]
+    assert "Sign in again" in answer.json()["detail"]
 
 
 async def test_use_keeps_it_alive_but_a_page_left_open_does_not(
@@ -240,7 +240,7 @@ async def test_what_changes_something_needs_the_pages_token(
     ]
 
     assert [each.status_code for each in refused] == [403, 403]
-    assert "reload the page" in refused[0].json()["detail"]
+    assert "Reload the page" in refused[0].json()["detail"]
     assert await status(client) == 200
 
 

@@ -35,14 +35,20 @@ from tests.app import serving
 from tests.conftest import make_settings
 
 OWN = "/api/v3/session/password"
-LIMITS = ("BY_DEVICE", "BY_ADDRESS", "BY_ADDRESS_AND_NAME", "BY_NAME", "BY_USER")
+LIMITS = (
+    "DEVICE_LIMIT",
+    "ADDRESS_LIMIT",
+    "ADDRESS_AND_NAME_LIMIT",
+    "NAME_LIMIT",
+    "USER_LIMIT",
+)
 NEVER = 1e12
 
 
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets do not drain, however slow the machine is."""
-    for name in (*LIMITS, "BY_ADDRESS_AND_NAME_UNDER_ATTACK"):
+    for name in (*LIMITS, "ATTACK_LIMIT"):
         limit = getattr(sign_in_limits, name)
         monkeypatch.setattr(sign_in_limits, name, replace(limit, seconds_each=NEVER))
 

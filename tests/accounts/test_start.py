@@ -97,7 +97,7 @@ async def test_a_system_user_who_is_not_there_stops_the_start(
         assert await program.ended() == 2, program.said()
 
         assert (
-            f"SCHEDULER_SYSTEM_USER_ID names {wrong}, but there is no such user" in program.said()
+            f"SCHEDULER_SYSTEM_USER_ID is {wrong}, but this user does not exist" in program.said()
         )
         assert "Traceback" not in program.said()
 
@@ -113,7 +113,7 @@ async def test_a_system_user_who_is_deactivated_stops_the_start(
     async with running(*command, environ=environ, log=tmp_path / "log") as program:
         assert await program.ended() == 2, program.said()
 
-        assert "SCHEDULER_SYSTEM_USER_ID names system, who is deactivated." in program.said()
+        assert "SCHEDULER_SYSTEM_USER_ID is system, who is deactivated." in program.said()
 
 
 async def test_a_short_secret_stops_the_start(url: str, tmp_path: Path) -> None:

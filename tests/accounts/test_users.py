@@ -50,7 +50,7 @@ async def test_a_key_follows_its_users_role(url: str, database: Database) -> Non
 
     assert changed.json()["role"] == "viewer"
     assert (reads.status_code, refused.status_code) == (200, 403)
-    assert "you have viewer" in refused.json()["detail"]
+    assert "Your role is viewer" in refused.json()["detail"]
 
 
 async def test_a_deactivated_users_keys_and_tokens_stop_at_once(
@@ -92,7 +92,7 @@ async def test_somebody_who_came_by_token_is_deactivated_whatever_role_they_brin
         refused = await client.get(JOBS, headers={"Authorization": f"Bearer {token}"})
 
     assert promoted.status_code == 409
-    assert "comes with the token" in promoted.json()["detail"]
+    assert "is set by the token" in promoted.json()["detail"]
     assert refused.status_code == 401
     assert refused.json()["detail"] == "The user of this token is deactivated."
 
@@ -107,7 +107,7 @@ async def test_nobody_locks_themselves_out(
         answer = await client.post(f"{USERS}/{alice.user_id}/{act}", json=body)
 
     assert answer.status_code == 409
-    assert "ask another admin" in answer.json()["detail"]
+    assert "Ask another admin" in answer.json()["detail"]
 
 
 async def test_the_schedulers_user_stays(url: str, database: Database) -> None:
@@ -117,7 +117,7 @@ async def test_the_schedulers_user_stays(url: str, database: Database) -> None:
         answer = await client.post(f"{USERS}/{SYSTEM.user_id}/deactivate")
 
     assert answer.status_code == 409
-    assert "The schedulers act as this user" in answer.json()["detail"]
+    assert "The schedulers use this user" in answer.json()["detail"]
 
 
 async def test_users_of_another_tenant_are_not_there(url: str, database: Database) -> None:

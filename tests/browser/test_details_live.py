@@ -58,7 +58,7 @@ async def test_a_job_goes_to_its_end_before_ones_eyes_without_a_reload(
         async with serving_pages(working):
             await expect(page.locator("#job-state .badge")).to_have_text("complete")
             await expect(page.locator("#job-files")).to_contain_text("/cake.xml")
-        await expect(page.locator("#job-result")).to_contain_text("3 new, 0 changed, 0 gone")
+        await expect(page.locator("#job-result")).to_contain_text("3 new, 0 changed, 0 removed")
         assert await page.evaluate("window.keptByThisPage") is True
         await picture(page, "details-job")
 
@@ -68,7 +68,7 @@ async def test_a_key_decides_and_another_takes_it_back(
 ) -> None:
     await page.goto(f"{site.address}/contacts/{known.contacts}")
     await page.keyboard.press("s")
-    await expect(page.locator(".toast")).to_contain_text("Decided: Selected.")
+    await expect(page.locator(".toast")).to_contain_text("Marked Selected")
     await expect(page.locator(".decided .badge")).to_have_text("Selected")
     stored = await one(database, Contact, known.contacts)
     assert stored.contact_curation_status == "Selected"
@@ -77,7 +77,7 @@ async def test_a_key_decides_and_another_takes_it_back(
     await expect(page.locator(".decided .badge")).to_have_text("New")
     stored = await one(database, Contact, known.contacts)
     assert stored.contact_curation_status == "New"
-    await expect(page.locator("#contact-history")).to_contain_text("took the decision back")
+    await expect(page.locator("#contact-history")).to_contain_text("undid the decision")
 
 
 async def test_keys_are_letters_where_one_writes_and_a_decision_leaves_what_was_written(
@@ -89,7 +89,7 @@ async def test_keys_are_letters_where_one_writes_and_a_decision_leaves_what_was_
     await page.get_by_role("button", name="Skipped").click()
     await expect(page.locator(".decided .badge")).to_have_text("Skipped")
     await expect(page.get_by_label("Name")).to_have_value("sam")
-    await page.get_by_role("button", name="Store").click()
+    await page.get_by_role("button", name="Save").click()
     await expect(page.locator("#contact-head")).to_contain_text("sam")
     stored = await one(database, Contact, known.contacts)
 
@@ -100,7 +100,7 @@ async def test_a_person_is_erased_only_after_two_questions(
     site: Site, page: Page, known: Known, database: Database
 ) -> None:
     await page.goto(f"{site.address}/contacts/{known.contacts}")
-    await page.get_by_role("button", name="Erase this person").click()
+    await page.get_by_role("button", name="Erase person").click()
     await page.locator("dialog").get_by_role("button", name="Erase").click()
     await expect(page.locator("dialog")).to_contain_text("cannot be undone")
     assert await one(database, Contact, known.contacts) is not None
@@ -115,7 +115,7 @@ async def test_a_dead_letter_is_replayed_and_its_row_starts_over(
 ) -> None:
     await page.goto(f"{site.address}/dead-letters/{known.dead_letters}")
     await page.get_by_role("button", name="Replay").click()
-    await expect(page.locator("#letter-head")).to_contain_text("It was replayed")
+    await expect(page.locator("#letter-head")).to_contain_text("Replayed")
     await expect(page.locator("#letter-row")).to_contain_text("pending")
     await expect(page.get_by_role("button", name="Discard")).to_have_count(0)
 
@@ -129,8 +129,8 @@ async def test_a_domain_is_deleted_once_one_agreed_to_what_goes_with_it(
 ) -> None:
     await page.goto(f"{site.address}/domains/{known.domains}")
     await page.get_by_role("button", name="Delete").click()
-    await expect(page.locator("dialog")).to_contain_text("2 contacts, its lead")
-    await page.get_by_role("button", name="Delete it all").click()
+    await expect(page.locator("dialog")).to_contain_text("2 contacts, the lead")
+    await page.locator("dialog").get_by_role("button", name="Delete").click()
     await page.wait_for_url(f"{site.address}/domains")
 
     assert await one(database, Contact, known.contacts) is None

@@ -128,7 +128,7 @@ async def test_a_decision_that_fails_brings_its_row_back(
     await page.route("**/api/v3/leads/curate", lambda route: route.abort())
     await page.keyboard.press("j")
     await page.keyboard.press("s")
-    await expect(page.locator(".toast")).to_contain_text("The server cannot be reached")
+    await expect(page.locator(".toast")).to_contain_text("The server is unreachable")
     await expect(page.locator("tbody tr:not([data-leaving])")).to_have_count(2)
     await expect(page.locator("tbody tr").nth(1)).to_have_class("current")
 

@@ -69,17 +69,17 @@ async def test_pairs_are_merged_taken_back_and_kept_apart_by_keys(
         )
     assert left is None
     await page.get_by_role("button", name="Undo").click()
-    await expect(page.get_by_text("Taken back")).to_be_visible()
+    await expect(page.get_by_text("Undone")).to_be_visible()
     assert {"Backhaus 0", "Bäckerei 0"} <= await names(database)
 
     await page.keyboard.press("a")
-    await expect(page.get_by_text("Keep them apart for good?")).to_be_visible()
+    await expect(page.get_by_text("Keep apart? The pair")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(pair).to_have_attribute("data-pair", str(third.id))
     assert await state_of(database, second.id) == "apart"
 
     await page.keyboard.press("m")
-    await expect(page.get_by_text("Nothing to decide")).to_be_visible()
+    await expect(page.get_by_text("No pairs to review")).to_be_visible()
     assert len(await names(database)) == 5
 
 
@@ -90,9 +90,9 @@ async def test_a_pair_that_was_kept_apart_is_asked_about_again_from_the_list(
     async with database.transaction() as session:
         (await session.get_one(MergeCandidate, first.id)).state = "apart"
     await page.goto(f"{site.address}/merge-candidates?state=apart")
-    await page.get_by_role("button", name="Ask again").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Ask again").click()
-    await expect(page.get_by_text("The pair waits in merge review again.")).to_be_visible()
+    await page.get_by_role("button", name="Reopen").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Reopen").click()
+    await expect(page.get_by_text("Pair reopened")).to_be_visible()
 
     await expect(page.locator("#table tbody tr")).to_have_count(0)
     assert await state_of(database, first.id) == "open"
@@ -102,7 +102,7 @@ async def test_the_review_fits_a_phone(site: Site, page: Page, database: Databas
     await three_pairs(database)
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     await page.goto(f"{site.address}/merge-review")
-    await expect(page.get_by_role("button", name="Merge them")).to_be_visible()
+    await expect(page.locator("#verdict-merge")).to_be_visible()
 
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     await picture(page, "merge-review-phone")

@@ -31,10 +31,10 @@ async def test_a_domain_is_typed_in_and_watched_to_its_contacts_without_reloadin
         )
         async with serving_pages(settings) as site:
             await page.goto(site.address)
-            await expect(page.get_by_text("From nothing to the first contacts")).to_be_visible()
+            await expect(page.get_by_text("Get your first contacts")).to_be_visible()
             await expect(page.locator(".chart")).to_be_hidden()
             await page.evaluate("window.stillHere = true")
-            box = page.get_by_label("Start with a domain, a sitemap or a page")
+            box = page.get_by_label("Domain, sitemap or page")
             await box.fill("http://bakery.example")
             await expect(page.locator("#start-preview")).to_contain_text("Taken as a domain")
             await box.press("Enter")
@@ -46,9 +46,9 @@ async def test_a_domain_is_typed_in_and_watched_to_its_contacts_without_reloadin
             await expect(page.locator("#newest li.ours[data-complete]")).to_be_visible(
                 timeout=120_000
             )
-            await expect(line).to_contain_text("1 with 1 URLs")
-            await expect(page.get_by_text("From nothing to the first contacts")).to_have_count(0)
-            await expect(page.locator("#chart-says")).to_contain_text("Domains 1")
+            await expect(line).to_contain_text("1 (1 URLs)")
+            await expect(page.get_by_text("Get your first contacts")).to_have_count(0)
+            await expect(page.locator("#chart-says")).to_contain_text("Read home pages 1")
             assert await page.evaluate("window.stillHere")
             assert await box.input_value() == ""
             link = page.locator("#started a")
@@ -63,7 +63,7 @@ async def test_bad_entries_stay_in_the_box_with_the_reason(site: Site, page: Pag
     await page.get_by_role("button", name="Start").click()
 
     said = page.locator("#started")
-    await expect(said).to_contain_text("2 started, 1 refused.")
+    await expect(said).to_contain_text("2 started, 1 rejected.")
     await expect(said.locator("li.wrong")).to_contain_text("contains a space")
     await expect(said.locator("a[href^='/jobs/']")).to_have_count(1)
     await expect(box).to_have_value("two words")
@@ -95,7 +95,7 @@ async def test_figures_move_by_themselves_and_nothing_jumps(
         session.add(StageEvent(stage=METADATA_STAGE, kind="completed", rows=12_345))
 
     await expect(queued).to_have_text("1")
-    await expect(page.locator("#chart-says")).to_contain_text("Domains 12,345")
+    await expect(page.locator("#chart-says")).to_contain_text("Read home pages 12,345")
     await expect(numbers.locator("tbody")).to_contain_text("12,345")
     await expect(page.locator("#attention")).to_contain_text("no consumer runs this stage")
     await expect(queued).to_be_focused()

@@ -25,26 +25,26 @@ async def test_a_search_is_asked_estimated_and_watched_to_its_places(url: str, p
         )
         async with serving_pages(settings) as site:
             await page.goto(site.address)
-            await page.get_by_role("link", name="search for businesses").click()
-            await page.get_by_label("What", exact=True).fill("bakeries")
+            await page.get_by_role("link", name="Search for businesses").click()
+            await page.get_by_label("Business type").fill("bakeries")
             await page.get_by_label("Name", exact=True).fill("Leipzig")
-            await page.get_by_label("Most results").fill("60")
+            await page.get_by_label("Maximum results").fill("60")
             estimate = page.locator(".estimate")
             await expect(estimate).to_contain_text("60 places take 3 requests and cost nothing")
-            await expect(estimate).to_contain_text("within what is free this month")
-            await page.get_by_label("Go on by itself to contacts").uncheck()
-            await page.get_by_label("Most results").press("Enter")
+            await expect(estimate).to_contain_text("within the free quota of this month")
+            await page.get_by_label("Continue to contacts automatically").uncheck()
+            await page.get_by_label("Maximum results").press("Enter")
 
             await page.wait_for_url("**/searches/*-*")
             await expect(page.locator("#search-state")).to_contain_text("complete", timeout=120_000)
             await expect(page.locator("#search-state")).to_contain_text("Places found30")
             await expect(page.locator("#search-results tbody tr")).to_have_count(12)
             await expect(page.locator("#search-coverage")).to_contain_text(
-                "The area is completely covered: 30 places in 1 part."
+                "The whole area is covered: 30 places in 1 part."
             )
             await expect(page.locator("#search-coverage .tile.done")).not_to_have_count(0)
             await picture(page, "search")
-            await page.get_by_role("link", name="All 30 places").click()
+            await page.get_by_role("link", name="View all 30 places").click()
             await expect(page.locator("#total")).to_have_text("30 places")
 
 
@@ -57,30 +57,30 @@ async def test_what_is_wrong_stands_at_its_field_and_what_does_not_fit_is_told(
     )
     async with serving_pages(settings) as site:
         await page.goto(f"{site.address}/searches/new")
-        await page.get_by_role("button", name="Start the search").click()
-        what = page.get_by_label("What", exact=True)
-        await expect(page.locator("#wrong-business_type")).to_have_text("This is needed.")
+        await page.get_by_role("button", name="Start search").click()
+        what = page.get_by_label("Business type")
+        await expect(page.locator("#wrong-business_type")).to_have_text("Required.")
         await expect(what).to_be_focused()
 
         await what.fill("bakeries")
-        await page.get_by_label("A rectangle").check()
+        await page.get_by_label("Rectangle").check()
         for side, degrees in {"South": "51", "West": "12", "North": "50", "East": "13"}.items():
             await page.get_by_label(side, exact=True).fill(degrees)
-        await expect(page.locator("#wrong-area")).to_contain_text("must lie south of its north")
+        await expect(page.locator("#wrong-area")).to_contain_text("must be south of its north")
         await page.get_by_label("Around a point").check()
         await page.get_by_label("Latitude").fill("51.34")
         await page.get_by_label("Longitude").fill("12.37")
-        await page.get_by_label("Within (km)", exact=True).fill("5000")
+        await page.get_by_label("Radius (km)", exact=True).fill("5000")
         await expect(page.locator("#wrong-around-radius_km")).to_contain_text(
             "A radius of 5,000 km is too large"
         )
-        await page.get_by_label("Within (km)", exact=True).fill("5,5")
-        await page.get_by_label("Most results").fill("many")
+        await page.get_by_label("Radius (km)", exact=True).fill("5,5")
+        await page.get_by_label("Maximum results").fill("many")
         await expect(page.locator("#wrong-max_results")).to_contain_text("integer")
-        await page.get_by_label("Most results").fill("200")
+        await page.get_by_label("Maximum results").fill("200")
 
         refusal = page.locator("[data-estimate=refusal]")
-        await expect(refusal).to_contain_text("of this month's budget of 10.00 USD are left.")
+        await expect(refusal).to_contain_text("of this month's budget of 10.00 USD left.")
         await expect(page.locator("[data-estimate=left]")).to_have_text("0.10 USD of 10.00 USD")
         await expect(page.locator("#wrong-max_results")).to_be_hidden()
         await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
@@ -95,19 +95,19 @@ async def test_a_search_is_repeated_and_the_budget_changed_without_leaving_the_p
     async with serving_pages(make_settings(url, scheduler_enabled=False)) as site:
         await page.goto(f"{site.address}/searches/{known.search}")
         await page.get_by_role("button", name="Repeat").click()
-        await page.get_by_label("Every so many days").fill("7")
-        await page.get_by_role("button", name="Repeat it").click()
-        await expect(page.locator("#search-head")).to_contain_text("again every 7 days")
+        await page.get_by_label("Every (days)").fill("7")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.locator("#search-head")).to_contain_text("repeats every 7 days")
         async with database.reading() as session:
             assert await session.scalar(select(SavedSearch.repeat_days)) == 7
         await page.get_by_role("button", name="Stop repeating").click()
-        await page.get_by_role("button", name="Stop it").click()
-        await expect(page.locator("#search-head")).not_to_contain_text("again every")
+        await page.locator("dialog[open]").get_by_role("button", name="Stop repeating").click()
+        await expect(page.locator("#search-head")).not_to_contain_text("repeats every")
 
         await page.goto(f"{site.address}/budget")
-        await page.get_by_role("button", name="Change the cap").click()
-        await page.get_by_label("US dollars a month", exact=True).fill("25.50")
-        await page.get_by_role("button", name="Change it").click()
+        await page.get_by_role("button", name="Change cap").click()
+        await page.get_by_label("USD per month", exact=True).fill("25.50")
+        await page.get_by_role("button", name="Save").click()
         await expect(page.locator("#budget-month")).to_contain_text("of 25.50 USD spent")
         async with database.reading() as session:
             assert str(await session.scalar(select(Budget.monthly_cap_usd))) == "25.500000"

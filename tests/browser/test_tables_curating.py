@@ -40,14 +40,14 @@ async def test_rows_are_decided_about_and_taken_back_by_keys_alone(
     await add_leads(database, 4)  # the newest is the first row
     await page.goto(f"{site.address}/leads")
     await press(page, "j", "s")
-    await expect(toast(page, "1 lead is Selected now.")).to_be_visible()
+    await expect(toast(page, "Business 003 marked Selected")).to_be_visible()
     await expect(page.locator("tbody tr").first).to_contain_text("Selected")
     await expect(page.locator("tr.current a[data-open]")).to_be_focused()
 
     await press(page, "j", "x", "j", "X")
-    await expect(page.locator("#chosen-count")).to_have_text("2 leads chosen")
+    await expect(page.locator("#chosen-count")).to_have_text("2 selected")
     await press(page, "a")
-    await expect(toast(page, "2 leads are Archived now.")).to_be_visible()
+    await expect(toast(page, "2 leads marked Archived")).to_be_visible()
     assert await decisions(database) == {
         "Business 003": "Selected",
         "Business 002": "Archived",
@@ -55,7 +55,7 @@ async def test_rows_are_decided_about_and_taken_back_by_keys_alone(
         "Business 000": "New",
     }
     await press(page, "u")
-    await expect(toast(page, "Taken back: 2 leads.")).to_be_visible()
+    await expect(toast(page, "Undone: 2 leads")).to_be_visible()
     assert Counter((await decisions(database)).values()) == {"New": 3, "Selected": 1}
 
     await press(page, "Enter")
@@ -76,7 +76,7 @@ async def test_keys_are_letters_while_somebody_writes(
     assert set((await decisions(database)).values()) == {"New"}
 
     await press(page, "?")
-    await expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Not a Fit")
+    await expect(page.get_by_role("dialog", name="Shortcuts")).to_contain_text("Not a Fit")
     await press(page, "n", "Escape")
     await expect(page.locator("dialog[open]")).to_have_count(0)
     assert set((await decisions(database)).values()) == {"New"}
@@ -89,20 +89,20 @@ async def test_all_that_match_are_counted_asked_about_changed_and_taken_back(
     async with database.transaction() as session:
         session.add(a_lead("A bank", category="Bank"))
     await page.goto(f"{site.address}/leads?category=Bakery&lead_curation_status=New&limit=25")
-    await page.get_by_label("Choose all rows of this page").check()
-    await page.get_by_role("button", name="Choose all that match: 30 leads").click()
+    await page.get_by_label("Select all rows on this page").check()
+    await page.get_by_role("button", name="Select all matching: 30 leads").click()
     await page.get_by_role("button", name="Archived").click()
-    await expect(page.locator("dialog[open]")).to_contain_text("Archived: 30 leads?")
+    await expect(page.locator("dialog[open]")).to_contain_text("Mark 30 leads as Archived?")
     assert set((await decisions(database)).values()) == {"New"}
     await page.locator("dialog[open] button", has_text="Archived").click()
-    done = toast(page, "30 leads are Archived now.")
+    done = toast(page, "30 leads marked Archived")
     await expect(done).to_be_visible()
     assert Counter((await decisions(database)).values()) == {"Archived": 30, "New": 1}
     await expect(page.locator(".empty")).to_contain_text("Nothing matches")
     await expect(page.locator("#bulk")).to_be_hidden()
     await picture(page, "tables-undo")
     await done.get_by_role("button", name="Undo").click()
-    await expect(toast(page, "Taken back: 30 leads.")).to_be_visible()
+    await expect(toast(page, "Undone: 30 leads")).to_be_visible()
     assert set((await decisions(database)).values()) == {"New"}
 
 
@@ -111,13 +111,13 @@ async def test_what_somebody_else_decided_meanwhile_is_told(
 ) -> None:
     await add_leads(database, 2)
     await page.goto(f"{site.address}/leads")
-    await page.get_by_label("Choose all rows of this page").check()
+    await page.get_by_label("Select all rows on this page").check()
     async with database.transaction() as session:
         await session.execute(
             update(Lead).where(Lead.name == "Business 000").values(lead_curation_status="Maybe")
         )
     await page.get_by_role("button", name="Maybe").click()
-    await expect(toast(page, "1 lead is Maybe now. 1 stayed as before.")).to_be_visible()
+    await expect(toast(page, "1 lead marked Maybe. 1 unchanged.")).to_be_visible()
     await expect(page.locator("tbody .badge", has_text="Maybe")).to_have_count(2)
 
 
@@ -128,7 +128,7 @@ async def test_a_page_that_failed_is_read_again_from_its_row(
     await page.goto(f"{site.address}/pages")
     await expect(page.locator("tbody tr")).to_contain_text("It timed out.")
     await page.get_by_role("button", name="Retry", exact=True).click()
-    await expect(toast(page, "It is queued again.")).to_be_visible()
+    await expect(toast(page, "Queued for retry")).to_be_visible()
     await expect(page.locator("tbody tr")).not_to_contain_text("It timed out.")
     assert await values(database, StoredPage.page_processing_status) == ["Queued"]
 

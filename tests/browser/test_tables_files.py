@@ -29,12 +29,12 @@ async def test_a_csv_with_bad_lines_is_taken_and_each_line_is_told(
     file = tmp_path / "list.csv"
     file.write_text(LIST)
     await page.goto(f"{site.address}/domains")
-    await page.get_by_role("link", name="Hand in a list").click()
-    await page.get_by_label("Or a CSV file").set_input_files(file)
-    await page.get_by_label("Only store them").check()
-    await page.get_by_role("button", name="Hand in").click()
+    await page.get_by_role("link", name="Import", exact=True).click()
+    await page.get_by_label("CSV file").set_input_files(file)
+    await page.get_by_label("Store only").check()
+    await page.get_by_role("button", name="Import").click()
     counts = page.locator("#counts")
-    await expect(counts).to_contain_text("2 added, 0 were there already, 1 repeated, 2 broken.")
+    await expect(counts).to_contain_text("2 added, 0 already stored, 1 duplicate, 2 invalid;")
     await expect(page.locator("#lines-told tr")).to_have_count(2)
     await expect(page.locator("#lines-told tr").first).to_contain_text("exa mple")
     await picture(page, "import")
@@ -47,12 +47,12 @@ async def test_a_csv_with_bad_lines_is_taken_and_each_line_is_told(
 
 async def test_a_pasted_list_is_taken_as_it_is(site: Site, page: Page, database: Database) -> None:
     await page.goto(f"{site.address}/import")
-    await page.get_by_label("The list").fill("three.example\nfour.example\n")
-    await page.get_by_role("button", name="Hand in").click()
+    await page.get_by_label("List").fill("three.example\nfour.example\n")
+    await page.get_by_role("button", name="Import").click()
     await expect(page.locator("#result")).to_be_hidden()  # what is to happen has to be said
-    await page.get_by_label("Begin the work at once").check()
-    await page.get_by_role("button", name="Hand in").click()
-    await expect(page.locator("#counts")).to_contain_text("The work on 2 begins.")
+    await page.get_by_label("Start processing").check()
+    await page.get_by_role("button", name="Import").click()
+    await expect(page.locator("#counts")).to_contain_text("2 queued.")
     async with database.reading() as session:
         assert set(await session.scalars(select(Domain.status))) == {"pending"}
 
@@ -91,7 +91,7 @@ async def test_the_do_not_contact_list_is_added_to_and_taken_from(
 ) -> None:
     await page.goto(f"{site.address}/suppressions")
     await page.get_by_role("button", name="Add", exact=True).click()
-    box = page.get_by_label("Addresses, numbers with their country, or domains")
+    box = page.get_by_label("E-mail addresses, phone numbers or domains")
     await box.fill("anna@example.com\nno address")
     await page.locator("dialog[open]").get_by_role("button", name="Add").click()
     await expect(page.locator("[data-refused] li")).to_contain_text("no address")
@@ -100,6 +100,6 @@ async def test_the_do_not_contact_list_is_added_to_and_taken_from(
     await expect(page.locator("tbody tr")).to_contain_text("anna@example.com")
     await page.get_by_role("button", name="Remove").click()
     await page.locator("dialog[open] button", has_text="Remove").click()
-    await expect(page.locator(".empty")).to_contain_text("Nobody is on the list")
+    await expect(page.locator(".empty")).to_contain_text("The list is empty")
     async with database.reading() as session:
         assert list(await session.scalars(select(Suppression.id))) == []

@@ -31,17 +31,17 @@ async def endpoint(database: Database) -> WebhookEndpoint | None:
 
 async def add(page: Page, url: str) -> str:
     """Through the form; the secret that was shown."""
-    await page.get_by_role("button", name="Add the first endpoint").click()
+    await page.get_by_role("button", name="Add endpoint").click()
     await page.get_by_label("URL").fill(url)
-    await page.get_by_role("button", name="Add it").click()
-    await expect(page.get_by_role("alert")).to_have_text("Choose at least one event.")
+    await page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.get_by_role("alert")).to_have_text("Select at least one event.")
     await page.get_by_role("checkbox", name="lead.completed").check()
     await page.get_by_label("Description").fill("Leads to our CRM")
-    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("button", name="Add", exact=True).click()
     secret = page.get_by_label("Secret", exact=True)
     await expect(secret).to_have_value(re.compile("hook_"))
     shown = await secret.input_value()
-    await page.get_by_role("button", name="I have kept it").click()
+    await page.get_by_role("button", name="I've saved it").click()
     return shown
 
 
@@ -60,19 +60,19 @@ async def test_an_endpoint_is_added_tried_changed_and_deleted(
         assert stored.secret == secret
 
         outcome = page.locator("[data-outcome]")
-        await page.get_by_role("button", name="Send a test").click()
-        await expect(outcome).to_have_text("Delivered: it answered 200.")
+        await page.get_by_role("button", name="Send test").click()
+        await expect(outcome).to_have_text("Delivered: HTTP 200.")
         await page.get_by_role("button", name="Close").click()
         await expect(card).to_contain_text("working")
         assert [each.headers["X-ScraperSky-Event"] for each in crm.seen] == ["test"]
 
         crm.body("/in", "no such hook", status=404)
-        await page.get_by_role("button", name="Send a test").click()
+        await page.get_by_role("button", name="Send test").click()
         # The receiver is at a private address, so its words are not quoted.
-        await expect(outcome).to_contain_text("answered 404: it did not take it.")
+        await expect(outcome).to_contain_text("answered 404: it did not accept the payload.")
         await picture(page, "webhook-test")
         await page.get_by_role("button", name="Close").click()
-        await expect(card).to_contain_text("The last try failed.")
+        await expect(card).to_contain_text("The last attempt failed.")
 
         await card.get_by_role("link", name="Deliveries").click()
         await page.wait_for_url(f"{site.address}/webhooks/{stored.id}")
@@ -80,22 +80,22 @@ async def test_an_endpoint_is_added_tried_changed_and_deleted(
         crm.body("/in", "taken")
         failed = page.get_by_role("row").filter(has_text="failed")
         await failed.get_by_role("button", name="Redeliver").click()
-        await expect(page.get_by_text("It is queued again.")).to_be_visible()
+        await expect(page.get_by_text("Queued for redelivery")).to_be_visible()
         await page.get_by_role("button", name="Edit").click()
         await expect(page.get_by_role("checkbox", name="lead.completed")).to_be_checked()
         await page.get_by_role("checkbox", name="job.finished").check()
-        await page.get_by_role("button", name="Store").click()
+        await page.get_by_role("button", name="Save").click()
         await expect(page.locator(".endpoint")).to_contain_text("job.finished")
-        await page.get_by_role("button", name="Switch off").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Switch off").click()
-        await expect(page.locator(".endpoint")).to_contain_text("switched off")
+        await page.get_by_role("button", name="Disable").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+        await expect(page.locator(".endpoint")).to_contain_text("disabled")
         await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
         await page.get_by_role("button", name="Delete").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await page.wait_for_url(f"{site.address}/webhooks")
-        await expect(page.get_by_text("Nobody is told yet")).to_be_visible()
+        await expect(page.get_by_text("No endpoints yet")).to_be_visible()
 
     assert len(crm.seen) == 3
     assert await endpoint(database) is None

@@ -166,7 +166,7 @@ async def test_a_short_link_is_followed_to_the_site(run: Run) -> None:
     known, site = await run.one(LocalBusiness), await run.one(Domain)
 
     assert (known.website_kind, site.domain) == ("own", "bakery.example")
-    assert known.website_note == "It was found behind http://bit.ly/a."
+    assert known.website_note == "Resolved from http://bit.ly/a."
     assert run.web.host("bakery.example").seen == []
 
 
@@ -201,7 +201,7 @@ async def test_an_address_in_the_field_is_kept_unless_it_was_erased(run: Run) ->
     leads = {each.local_business_id: each for each in await run.all(Lead)}
 
     assert known[kept.id].emails == ["info@bakery.de"]
-    assert "bakery.de may be the site" in (known[kept.id].website_note or "")
+    assert "bakery.de may be the website" in (known[kept.id].website_note or "")
     assert leads[kept.id].best_email == "info@bakery.de"
     assert (known[erased.id].emails, leads[erased.id].best_email) == ([], None)
     assert await run.all(Domain) == []

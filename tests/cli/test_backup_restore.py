@@ -34,7 +34,7 @@ async def test_what_was_under_way_at_the_backup_is_worked_after_the_restore(
     await stopped(restored)
 
     assert (backup.code, restore.code) == (0, 0), (backup, restore)
-    assert "1 worker use" in refused.err
+    assert "in use by 1 worker" in refused.err
     assert (before.status, before.attempts) == ("processing", 1)
     async with there.reading() as session:
         assert list(await session.scalars(select(SitemapUrl.url))) == [

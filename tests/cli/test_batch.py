@@ -29,7 +29,7 @@ def test_a_list_becomes_a_batch_of_jobs(invoke: Invoke, url: str, listed: Path) 
     [batch] = from_database(url, select(Batch))
     jobs = from_database(url, select(Job).order_by(Job.subject))
     assert said.code == 0
-    assert said.out == f"Batch {batch.id}: 2 domains accepted, 1 repeated line.\n"
+    assert said.out == f"Batch {batch.id}: 2 domains accepted, 1 duplicate line.\n"
     assert [each.subject for each in jobs] == ["bakery.example", "florist.example"]
     shown = invoke("batch", "status", str(batch.id))
     assert "0% done" in shown.out
@@ -61,10 +61,10 @@ def test_what_cannot_be_a_list_is_refused(invoke: Invoke, url: str, tmp_path: Pa
     binary.write_bytes(b"\xff\xfe\x00")
     bad.write_text("two words\n")
 
-    assert "cannot be read" in invoke("batch", "create", str(tmp_path / "nowhere")).err
-    assert "cannot be read" in invoke("batch", "create", str(tmp_path)).err
+    assert "Cannot read" in invoke("batch", "create", str(tmp_path / "nowhere")).err
+    assert "Cannot read" in invoke("batch", "create", str(tmp_path)).err
     assert "is empty" in invoke("batch", "create", str(empty)).err
-    assert "no text" in invoke("batch", "create", str(binary)).err
+    assert "is not UTF-8 text" in invoke("batch", "create", str(binary)).err
     assert invoke("batch", "create", str(bad)).code == 1
     assert from_database(url, select(Job)) == []
 

@@ -14,7 +14,7 @@ from tests.cli.conftest import Invoke, from_database
 def test_the_budget_is_shown(invoke: Invoke) -> None:
     said = invoke("budget", PLACES_MONTHLY_CAP_USD="12.5")
     assert said.code == 0, said.err
-    assert "0.00 USD of 12.50 USD are spent" in said.out
+    assert "0.00 USD of 12.50 USD spent" in said.out
     assert "place_details.enterprise" in said.out
     assert "Prices as of 2026-09-24" in said.out
 

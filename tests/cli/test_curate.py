@@ -39,7 +39,7 @@ def test_rows_are_chosen_by_filters_and_the_decision_is_taken_back(
 
     tried = invoke(*wanted, "--dry-run")
     unasked = invoke(*wanted)
-    assert tried.out == "2 domains to be Selected.\n"
+    assert tried.out == "2 domains will be set to Selected.\n"
     assert (unasked.code, "add --yes" in unasked.err) == (2, True)
     assert decisions(url) == ["New"] * 3
 
@@ -47,8 +47,8 @@ def test_rows_are_chosen_by_filters_and_the_decision_is_taken_back(
     assert done.out == "2 domains set to Selected, 2 of them queued.\n"
     assert decisions(url) == ["Selected", "Selected", "New"]
     undone = invoke("curate", "undo")
-    assert undone.out == "2 domains not Selected any more.\n"
-    assert "2 of them left their stage's queue" in undone.err
+    assert undone.out == "Undone: 2 domains no longer Selected.\n"
+    assert "2 removed from the stage's queue" in undone.err
     assert decisions(url) == ["New"] * 3
     noted = from_database(url, select(AuditEntry.action).order_by(AuditEntry.id))
     assert noted == ["domain.curate", "domain.undo"]
@@ -64,9 +64,9 @@ def test_rows_are_chosen_by_their_ids_or_all_of_them(invoke: Invoke, url: str) -
 
     assert one.out == "1 page set to Skipped.\n"
     assert rest.out == "2 pages set to Skipped.\n"
-    assert none.out == "0 pages to be Skipped.\n"
+    assert none.out == "0 pages will be set to Skipped.\n"
     action = one.err.split()[-1]
-    assert invoke("curate", "undo", "--action", action).out == "1 page not Skipped any more.\n"
+    assert invoke("curate", "undo", "--action", action).out == "Undone: 1 page no longer Skipped.\n"
     left = from_database(url, select(Page.page_curation_status).order_by(Page.id))
     assert left == ["New", "Skipped", "Skipped"]
 
@@ -78,7 +78,7 @@ def test_a_filter_that_is_given_twice_means_either(invoke: Invoke, url: str) -> 
 
     said = invoke("curate", "pages", "--status", "Selected", *either, "--dry-run")
 
-    assert said.out == "2 pages to be Selected.\n"
+    assert said.out == "2 pages will be set to Selected.\n"
 
 
 def test_a_word_of_the_engine_is_refused_with_those_to_choose_from(
@@ -88,7 +88,7 @@ def test_a_word_of_the_engine_is_refused_with_those_to_choose_from(
     said = invoke("curate", "pages", "--status", "Complete", "--all", "--yes")
 
     assert said.code == 2
-    assert "'Complete' is set by the engine only" in said.err
+    assert "'Complete' can only be set by the engine" in said.err
     assert "New, Selected, Skipped" in said.err
 
 

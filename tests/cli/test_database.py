@@ -21,8 +21,8 @@ def test_upgrade_makes_the_tables_once(invoke: Invoke, empty_url: str) -> None:
     second = invoke("db", "upgrade", DATABASE_URL=empty_url)
 
     assert (before.code, first.code, second.code) == (1, 0, 0)
-    assert "Revision   none; this program needs" in before.out
-    assert "was brought to revision" in first.out
+    assert "Revision   none; this version needs" in before.out
+    assert "was upgraded to revision" in first.out
     assert "is already at revision" in second.out
 
 
@@ -47,7 +47,7 @@ def test_a_restore_replaces_what_is_there_only_when_told(
     request.getfixturevalue("scanned")
 
     refused = invoke("db", "restore", str(file))
-    assert (refused.code, "add --yes" in refused.err) == (1, True)
+    assert (refused.code, "Add --yes" in refused.err) == (1, True)
     assert from_database(url, URLS) == LOCS
 
     done = invoke("db", "restore", str(file), "--yes")
@@ -62,7 +62,7 @@ def test_only_backups_are_restored(invoke: Invoke, tmp_path: Path) -> None:
     said = invoke("db", "restore", str(file), "--yes")
 
     assert said.code == 2
-    assert "is no backup" in said.err
+    assert "is not a backup" in said.err
 
 
 def test_a_backup_that_fails_leaves_no_file(invoke: Invoke, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_backup_that_fails_leaves_no_file(invoke: Invoke, tmp_path: Path) -> N
     said = invoke("db", "backup", str(tmp_path / "x.dump"), DATABASE_URL=nowhere)
 
     assert said.code == 1
-    assert said.err.startswith("Error: pg_dump did not succeed: ")
+    assert said.err.startswith("Error: pg_dump failed: ")
     assert "secret" not in said.err
     assert list(tmp_path.iterdir()) == []
 

@@ -22,8 +22,8 @@ def test_a_healthy_database(invoke: Invoke) -> None:
 
     assert said.code == 0, said
     assert "✗" not in said.out
-    assert f"At revision {get_head_revision()}, as it should be." in said.out
-    assert "All is well." in said.out
+    assert f"At revision {get_head_revision()}, up to date." in said.out
+    assert "All checks passed." in said.out
 
 
 @pytest.mark.usefixtures("asked")
@@ -64,7 +64,7 @@ def test_sign_in_without_a_trusted_proxy_is_warned_about(invoke: Invoke) -> None
     assert "! access" in exposed.out
     assert "set TRUSTED_PROXIES" in exposed.out
     assert "✓ access" in behind.out
-    assert "forwarded headers are believed from 10.0.0.1" in behind.out
+    assert "trusted proxies: 10.0.0.1" in behind.out
 
 
 def test_nothing_is_started_for_it(invoke: Invoke, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_too_few_descriptors_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = check_descriptors()
 
     assert not finding.ok
-    assert "256 allowed, enough for 64 requests at once; raise the limit" in finding.sentence
+    assert "256 allowed, enough for 64 concurrent requests; raise the limit" in finding.sentence
 
 
 def test_a_read_only_database_is_named(invoke: Invoke, url: str) -> None:
@@ -122,7 +122,7 @@ def test_a_read_only_database_is_named(invoke: Invoke, url: str) -> None:
     said = invoke("doctor")
 
     assert said.code == 1
-    assert "it is read-only" in said.out
+    assert "the server is read-only" in said.out
 
 
 async def make_read_only(url: str) -> None:

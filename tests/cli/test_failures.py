@@ -45,8 +45,8 @@ def test_the_unexpected_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> N
 
     said = capsys.readouterr().err
     assert said == (
-        "Error: Something went wrong that should not (ZeroDivisionError: first line); "
-        "run with LOG_LEVEL=debug for the traceback.\n"
+        "Error: Unexpected error (ZeroDivisionError: first line). "
+        "Run with LOG_LEVEL=debug for the traceback.\n"
     )
 
 
@@ -94,4 +94,4 @@ def test_a_database_that_went_away_is_called_that(
 
     for command in (lose, come_too_early, lambda: asyncio.run(connect())):
         assert run_command(command) == 1
-        assert "The database is away" in capsys.readouterr().err
+        assert "The database is unreachable" in capsys.readouterr().err

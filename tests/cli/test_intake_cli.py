@@ -42,7 +42,7 @@ def test_without_queue_they_are_only_stored(invoke: Invoke, url: str, table: Pat
     assert said.out == "2 domains added; none queued.\n"
     assert set(from_database(url, select(Domain.status))) == {"new"}
     again = invoke("import", "domains", str(table))
-    assert again.out == "0 domains added, 2 there already; 2 queued.\n"
+    assert again.out == "0 domains added, 2 already stored; 2 queued.\n"
 
 
 def test_a_file_of_businesses_becomes_places_that_go_on(
@@ -95,8 +95,8 @@ def test_bad_rows_are_named_by_their_line(invoke: Invoke, url: str, tmp_path: Pa
     assert said.code == 3
     assert "line 3: two words: " in said.err
     assert "line 4: info@bakery.example: " in said.err
-    assert "11 more rows could not be taken" in said.err
-    assert said.out == "1 domain added, 31 not taken; 1 queued.\n"
+    assert "11 more rows were invalid" in said.err
+    assert said.out == "1 domain added, 31 invalid; 1 queued.\n"
 
 
 def test_a_file_in_parts_knows_what_came_before(
@@ -108,7 +108,7 @@ def test_a_file_in_parts_knows_what_came_before(
     said = json.loads(invoke("import", "domains", str(path), "--json").out)
 
     assert [each["status"] for each in said["results"]][3:] == ["duplicate", "created"]
-    assert said["results"][3]["error"] == "The same as line 1."
+    assert said["results"][3]["error"] == "Same as line 1."
 
 
 def test_what_cannot_be_a_list_is_refused(invoke: Invoke, url: str, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_what_cannot_be_a_list_is_refused(invoke: Invoke, url: str, tmp_path: Pa
     picture.write_bytes(b"\x89PNG\r\n\x1a\n\x00")
     other.write_text("Name,Town\nBakery,Ulm\n")
 
-    assert "cannot be read" in invoke("import", "domains", str(tmp_path / "nowhere")).err
-    assert "cannot be read" in invoke("import", "domains", str(tmp_path)).err
+    assert "Cannot read" in invoke("import", "domains", str(tmp_path / "nowhere")).err
+    assert "Cannot read" in invoke("import", "domains", str(tmp_path)).err
     assert "is empty" in invoke("import", "domains", str(empty)).err
     assert "a picture" in invoke("import", "domains", str(picture)).err
     assert "'Name', 'Town'" in invoke("import", "domains", str(other)).err
@@ -136,6 +136,6 @@ def test_a_domain_is_refreshed_and_deleted_by_its_name(
 
     assert "add --yes" in invoke("domain", "delete", "bakery.example").err
     said = invoke("domain", "delete", "bakery.example", "--yes")
-    assert said.out == "bakery.example is deleted, with 0 rows below it.\n"
+    assert said.out == "bakery.example deleted, with 0 rows below it.\n"
     assert from_database(url, select(Domain.domain)) == ["florist.example"]
     assert "There is no domain" in invoke("domain", "refresh", "bakery.example").err

@@ -68,10 +68,10 @@ def test_letters_are_replayed_by_what_is_known_of_them(invoke: Invoke, url: str)
     tried = invoke("dead-letter", "replay", *chosen, "--newer-than", "2d", "--dry-run")
     unasked = invoke("dead-letter", "replay", *chosen)
     too_old = invoke("dead-letter", "replay", *chosen, "--older-than", "2d", "--yes")
-    assert tried.out.splitlines()[-1] == "2 dead letters to be replayed."
+    assert tried.out.splitlines()[-1] == "2 dead letters will be replayed."
     assert "TimeoutError" in tried.out
     assert (unasked.code, "add --yes" in unasked.err) == (2, True)
-    assert too_old.out == "0 dead letters to be replayed.\n"
+    assert too_old.out == "0 dead letters will be replayed.\n"
     assert statuses(url) == {"failed": 5}
 
     done = invoke("dead-letter", "replay", *chosen, "--yes", "--why", "it is back")
@@ -87,7 +87,7 @@ def test_a_replay_is_spread_over_all_its_parts(
     invoke: Invoke, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_failed(url, 5)
-    monkeypatch.setattr("scrapersky.cli.bulk.AT_ONCE", 2)
+    monkeypatch.setattr("scrapersky.cli.bulk.MAX_BULK_ROWS", 2)
 
     said = invoke("dead-letter", "replay", "--all", "--per-minute", "60", "--yes")
 
@@ -114,7 +114,7 @@ def test_jobs_are_retried_and_cancelled_by_filter(invoke: Invoke, url: str) -> N
     add_failed(url, 1)
 
     retried = invoke("job", "retry", "--status", "failed", "--error", "timed", "--yes")
-    assert retried.out == "2 jobs queued again.\n"
+    assert retried.out == "2 jobs requeued.\n"
     cancelled = invoke("job", "cancel", "--all", "--yes", "--why", "wrong list")
     assert cancelled.out == "2 jobs cancelled.\n"
     assert statuses(url) == {"failed": 1, "cancelled": 2}
@@ -124,13 +124,13 @@ def test_rows_of_a_stage_are_requeued_cancelled_and_reset(invoke: Invoke, url: s
     first, *_ = add_failed(url, 2)
 
     assert invoke("stage", "requeue", SITEMAPS, "--id", str(first), "-y").out == (
-        "1 row queued again.\n"
+        "1 row requeued.\n"
     )
     assert statuses(url) == {"failed": 1, "pending": 1}
     assert invoke("stage", "cancel", SITEMAPS, "--all", "-y").out == "1 row cancelled.\n"
     assert statuses(url) == {"failed": 1, "cancelled": 1}
     assert invoke("stage", "reset", "process_pending_jobs", "--status", "failed", "-y").out == (
-        "1 row started over.\n"
+        "1 row reset.\n"
     )
     assert statuses(url) == {"pending": 1, "cancelled": 1}
 
@@ -174,5 +174,5 @@ async def test_somebody_at_a_screen_is_asked(url: str, typed: str, left: dict[st
         _, err = await process.communicate()
     os.close(ours)
 
-    assert b"2 dead letters to be replayed. Go on?" in err
+    assert b"2 dead letters will be replayed. Continue?" in err
     assert await asyncio.to_thread(statuses, url) == left

@@ -100,7 +100,7 @@ def test_stages_are_shown(invoke: Invoke, asked: UUID) -> None:
     listed, shown = invoke("stage", "list"), invoke("stage", "show", "process_pending_jobs")
 
     assert "process_pending_domain_sitemap_submissions" in listed.out
-    assert "No worker is running" in listed.out
+    assert "No workers running" in listed.out
     assert "pending 1" in shown.out
 
 

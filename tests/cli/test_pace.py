@@ -25,7 +25,7 @@ def test_a_pace_that_is_no_number_is_refused(invoke: Invoke, url: str) -> None:
 
 
 def test_without_hosts_the_list_says_so(invoke: Invoke) -> None:
-    assert invoke("host", "list", "--left-alone").out == "No host is left alone.\n"
+    assert invoke("host", "list", "--left-alone").out == "No hosts are backing off.\n"
     unknown = invoke("host", "ask-again", "nobody.example")
     assert unknown.code != 0
     assert "nobody.example" in unknown.err

@@ -88,7 +88,7 @@ async def test_a_retry_is_waited_for(cli: Cli, web: FakeWeb) -> None:
     said = await cli("scan", "bakery.example", SITEMAP_SCHEDULER_MAX_ATTEMPTS="2")
 
     assert said.code == 1, said
-    assert "next try in 1 s, 0:00 (attempt 1 failed: " in said.err
+    assert "retrying in 1 s, 0:00 (attempt 1 failed: " in said.err
     assert "(after 2 attempts)" in said.out
 
 
@@ -97,7 +97,7 @@ async def test_a_retry_is_waited_for(cli: Cli, web: FakeWeb) -> None:
     [
         ([""], "The domain is empty"),
         (["two words"], "contains a space"),
-        (["http://user:secret@bakery.example"], "may not carry a user name or password"),
+        (["http://user:secret@bakery.example"], "must not contain a user name or password"),
         (["10.0.0.1"], "10.0.0.1"),
         (["localhost"], "localhost"),
         (["a" * 300 + ".example"], "longer than"),
@@ -130,7 +130,7 @@ async def test_an_interruption_hands_the_row_back(cli: Cli, web: FakeWeb, rows: 
     [job] = await jobs(rows)
     assert (job.status, job.attempts, job.worker_id) == ("pending", 0, None)
     assert said.code == 130
-    assert "was handed back" in said.err
+    assert "was released" in said.err
     assert said.out == ""
 
 

@@ -36,7 +36,7 @@ def test_a_line_is_printed_only_for_a_change(capsys: pytest.CaptureFixture[str])
 
     assert capsys.readouterr().err.splitlines() == [
         "bakery.example: reading sitemaps, 2 sitemaps, 1,500 URLs, 0:00",
-        "bakery.example: next try in 12 s, 2 sitemaps, 1,500 URLs, 0:00"
+        "bakery.example: retrying in 12 s, 2 sitemaps, 1,500 URLs, 0:00"
         " (attempt 2 failed: The site is away.)",
         "bakery.example: reading sitemaps, 2 sitemaps, 1,500 URLs, 0:00",
     ]

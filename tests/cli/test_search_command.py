@@ -31,8 +31,8 @@ async def test_a_search_that_is_waited_for_shows_what_came(
     said = await cli(*words, **provider.environment())
 
     assert said.code == 0, said
-    assert "30 places, 30 of them new; 30 pass the filters." in said.out
-    assert "The area is completely covered: 30 places in 1 part." in said.out
+    assert "30 places, 30 new; 30 match the filters." in said.out
+    assert "The whole area is covered: 30 places in 1 part." in said.out
     async with rows.reading() as session:
         assert await session.scalar(select(func.count(Place.id))) == 30
 
@@ -65,9 +65,9 @@ async def test_otherwise_it_is_queued(cli: Cli, provider: PlacesProvider, rows: 
     ("words", "said"),
     [
         (("--in", "Leipzig"), "GOOGLE_PLACES_API_KEY"),
-        (("--provider", "osm"), "Where?"),
-        (("--provider", "osm", "--at", "nowhere", "--radius-km", "5"), "latitude does not fit"),
-        (("--provider", "osm", "--in", "Leipzig", "--radius-km", "5000"), "at most 500 km"),
+        (("--provider", "osm"), "No location"),
+        (("--provider", "osm", "--at", "nowhere", "--radius-km", "5"), "latitude is invalid"),
+        (("--provider", "osm", "--in", "Leipzig", "--radius-km", "5000"), "maximum 500 km"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_database_is_opened(

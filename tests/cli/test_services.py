@@ -50,7 +50,7 @@ async def test_serve_answers_and_stops(cli: Cli, rows: Database) -> None:
 
     said = await stopped(serving)
     assert said.code == 0, said
-    assert "Open: " in said.out
+    assert "Sign-in is off: " in said.out
     async with rows.reading() as session:
         assert (await session.scalars(select(Worker))).all() == []
 
@@ -141,7 +141,7 @@ async def test_a_scan_watches_the_worker_that_holds_its_job(
 
     said = await ended(scan)
     assert said.code == 0, said
-    assert f"Job {job_id} is scanning bakery.example already" in said.err
+    assert f"Job {job_id} is already scanning bakery.example" in said.err
     assert "1 sitemap, 1 URL" in said.out
     assert bakery.count("/sitemap.xml") == 1
     assert (await stopped(working)).code == 0

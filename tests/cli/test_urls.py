@@ -36,14 +36,14 @@ def test_the_format_is_that_of_the_files_name(invoke: Invoke, tmp_path: Path) ->
     assert f"Wrote 2 URLs to {file}." in said.err
     refused = invoke("urls", "bakery.example", "--format", "csv", "-o", str(file))
     assert refused.code != 0
-    assert "--format says csv" in refused.err
+    assert "--format is csv" in refused.err
 
 
 def test_a_site_that_was_never_scanned_is_not_known(invoke: Invoke) -> None:
     said = invoke("urls", "bakery.example")
 
     assert (said.code, said.out) == (1, "")
-    assert said.err == "Error: There is no domain bakery.example; scan it first.\n"
+    assert said.err == "Error: There is no domain bakery.example. Scan it first.\n"
 
 
 @pytest.mark.usefixtures("scanned")

@@ -66,7 +66,7 @@ def test_a_test_that_nobody_sends_says_so(invoke: Invoke, url: str) -> None:
     )
 
     assert (said.code, unawaited.code) == (1, 0)
-    assert "is a worker running?" in said.out
+    assert "Is a worker running?" in said.out
     assert [each["status"] for each in listed] == ["pending", "pending"]
     none = invoke("webhook", "deliveries", str(endpoint.id), "--status", "failed")
     assert none.out == "No deliveries.\n"
@@ -88,8 +88,8 @@ async def test_a_test_says_what_came_of_it(cli: Cli, web: FakeWeb, rows: Databas
     taken = await cli("webhook", "test", webhook_id, "--wait", "15")
     refused = await cli("webhook", "test", webhook_id, "--wait", "15")
 
-    assert (taken.code, taken.out) == (0, "It was taken: 200.\n")
+    assert (taken.code, taken.out) == (0, "Delivered: 200.\n")
     assert refused.code == 1
-    assert "answered 418: it did not take it." in refused.out
+    assert "answered 418: it did not accept the payload." in refused.out
     assert "teapot" not in refused.out, "the receiver is on a private address"
     assert [is_signed(got, SECRET) for got in hooks.got] == [True, True]

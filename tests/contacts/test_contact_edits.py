@@ -118,8 +118,8 @@ async def test_two_who_add_the_same_at_once_make_one(
 
 
 WRONG: list[tuple[dict[str, Any], int, str]] = [
-    ({"value": "anna"}, 422, "no e-mail address"),
-    ({"value": "your.name@gmx.de"}, 422, "nobody can be reached"),
+    ({"value": "anna"}, 422, "not an e-mail address"),
+    ({"value": "your.name@gmx.de"}, 422, "cannot receive mail"),
     ({"kind": "phone", "value": "12 34"}, 422, "country"),
     ({"kind": "fax"}, 422, "kind"),
     ({"name": "n" * 2_000}, 422, "name"),
@@ -127,8 +127,8 @@ WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"name": " "}, 422, "empty"),
     ({"note": "n" * 2_001}, 422, "note"),
     ({"value": "x" * 5_000}, 422, "value"),
-    ({"domain": "unknown.de"}, 404, "hand it in first"),
-    ({"domain": None, "domain_id": NOBODYS}, 404, "There is no site"),
+    ({"domain": "unknown.de"}, 404, "Import it first"),
+    ({"domain": None, "domain_id": NOBODYS}, 404, "There is no domain"),
     ({"domain": None}, 422, "either"),
     ({"domain_id": NOBODYS}, 422, "either"),
     ({"colour": "red"}, 422, "colour"),
@@ -242,7 +242,7 @@ async def test_who_says_what_they_saw_overwrites_nothing_newer(
     third = await client.patch(path, json={"name": "Ann", "updated_at": first.json()["updated_at"]})
 
     assert [each.status_code for each in (first, second, third)] == [200, 409, 200]
-    assert "look again" in second.json()["detail"]
+    assert "Reload it" in second.json()["detail"]
 
 
 async def test_a_deleted_contact_is_gone_with_its_evidence_but_not_its_history(
@@ -252,7 +252,7 @@ async def test_a_deleted_contact_is_gone_with_its_evidence_but_not_its_history(
     gone = await client.get(f"{CONTACTS}/{info.id}")
     done = (await client.get(f"{CONTACTS}/{info.id}/history")).json()
 
-    assert "brings it back" in answer.json()["explanation"]
+    assert "It returns when a page" in answer.json()["explanation"]
     assert gone.status_code == 404
     assert [each["action"] for each in done] == ["contact.delete"]
     assert (await lead(database, info.domain_id)).best_email is None

@@ -71,7 +71,7 @@ def found_by(search: Job, place: Place, **more: Any) -> SearchPlace:
 
 
 def told_by(place: Place, business: LocalBusiness, **more: Any) -> BusinessSighting:
-    known = {"matched_by": "first", "why": "Nobody like it was known.", "facts": {}}
+    known = {"matched_by": "first", "why": "No similar business existed.", "facts": {}}
     return BusinessSighting(
         id=uuid7(),
         business_id=business.id,

@@ -99,7 +99,7 @@ def _domain() -> Domain:
         metadata_read_at=NOW,
         last_scan=NOW,
         next_scan_at=NOW + timedelta(days=3),
-        next_scan_why="Next look in 3 days because the last look found changes.",
+        next_scan_why="Next scan in 3 days because the last scan found changes.",
         total_sitemaps=3,
         sitemap_urls=40,
         tech_stack=[

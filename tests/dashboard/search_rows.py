@@ -89,8 +89,8 @@ def an_entry(search: Job | None, usd: str, month: date, **more: Any) -> CostEntr
 
 
 async def a_search_under_way(database: Database, *, places: int = 6) -> Searched:
-    """Four quarters in four states; the first place is a lead already, the last does not fit."""
-    search = a_search(progress=0.42, phase="asking for places", started_at=datetime.now(UTC))
+    """Four quarters in four states; the first place is a lead already, the last is filtered out."""
+    search = a_search(progress=0.42, phase="Fetching places", started_at=datetime.now(UTC))
     async with database.transaction() as session:
         month = (await get_provider_time(session)).month
         await store(session, search, a_tile(search, "", LEIPZIG, state="split", requests=3))

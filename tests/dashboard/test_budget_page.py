@@ -56,8 +56,8 @@ async def test_what_is_spent_free_and_paused_stands_there_with_the_ledger(
 async def test_a_cap_of_nothing_says_that_only_what_is_free_is_asked(url: str) -> None:
     async with serving(make_settings(url, scheduler_enabled=False)) as client:
         page = await shown(client)
-    assert "Only what is free is asked: the cap is 0." in page
-    assert "Nothing was asked that may cost." in page
+    assert "The cap is 0, so only free requests are sent." in page
+    assert "No billable requests yet." in page
 
 
 async def test_what_waits_for_money_is_told(client: httpx.AsyncClient, database: Database) -> None:
@@ -67,7 +67,7 @@ async def test_what_waits_for_money_is_told(client: httpx.AsyncClient, database:
         await store(session, waiting)
     page = await shown(client)
 
-    assert "1 waits for money" in page
+    assert "1 item is blocked on budget" in page
     assert "(100 %)" in page
 
 
@@ -90,12 +90,12 @@ async def test_operators_see_all_tenants_and_others_are_offered_to_lower_the_cap
         page = await shown(client)
     for said in ("of 70.00 USD spent, 70.00 USD left", "acme", 'id="change-installation-cap"'):
         assert said in page
-    assert "Change the cap" in page
+    assert "Change cap" in page
 
     _, key = await add_key(database, acme)
     async with asking(settings, key) as client:
         page = await shown(client)
     assert 'id="budget-installation"' not in page
     assert 'id="change-installation-cap"' not in page
-    assert "Lower the cap" in page
-    assert "Operators allow your tenant 20.00 USD; only they can raise that." in page
+    assert "Lower cap" in page
+    assert "Operators allow your tenant 20.00 USD; only they can raise it." in page

@@ -43,7 +43,7 @@ async def test_without_businesses_the_table_says_where_they_come_from(
 ) -> None:
     page = await shown(client, "/local-businesses")
 
-    assert "No businesses here" in page
+    assert "No businesses yet" in page
     assert "Search for businesses" in page
 
 
@@ -75,11 +75,11 @@ async def test_a_business_tells_each_fact_with_its_source_and_the_whole_chain(
     for said in (
         '<bdi>+493414801234</bdi> <span class="soft">from <bdi>Google</bdi></span>',
         '<bdi>info@berger-leipzig.de</bdi> <span class="soft">from <bdi>OpenStreetMap</bdi>',
-        "Taken for it by the same phone number.",
-        "its own site",
+        "Matched by phone number.",
+        "own site",
         "Monday: 06:00-18:00",
-        "Domain of its website",
-        "Reading pages for contacts",
+        "Find domain",
+        "Read pages",
         f'href="/searches/{known.search}"',
         f'href="/places/{known.osm_place}"',
         f'href="/leads/{known.lead}"',
@@ -140,7 +140,7 @@ async def test_a_business_without_anything_has_a_page(
         session.add(bare)
     page = await shown(client, f"/local-businesses/{bare.id}")
 
-    assert "A business without a name" in page
+    assert "Unnamed business" in page
     assert "Split off" not in page
 
 

@@ -70,7 +70,7 @@ async def test_the_health_line_says_what_the_probe_says(
     [sentence] = [each for stage in health["stages"] for each in stage["problems"]]
     for path in ("/stages", "/hosts"):
         page = await text_of(client, path)
-        assert "not healthy" in page
+        assert "unhealthy" in page
         assert sentence in page
 
 
@@ -83,8 +83,8 @@ async def test_a_pause_shows_its_note_and_a_pace_who_said_it(
     page = await text_of(client, f"/stages/{name}")
     assert "A move." in page
     assert f"{prefix}_CONCURRENCY" in page
-    assert "an operator" in page
-    assert f"the settings say {STAGES[0].pace.concurrency} (default)" in page
+    assert "operator</span>" in page
+    assert f"setting: {STAGES[0].pace.concurrency} (default)" in page
     assert 'data-act="pause" hidden' in page
 
 
@@ -155,7 +155,7 @@ async def test_hosts_are_found_filtered_and_paged(
     assert "h001.example" not in alone
     named = await text_of(client, "/hosts?name=H01")
     assert len(re.findall(r"h01\d\.example</bdi>", named)) == 10
-    assert "No host like that" in await text_of(client, "/hosts?name=100%25")
+    assert "No matching hosts" in await text_of(client, "/hosts?name=100%25")
 
 
 async def test_alerts_are_told_with_what_became_of_their_posts(
@@ -181,7 +181,7 @@ async def test_alerts_are_told_with_what_became_of_their_posts(
         page = await text_of(client, "/alerts")
     assert "20 hosts keep failing and are left alone" in page
     assert "It was deaf." in page
-    assert "began: taken; cleared: waiting, 2 tries" in page
+    assert "began: delivered; cleared: retrying, 2 attempts" in page
     assert "CANARY" not in page
 
 
@@ -225,7 +225,7 @@ async def test_values_from_the_environment_the_file_and_the_program_are_told_apa
     )
     assert origins["HOST_CONCURRENCY"] == "environment"
     assert origins["PAGES_PER_SITE"] == ".env"
-    assert origins["SCHEDULER_ENABLED"] == "set at the start"
+    assert origins["SCHEDULER_ENABLED"] == "set at startup"
     assert origins["HOST_DELAY_MS"] == "default"
 
 

@@ -55,8 +55,8 @@ async def pairs(database: Database, scores: list[float], **more: Any) -> list[UU
 
 
 async def test_with_nothing_to_decide_the_page_says_so(client: httpx.AsyncClient) -> None:
-    assert "Nothing to decide" in await shown(client, "/merge-review")
-    assert "No pairs here" in await shown(client, "/merge-candidates")
+    assert "No pairs to review" in await shown(client, "/merge-review")
+    assert "No pairs yet" in await shown(client, "/merge-candidates")
 
 
 async def test_a_pair_is_compared_fact_by_fact_in_words(
@@ -107,7 +107,7 @@ async def test_a_pair_that_waits_no_more_leads_to_the_likeliest(
     (waiting,) = await pairs(database, [0.6])
     page = await shown(client, f"/merge-review?id={uuid4()}")
 
-    assert "That pair was decided already" in page
+    assert "That pair was already decided" in page
     assert f'data-pair="{waiting}"' in page
 
 
@@ -202,7 +202,7 @@ async def test_a_viewer_decides_nothing_and_strangers_see_nothing(
 
     assert "Backhaus Berger" in page
     assert "data-merge" not in page
-    assert "Nothing to decide" in none
+    assert "No pairs to review" in none
 
 
 async def test_the_review_asks_little(client: httpx.AsyncClient, database: Database) -> None:

@@ -14,7 +14,6 @@ import pytest
 from sqlalchemy import event, func, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky import main
 from scrapersky.dashboard.overview import page as keeping
 from scrapersky.dashboard.overview import stages, totals
 from scrapersky.db.session import Database
@@ -47,7 +46,7 @@ Step = Callable[[AsyncSession], Awaitable[None]]
 def _as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """No figure is kept, and what a test notes as an alert is not judged anew meanwhile."""
     monkeypatch.setattr(keeping, "TTL_FACTOR", 0.0)
-    monkeypatch.setattr(main, "MONITORING_CHORES", ())
+    monkeypatch.setattr("scrapersky.stages.MONITORING_CHORES", ())
 
 
 @pytest.fixture
@@ -83,14 +82,14 @@ async def test_with_nothing_stored_the_page_leads_to_the_first_scan(
     client: httpx.AsyncClient, database: Database
 ) -> None:
     page = await shown(client)
-    assert "From nothing to the first contacts" in page
+    assert "Get your first contacts" in page
     assert 'id="start"' in page
     assert 'href="/import"' in page
     assert "scrapersky demo" in page
 
     await stored(database, a_domain(status="completed"))
     page = await shown(client)
-    assert "From nothing to the first contacts" not in page
+    assert "Get your first contacts" not in page
     assert CALM in page
 
 
@@ -138,11 +137,11 @@ async def test_totals_count_what_is_stored(client: httpx.AsyncClient, database: 
         "Domains": "2",
         "Businesses": "0",
         "Sitemaps": "1",
-        "URLs in sitemaps": "0",
+        "Sitemap URLs": "0",
         "Pages": "1",
         "Contacts": "1",
         "Leads": "2",
-        "Leads with an e-mail": "1",
+        "Leads with e-mail": "1",
     }
 
 
@@ -216,7 +215,7 @@ async def test_a_dead_site_has_no_tick_whatever_was_found_before(
     assert '<span class="badge good">completed</span> <strong>Home page' not in detail
 
 
-# What needs attention
+# Needs attention
 
 
 def adding(*rows: Any) -> Step:
@@ -266,7 +265,7 @@ async def paused_for_hours(session: AsyncSession) -> None:
 
 async def lost_sitemaps(session: AsyncSession) -> None:
     session.add(
-        a_domain("lost.example", status="completed", scan_warning="The scan before found 7 URLs.")
+        a_domain("lost.example", status="completed", scan_warning="The previous scan found 7 URLs.")
     )
 
 
@@ -303,15 +302,15 @@ WRONG: dict[str, tuple[Step, str, str]] = {
     ),
     "not set up": (worker(failed="no <b>luck</b>"), "no &lt;b&gt;luck&lt;/b&gt;", STAGE_PATH),
     "an alert": (full_disk("mill"), "a database without room stops.", "/alerts"),
-    "dead letters": (letters, "2 rows were given up.", f"/dead-letters?stage={SITEMAP_STAGE}"),
+    "dead letters": (letters, "2 failed items.", f"/dead-letters?stage={SITEMAP_STAGE}"),
     "circuits": (
         adding(Host(host="down.example", circuit_open_until=func.now() + HOUR)),
-        "1 host keeps failing and is left alone",
+        "1 host keeps failing and is backing off",
         "/hosts?left_alone=true",
     ),
     "lost sitemaps": (
         lost_sitemaps,
-        "1 domain had sitemaps, and the last scan found none.",
+        "1 domain had sitemaps before, but the last scan found none.",
         "/domains?has_warning=true",
     ),
 }

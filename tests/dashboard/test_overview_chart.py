@@ -93,8 +93,8 @@ async def test_every_bucket_is_there_and_holds_a_zero_where_nothing_was_done(
     filled = {first, first + 3}
     assert all(set(row) == {"0"} for place, row in enumerate(rows) if place not in filled)
     assert f'href="?over={over}" aria-current="true"' in page
-    assert f"Over the last {over}: Place searches 0," in page
-    assert ", Domains 1,005," in page
+    assert f"Over the last {over}: Search places 0," in page
+    assert ", Read home pages 1,005," in page
     assert "9,999" not in page
 
 

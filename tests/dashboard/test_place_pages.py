@@ -57,7 +57,7 @@ async def test_a_place_tells_what_its_provider_says_who_found_it_and_which_busin
     page = await shown(client, f"/places/{known.place}")
 
     for said in (
-        "What Google says",
+        "Details from Google",
         "Karl-Heine-Straße 12",
         "+493414801234",
         "Monday: 06:00-18:00",
@@ -66,7 +66,7 @@ async def test_a_place_tells_what_its_provider_says_who_found_it_and_which_busin
         f'href="/searches/{known.search}"',
         f'href="/local-businesses/{known.business}"',
         f'href="/domains/{known.domain}"',
-        "Nobody like it was known.",
+        "No similar business existed.",
         f"POST /places/{known.place}/refresh",
     ):
         assert said in page
@@ -82,8 +82,8 @@ async def test_a_place_of_openstreetmap_names_its_makers_and_is_not_asked_for_al
     assert "OpenStreetMap contributors" in page
     assert "https://www.openstreetmap.org/copyright" in page
     assert "/refresh" not in page
-    assert "nothing → <bdi>+493414801234" in page
-    assert "Taken for it by the same phone number. " in page
+    assert "empty → <bdi>+493414801234" in page
+    assert "Matched by phone number. " in page
 
 
 async def test_what_a_hostile_provider_says_is_shown_inert(

@@ -57,14 +57,14 @@ async def test_a_search_shows_how_it_is_doing_and_what_it_cost(
 
     for said in (
         "<h1><bdi>bakeries in Leipzig</bdi></h1>",
-        "asking for places",
+        "Fetching places",
         "42 %",
         "<dt>Places found</dt><dd>6</dd>",
-        "<dt>Fit the filters</dt><dd>5</dd>",
+        "<dt>Match filters</dt><dd>5</dd>",
         "<dt>Businesses</dt><dd>1</dd>",
         "<dt>Cost so far</dt><dd>0.035 USD</dd>",
-        "2 of a kind that costs</a>, 1 of these within what is free this month",
-        "<dt>Website</dt><dd><bdi>only with one</bdi></dd>",
+        "2 requests</a>, 1 within the free quota",
+        "<dt>Website</dt><dd><bdi>required</bdi></dd>",
         f'data-live="/live/search?subject={known.search}"',
         f'data-act="POST /jobs/{known.search}/cancel"',
     ):
@@ -79,7 +79,7 @@ async def test_each_place_leads_on_to_what_became_of_it(
 
     for path in (
         f"/places/{known.place}",
-        f"/businesses/{known.business}",
+        f"/local-businesses/{known.business}",
         f"/domains/{known.domain}",
         f"/leads/{known.lead}",
         f"/places?search_id={known.search}",
@@ -100,9 +100,9 @@ async def test_what_was_covered_is_a_picture_a_table_and_a_sentence(
         assert drawing.count(f'<path class="tile {state}"') == 1
     assert drawing.count('class="dot"') == 1
     assert drawing.count("h0") == 6
-    assert "The area is not completely covered: 1 part still to be asked;" in page
-    assert "50 % of 676 km² was asked." in page
-    assert "asked in part: there is more" in page
+    assert "The area is partly covered: 1 part still pending;" in page
+    assert "50 % of 676 km² searched." in page
+    assert "partly searched" in page
     assert "More than 60 places within 50 metres." in page
     assert "OpenStreetMap contributors" in page
 
@@ -115,8 +115,8 @@ async def test_a_search_that_waits_for_money_says_so_and_where_to_give_it(
     page = await shown(client, f"/searches/{known.search}")
 
     assert "budget is used up: 5 of 5." in page
-    assert "It is tried again" in page
-    assert '<a href="/budget">The budget</a>' in page
+    assert "Retries automatically" in page
+    assert '<a href="/budget">View budget</a>' in page
 
 
 async def test_a_search_costs_few_queries_and_little_weight(
@@ -164,11 +164,11 @@ async def test_a_repeated_search_says_what_changed_since_and_when_it_runs_again(
     changed = page[page.index('id="search-changes"') : page.index('id="search-coverage"')]
 
     assert f'href="/searches/{before.id}"' in changed
-    for name, kind in (("New", "new"), ("Kept", "changed"), ("Gone", "gone")):
+    for name, kind in (("New", "new"), ("Kept", "changed"), ("Gone", "removed")):
         row = changed[changed.index(f"{name} bakery") :]
         assert f">{kind}</span>" in row[: row.index("</tr>")]
     assert "phone: <bdi>nothing</bdi> → <bdi>+49341123</bdi>" in changed
-    assert "again every 30 days, next" in page
+    assert "repeats every 30 days, next" in page
     assert f'data-act="DELETE /places/search/{search.id}/repeat"' in page
 
 
@@ -180,8 +180,8 @@ async def test_a_search_without_hits_says_what_to_do(
         await store(session, search)
     page = await shown(client, f"/searches/{search.id}")
 
-    assert f'Nothing was found. <a href="/searches/new?from={search.id}">' in page
-    assert "There is nothing to draw: no area was asked." in page
+    assert f'No places found. <a href="/searches/new?from={search.id}">' in page
+    assert "No area was searched." in page
 
 
 async def test_the_page_of_a_job_that_is_a_search_is_the_page_of_the_search(
@@ -230,9 +230,9 @@ async def test_a_search_like_another_begins_with_what_that_asked(
         'value="51.34"',
         'value="12.37"',
         'value="7.5"',
-        '<option value="false" selected>only without one</option>',
+        '<option value="false" selected>none</option>',
         'name="filters.min_rating" data-kind="number" inputmode="decimal" autocomplete="off" '
-        'placeholder="0 to 5" value="4"',
+        'placeholder="0–5" value="4"',
     ):
         assert said in page
     assert 'name="go_on" data-kind="boolean">' in page

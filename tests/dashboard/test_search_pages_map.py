@@ -89,21 +89,21 @@ def test_tiles_in_whose_place_others_were_asked_are_not_drawn() -> None:
         "known": 1,
         "waiting": 1,
     }
-    assert coverage.sentence == "75 % of 676 km² was asked."
+    assert coverage.sentence == "75 % of 676 km² searched."
     assert (coverage.fitting.count("M"), coverage.others.count("M")) == (1, 1)
 
 
 def test_an_area_is_covered_wholly_only_when_nothing_is_missing() -> None:
     whole = build_coverage_map([tile("", LEIPZIG, "done")], [])
     assert whole is not None
-    assert whole.sentence == "All of 676 km² was asked."
+    assert whole.sentence == "All of 676 km² searched."
     sliver = Area(LEIPZIG.south, LEIPZIG.west, LEIPZIG.south + 0.0001, LEIPZIG.east)
     rest = Area(LEIPZIG.south + 0.0001, LEIPZIG.west, LEIPZIG.north, LEIPZIG.east)
     nearly = build_coverage_map(
         [tile("", LEIPZIG, "split"), tile("0", rest, "done"), tile("1", sliver, "waiting")], []
     )
     assert nearly is not None
-    assert nearly.sentence == "99 % of 676 km² was asked."
+    assert nearly.sentence == "99 % of 676 km² searched."
 
 
 def test_places_of_a_list_are_drawn_without_an_area() -> None:

@@ -48,8 +48,8 @@ def test_a_retry_and_a_site_that_is_given_up_are_told_as_well() -> None:
         show([WAITING])
         show([GIVEN_UP])
     assert shown(plain).splitlines() == [
-        "cinema.example: waits for its retry",
-        "cinema.example: given up after 2 attempts, 0 sitemaps, 0 URLs, 0 pages, 0 contacts",
+        "cinema.example: waiting for retry",
+        "cinema.example: failed after 2 attempts, 0 sitemaps, 0 URLs, 0 pages, 0 contacts",
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_terminal_shows_where_each_site_is_and_what_was_found() -> None:
 
 
 def test_a_site_between_two_attempts_says_that_it_waits() -> None:
-    assert "waits for its retry" in printed(WAITING)
+    assert "waiting for retry" in printed(WAITING)
 
 
 def test_on_a_small_screen_ended_sites_make_room_for_those_under_way() -> None:

@@ -85,10 +85,10 @@ async def test_demo_ends_well_and_leaves_nothing_running(folder: Path) -> None:
     assert code == 0, text
     assert "morning-courier.example: done, 5 sitemaps, 3,640 URLs, 3 pages, 3 contacts" in text
     assert "market-post-office.example: done after 2 attempts, 1 sitemap, 1 URL" in text
-    assert "palace-cinema.example: given up after 2 attempts, 0 sitemaps, 0 URLs" in text
-    assert "given up after 2 attempts" in text
-    assert "50 places found with 6 requests, for 0.00 US dollars." in text
-    assert "From one search to 49 leads" in text
+    assert "palace-cinema.example: failed after 2 attempts, 0 sitemaps, 0 URLs" in text
+    assert "failed after 2 attempts (dead letter)" in text
+    assert "Found 50 places with 6 requests for $0.00:" in text
+    assert "One search led to 49 leads." in text
     assert_both_tables(text)
     assert "scrapersky scan DOMAIN" in text
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -98,8 +98,8 @@ async def test_demo_ends_well_and_leaves_nothing_running(folder: Path) -> None:
 
 def assert_both_tables(text: str) -> None:
     """All rows of the contacts with how they were found, and of the empty sites with why."""
-    _, _, after = text.partition("Contacts, and how each was found")
-    contacts, _, empty = after.partition("Sites without contacts, and why")
+    _, _, after = text.partition("Contacts by site")
+    contacts, _, empty = after.partition("Sites without contacts")
     for site in SITES:
         table = empty if site.expected.why else contacts
         [row] = [line for line in table.splitlines() if line.split()[:1] == [site.name]]
@@ -199,7 +199,7 @@ def test_a_site_that_ends_otherwise_makes_the_demo_fail_with_a_sentence() -> Non
     assert report.print_conclusion(console, DemoOutcome([other], found(sites=1)), seconds=1) == 1
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == (
-        "bakery.example is none with 0 URLs; expected was found with 37 URLs.\n"
+        "bakery.example is none with 0 URLs; expected: found with 37 URLs.\n"
     )
 
 
@@ -224,20 +224,20 @@ def test_what_the_register_does_not_have_is_a_difference_each_with_its_sentence(
     assert len(list(list_search_differences(found(sites=46, leads=[]), sites=46))) == len(
         PLACES_WITHOUT_SITE
     )
-    assert "provider counts 4" in next(list_search_differences(found(sites=46, billed=4), sites=46))
+    assert "provider billed 4" in next(list_search_differences(found(sites=46, billed=4), sites=46))
 
 
 def test_a_job_that_has_not_ended_is_a_difference() -> None:
     late = result(ExpectedResult(SitemapOutcome.FOUND, urls=3), urls=3)
     assert list(list_site_differences(late)) == [
-        "bakery.example is processing with 3 URLs; expected was found with 3 URLs."
+        "bakery.example is processing with 3 URLs; expected: found with 3 URLs."
     ]
 
 
 def test_a_home_page_that_is_still_being_read_is_a_difference() -> None:
     stuck = result(ExpectedResult(SitemapOutcome.NONE), outcome="none", home_page="processing")
     assert list(list_site_differences(stuck)) == [
-        "bakery.example is processing with 0 URLs; expected was none with 0 URLs."
+        "bakery.example is processing with 0 URLs; expected: none with 0 URLs."
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_failed_site_without_a_dead_letter_is_a_difference() -> None:
 def test_a_contact_that_was_not_found_is_a_difference() -> None:
     missed = result(publishing("a@bakery.example", ExtractionMethod.ROT13), outcome="none")
     assert list(list_site_differences(missed)) == [
-        "bakery.example publishes a@bakery.example (rot13), which was not found."
+        "bakery.example publishes a@bakery.example (rot13), but it was not found."
     ]
 
 
@@ -270,7 +270,7 @@ def test_a_decoy_that_was_stored_is_a_difference() -> None:
         contacts=[contact("logo@2x.png", ExtractionMethod.TEXT)],
     )
     assert list(list_site_differences(fooled)) == [
-        "bakery.example does not publish logo@2x.png, which was stored (text)."
+        "bakery.example does not publish logo@2x.png, but it was stored (text)."
     ]
 
 
@@ -278,4 +278,4 @@ def test_another_reason_for_being_empty_is_a_difference() -> None:
     other = result(
         ExpectedResult(SitemapOutcome.NONE, why=EmptyReason.PARKED), outcome="none", why="blocked"
     )
-    assert list(list_site_differences(other)) == ["bakery.example is blocked; expected was parked."]
+    assert list(list_site_differences(other)) == ["bakery.example is blocked; expected: parked."]

@@ -65,9 +65,9 @@ async def test_each_row_of_a_list_is_told_what_became_of_it(
     assert set(found) == {"known.example", "new.example"}
     assert results[0]["id"] == results[2]["id"] == str(found["new.example"].id)
     assert results[1]["id"] == str(found["known.example"].id)
-    assert results[2]["error"] == "The same as line 1."
+    assert results[2]["error"] == "Same as line 1."
     assert "space" in results[3]["error"]
-    assert results[4]["error"] == "This is not a text."
+    assert results[4]["error"] == "The value is not a string."
     counts = {name: value for name, value in said.items() if name != "results"}
     assert counts == {
         "accepted": 2, "created": 1, "existing": 1, "duplicates": 1, "invalid": 2, "queued": 1,
@@ -134,7 +134,7 @@ async def test_odd_rows_cost_only_themselves(client: httpx.AsyncClient, url: str
     found = {each["line"]: each for each in said["results"]}
     assert {line for line, each in found.items() if each["status"] == "created"} == {2, 4}
     assert found[5]["error"].endswith(
-        "is an e-mail address; give bakery.example if that is the site."
+        "is an e-mail address. Enter bakery.example if that is the site."
     )
     assert all(found[line]["status"] == "invalid" for line in (5, 6, 7, 8, 9, 10, 11, 12, 14))
     assert "private" in found[8]["error"]
@@ -156,7 +156,7 @@ async def test_a_file_that_cannot_be_taken_is_refused_with_a_sentence(
 ) -> None:
     assert "422 The file is empty" in await refusal(client, "domains", b"")
     assert "a picture" in await refusal(client, "domains", b"\x89PNG\r\n\x1a\n\x00")
-    assert "a header and no rows" in await refusal(client, "domains", b"domain\n")
+    assert "a header but no rows" in await refusal(client, "domains", b"domain\n")
     missing = await refusal(client, "domains", b"Name,Town\nBakery,Ulm\n")
     assert "'Name', 'Town'" in missing
     assert "website" in missing

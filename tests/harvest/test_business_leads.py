@@ -90,7 +90,7 @@ async def test_what_providers_told_fills_what_the_site_leaves_open(database: Dat
     assert (lead.category, lead.address) == ("bakery", "Ring 1, 04109 Leipzig")
     assert (lead.phone, lead.phone_from) == ("+493411234567", "google")
     assert lead.best_email == "post@berger.example"
-    assert lead.best_email_why == "No page has one; osm told of it."
+    assert lead.best_email_why == "Not on the website · reported by osm"
     assert lead.profiles == ["https://www.facebook.com/berger"]
     assert (lead.rating, lead.reviews_count) == (4.6, 120)
     assert (lead.contacts, lead.why_empty) == (0, "not_read_yet")

@@ -150,7 +150,7 @@ async def lead_of(database: Database, domain: Domain) -> Lead:
         ({"site_state": "ok"}, [{"http_status": 403}], "blocked"),
         (
             {"site_state": "ok"},
-            [{"page_processing_error": "robots.txt does not allow us to read it."}],
+            [{"page_processing_error": "robots.txt disallows this page."}],
             "robots",
         ),
     ],

@@ -178,7 +178,7 @@ async def test_who_signs_in_may_send_64_kilobytes(url: str) -> None:
         over = await client.post(SESSION, content=body.ljust(MAX_ANONYMOUS_BYTES + 1), headers=JSON)
     assert (fits.status_code, over.status_code) == (401, 413)
     assert "65,536 bytes" in over.json()["detail"]
-    assert "without sign-in" in over.json()["detail"]
+    assert "unauthenticated" in over.json()["detail"]
 
 
 async def test_json_may_have_a_megabyte_and_a_list_as_much_as_the_setting_says(

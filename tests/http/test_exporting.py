@@ -193,11 +193,11 @@ async def test_a_list_without_rows_is_a_file_without_rows(database: Database) ->
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("columns=value,nonsense", "There is no column nonsense here; there are domain, kind,"),
-        ("columns=", "There is no column without a name here"),
+        ("columns=value,nonsense", "Unknown column: nonsense. Available columns: domain, kind,"),
+        ("columns=", "Unknown column: (empty name)"),
         ("format=pdf", "format"),
         ("sort=nonsense", "sort"),
-        ("limit=5", "there is no limit here"),
+        ("limit=5", "unknown parameter limit"),
         ("kind=nonsense", "kind"),
     ],
 )
@@ -440,7 +440,7 @@ async def test_a_lead_that_was_made_before_somebody_was_suppressed_is_without_th
     await client.post(f"{API}/suppressions", json={"items": items})
     stale = {
         "best_email": "a@x.com",
-        "best_email_why": "It is the only one.",
+        "best_email_why": "Only address found",
         "other_emails": ["c@x.com", "b@x.com", "d@x.com"],
         "phone": "+4930901820",
         "other_phones": ["+4930901821"],

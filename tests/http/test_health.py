@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, text, update
 from sqlalchemy.exc import DBAPIError
 
-from scrapersky import main, stages
+from scrapersky import stages
 from scrapersky.db.session import Database
 from scrapersky.errors import SchemaMismatch
 from scrapersky.http import health
@@ -58,7 +58,7 @@ async def test_a_stage_that_cannot_be_registered_stops_no_other_and_shows(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken: Any = replace(stages.STAGES[0], status="no_such_column")
-    monkeypatch.setattr(main, "STAGES", (broken, *stages.STAGES[1:]))
+    monkeypatch.setattr("scrapersky.stages.STAGES", (broken, *stages.STAGES[1:]))
     async with serving(make_settings(url)) as client:
         context = client.app.state.context  # type: ignore[attr-defined]
         running = list(context.scheduler.engine.runners)

@@ -104,7 +104,7 @@ async def test_a_key_used_for_another_request_is_refused(
     other = await client.post(path, json=body, headers=headers)
 
     assert other.status_code == 422
-    assert "another request" in other.json()["detail"]
+    assert "a different request" in other.json()["detail"]
     assert await count(database, Job) == 1
 
 

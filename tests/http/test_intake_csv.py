@@ -116,7 +116,7 @@ def test_a_column_can_be_asked_for_by_its_name_or_number() -> None:
 
     assert texts(body, "netz") == ["bakery.example"]
     assert texts("Bakery;bakery.example\n", "2") == ["bakery.example"]
-    with pytest.raises(InvalidInput, match=r"no column 'Web'; the file has the columns 'Firma', "):
+    with pytest.raises(InvalidInput, match=r"no column 'Web'. The file has the columns 'Firma', "):
         texts(body, "Web")
 
 
@@ -157,7 +157,7 @@ def test_a_file_with_nothing_in_it_is_said_to_be_empty(body: bytes) -> None:
 
 
 def test_a_header_alone_is_said_to_be_one() -> None:
-    with pytest.raises(InvalidInput, match="a header and no rows"):
+    with pytest.raises(InvalidInput, match="a header but no rows"):
         given("domain,name\n")
 
 
@@ -180,8 +180,8 @@ def test_a_row_that_is_too_short_or_empty_where_it_matters_is_said_so() -> None:
     rows = given("name,town,website\nBakery,Ulm\nFlorist,Ulm,\nBarber,Ulm,barber.example\n")
 
     assert [each.error for each in rows] == [
-        "The row ends before the column website.",
-        "There is nothing in the column website.",
+        "The row has no column website.",
+        "The column website is empty.",
         None,
     ]
 

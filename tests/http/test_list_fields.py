@@ -147,9 +147,9 @@ async def test_what_no_column_can_hold_is_refused(
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        ({"page_processing_status": "Filtered", "page_type": "blog"}, "of the kind blog"),
-        ({"page_processing_status": "Filtered", "page_type": "other"}, "Nothing says what kind"),
-        ({"page_processing_status": "Filtered"}, "Nothing says what kind"),
+        ({"page_processing_status": "Filtered", "page_type": "blog"}, "of type blog"),
+        ({"page_processing_status": "Filtered", "page_type": "other"}, "The page type is unknown"),
+        ({"page_processing_status": "Filtered"}, "The page type is unknown"),
         (
             {"page_processing_status": "Filtered", "page_processing_error": "robots.txt."},
             "robots.txt.",

@@ -282,9 +282,9 @@ async def test_what_is_looked_for_is_taken_word_for_word(
         ({"sort": "params"}, "finished_at"),
         ({"domain_id": "7"}, "domain_id"),
         ({"limit": "1001"}, "limit"),
-        ({"cursor": "bm90IG91cnM="}, "not one of ours"),
-        ({"cursor": "é"}, "not one of ours"),
-        ({"stauts": "failed"}, "there is no stauts here; known are status, job_type"),
+        ({"cursor": "bm90IG91cnM="}, "cursor is not valid"),
+        ({"cursor": "é"}, "cursor is not valid"),
+        ({"stauts": "failed"}, "unknown parameter stauts; use one of: status, job_type"),
     ],
 )
 async def test_what_does_not_fit_is_refused_with_what_would(

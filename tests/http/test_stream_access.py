@@ -135,7 +135,7 @@ async def test_a_reader_who_keeps_access_keeps_the_stream(
             async def away(*_: object, **__: object) -> None:
                 raise OSError("away")
 
-            patch.setattr("scrapersky.http.auth.actor_with_key", away)
+            patch.setattr("scrapersky.http.auth.authenticate_key", away)
             await checks.some()
         assert not stream.done()
         async with database.transaction() as session:

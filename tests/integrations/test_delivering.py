@@ -140,7 +140,7 @@ async def test_it_is_told_again_under_the_same_id_until_it_is_taken(
             await post.work()
             await post.work()
 
-    assert after_one.error == "hooks.example answered 500: it did not take it."
+    assert after_one.error == "hooks.example answered 500: it did not accept the payload."
     assert (noted.failures, noted.last_error) == (1, after_one.error)
     assert len({got.told["id"] for got in hooks.got}) == 1
     assert len(hooks.got) == 3
@@ -230,14 +230,14 @@ async def test_private_addresses_are_refused_for_good_when_something_is_sent(
 
     delivery = await only_delivery(database)
     assert (delivery.status, delivery.attempts) == ("failed", 1)
-    assert "WEBHOOK_ALLOW_NETWORKS can open it" in (delivery.error or "")
+    assert "WEBHOOK_ALLOW_NETWORKS to allow it" in (delivery.error or "")
 
 
 @pytest.mark.parametrize(
     ("oddity", "patience", "says"),
     [
-        (lambda host: host.hang("/catch"), 0.3, "did not answer within 0.3 seconds"),
-        (lambda host: host.closes("/catch"), 60, "closed the connection without an answer"),
+        (lambda host: host.hang("/catch"), 0.3, "did not answer within 0.3 s"),
+        (lambda host: host.closes("/catch"), 60, "closed the connection without a response"),
     ],
 )
 async def test_a_receiver_that_gives_no_answer_is_told_again(
@@ -367,7 +367,7 @@ async def test_an_answer_of_bytes_is_not_quoted(url: str, database: Database) ->
             await post.work()
 
     error = (await only_delivery(database)).error
-    assert error == "hooks.example answered 500: it did not take it."
+    assert error == "hooks.example answered 500: it did not accept the payload."
 
 
 async def test_what_a_public_receiver_says_is_quoted(
@@ -383,7 +383,10 @@ async def test_what_a_public_receiver_says_is_quoted(
             await post.work()
 
     error = (await only_delivery(database)).error
-    assert error == 'hooks.example answered 500: it did not take it. It said: "out of paper"'
+    assert (
+        error
+        == 'hooks.example answered 500: it did not accept the payload. It said: "out of paper"'
+    )
     assert (await endpoint_of(database, endpoint)).last_error == error
 
 

@@ -88,7 +88,7 @@ async def test_a_repeated_creation_is_carried_out_once_and_its_secret_not_kept(
     ("wrong", "says"),
     [
         ({"url": "http://10.0.0.7/"}, "10.0.0.7 is not a public address"),
-        ({"url": "http://169.254.169.254/latest"}, "WEBHOOK_ALLOW_NETWORKS can open it"),
+        ({"url": "http://169.254.169.254/latest"}, "WEBHOOK_ALLOW_NETWORKS to allow it"),
         ({"url": "http://localhost:8000/"}, "localhost is this machine"),
         ({"url": "ftp://hooks.example/"}, "Only http and https"),
         ({"url": "https://anna:secret@hooks.example/"}, "user name"),
@@ -237,7 +237,7 @@ async def test_what_waits_is_not_sent_once_more(
     answer = await client.post(f"{DELIVERIES}/{delivery.id}/redeliver")
 
     assert answer.status_code == 409
-    assert "has not ended yet" in answer.json()["detail"]
+    assert "Only a finished one" in answer.json()["detail"]
 
 
 async def test_viewers_see_webhooks_without_what_opens_them_and_change_nothing(

@@ -66,7 +66,7 @@ async def test_a_contact_that_was_suppressed_meanwhile_is_not_told(
 
     delivery = await only_delivery(database)
     assert hooks.got == []
-    assert (delivery.status, delivery.error) == ("skipped", "The contact is suppressed by now.")
+    assert (delivery.status, delivery.error) == ("skipped", "The contact is suppressed.")
 
 
 async def test_a_contact_of_a_site_that_was_suppressed_meanwhile_is_not_told(
@@ -95,7 +95,7 @@ async def test_a_person_who_was_erased_meanwhile_is_neither_told_nor_kept(
 
     delivery = await only_delivery(database)
     assert hooks.got == []
-    assert (delivery.status, delivery.error) == ("skipped", "The contact is gone by now.")
+    assert (delivery.status, delivery.error) == ("skipped", "The contact was deleted.")
     assert ANNA not in str(delivery.payload)
 
 

@@ -33,7 +33,7 @@ async def two(database: Database) -> tuple[Lead, Lead]:
         phone="+4930901820",
         website="https://backhaus-berger.de",
         best_email="info@backhaus-berger.de",
-        best_email_why="It is the only one.",
+        best_email_why="Only address found",
         contacts=2,
         rating=4.5,
         created_at=NOW,

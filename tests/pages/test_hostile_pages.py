@@ -63,7 +63,7 @@ async def count_complete(database: Database) -> int:
 @pytest.mark.parametrize(
     ("trap", "error", "sentence"),
     [
-        (HANGS, "ParserTimedOut", "could not be read within 8 seconds"),
+        (HANGS, "ParserTimedOut", "could not be parsed within 8 seconds"),
         (EATS_MEMORY, "ParserCrashed", "takes more than 512 MB of memory"),
     ],
 )
@@ -141,7 +141,7 @@ async def test_a_home_page_that_hangs_is_cut_off(
     assert domains["bakery.example"].status == "completed"
     assert domains["trap.example"].status == "pending"
     error = METADATA.queue.of(domains["trap.example"]).error
-    assert "could not be read within 8 seconds" in (error or "")
+    assert "could not be parsed within 8 seconds" in (error or "")
 
 
 async def test_a_worker_stops_in_order_while_a_page_hangs(

@@ -89,9 +89,9 @@ async def test_a_second_page_with_the_same_address_is_a_second_sighting(
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (404, "It answered 404: there is no such page."),
-        (410, "It answered 410: there is no such page."),
-        (403, "It answered 403: the site does not let us read it."),
+        (404, "HTTP 404: page not found."),
+        (410, "HTTP 410: page not found."),
+        (403, "HTTP 403: access denied."),
     ],
 )
 async def test_a_page_that_is_refused_is_filtered_with_the_reason(
@@ -118,7 +118,7 @@ async def test_what_robots_txt_forbids_is_not_asked_for(url: str, database: Data
     page, lead = await run.one(Page), await run.one(Lead)
     assert asked == 0
     assert page.page_processing_status == "Filtered"
-    assert page.page_processing_error == "robots.txt does not allow us to read it."
+    assert page.page_processing_error == "robots.txt disallows this page."
     assert await run.all(Contact) == []
     assert lead.why_empty == "robots"
 
@@ -129,7 +129,7 @@ async def test_a_file_that_is_no_page_is_filtered(url: str, database: Database) 
         run = await read_one(url, database, web)
 
     page = await run.one(Page)
-    assert page.page_processing_error == "It is application/pdf, not a web page."
+    assert page.page_processing_error == "Not a web page: application/pdf."
 
 
 async def test_a_page_that_leads_to_another_site_gives_no_contacts(
@@ -141,7 +141,7 @@ async def test_a_page_that_leads_to_another_site_gives_no_contacts(
         run = await read_one(url, database, web)
 
     page = await run.one(Page)
-    assert page.page_processing_error == "It leads to another site, other.example."
+    assert page.page_processing_error == "Redirects to another site: other.example."
     assert await run.all(Contact) == []
 
 
@@ -152,7 +152,7 @@ async def test_a_server_in_trouble_is_asked_again_later(url: str, database: Data
 
     page = await run.one(Page)
     assert (page.page_processing_status, page.page_processing_attempts) == ("Queued", 1)
-    assert page.page_processing_error == "It answered 500."
+    assert page.page_processing_error == "HTTP 500."
 
 
 async def test_a_page_of_many_megabytes_is_read_as_far_as_the_limit(

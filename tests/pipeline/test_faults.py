@@ -24,7 +24,6 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky import main
 from scrapersky.auth.service import get_system_actor
 from scrapersky.cli.errors import ExitCode
 from scrapersky.cli.signals import EXIT_SLACK_SECONDS
@@ -352,7 +351,7 @@ async def test_rows_that_cannot_be_stored_for_want_of_disk_space_are_handed_back
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = await add_rows(database, 3)
-    monkeypatch.setattr(settler, "DATABASE_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(settler, "OUTAGE_TIMEOUT_SECONDS", 0.1)
 
     async def store(session: AsyncSession, row: NoopRow, result: UUID) -> None:
         raise DBAPIError("INSERT", None, asyncpg.DiskFullError("could not extend file"))
@@ -696,7 +695,7 @@ async def test_a_clock_set_back_by_an_hour_does_not_stop_the_ticks(
     url: str, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are stored without a wake-up, so that only a tick finds them."""
-    monkeypatch.setattr(main, "STAGES", (NOOP,))
+    monkeypatch.setattr("scrapersky.stages.STAGES", (NOOP,))
     await add_rows(database, 1)
     offset = tmp_path / "offset"
     offset.write_text("+0")
@@ -772,7 +771,7 @@ async def test_a_database_clock_stepped_by_an_hour_loses_no_row_and_does_none_tw
     open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At each step a worker dies whose last heartbeat, after a step back, lies in the future."""
-    monkeypatch.setattr(main, "STAGES", (NOOP,))
+    monkeypatch.setattr("scrapersky.stages.STAGES", (NOOP,))
     offset = open_folder / "offset"
     offset.write_text("+0")
     async with (

@@ -209,7 +209,7 @@ async def test_an_estimate_says_when_the_budget_does_not_reach(
     much = await estimated(database, idle, 10_000)
     assert not much.fits
     assert (much.usd_min, much.cap_usd) == (Decimal("17.5"), Decimal(5))
-    assert "It stops before" in much.sentence
+    assert "The search will pause" in much.sentence
     few = await estimated(database, idle, 60)
     assert (few.requests_min, few.requests_max, few.fits) == (3, 3, True)
     assert "0.105 USD" in few.sentence

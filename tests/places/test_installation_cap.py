@@ -178,7 +178,7 @@ async def test_a_tenants_admin_lowers_the_cap_and_cannot_raise_it(
 
     assert refused.status_code == 403
     assert "up to 20.00 USD a month" in refused.json()["detail"]
-    assert "only an operator" in refused.json()["detail"]
+    assert "ask an operator" in refused.json()["detail"]
     assert lowered.status_code == 200
     assert (shown["monthly_cap_usd"], shown["allowed_usd"], shown["own_limit_usd"]) == (5, 20, 5)
     assert (raised_again.json()["monthly_cap_usd"], raised_again.json()["own_limit_usd"]) == (
@@ -288,7 +288,7 @@ async def test_what_is_left_counts_what_all_tenants_spent(url: str, database: Da
     assert (shown["spent_usd"], shown["left_usd"]) == (0, float(PRICE))
     assert shown["limited_by_installation"]
     assert not estimate.fits
-    assert "It stops before" in estimate.sentence
+    assert "The search will pause" in estimate.sentence
 
 
 async def test_raising_the_installations_cap_wakes_what_waits_in_every_tenant(

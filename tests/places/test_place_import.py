@@ -51,7 +51,7 @@ async def test_good_rows_become_places_and_bad_ones_are_told(
         "duplicate",
     ]
     assert (body["accepted"], body["queued"]) == (2, 2)
-    assert "neither a name" in body["results"][1]["error"]
+    assert "no name, website" in body["results"][1]["error"]
     first, second = results["items"]
     assert (first["name"], first["phone"], first["position"]) == (
         "Bäckerei Berger",
@@ -97,7 +97,7 @@ async def test_places_may_be_stored_without_going_on(idle: Settings, database: D
     [
         ("", "empty"),
         ("name;website\n", "no rows"),
-        ("colour;size\nred;5\n", "No column says"),
+        ("colour;size\nred;5\n", "No column contains"),
     ],
 )
 async def test_a_file_that_names_nothing_is_refused(

@@ -32,7 +32,7 @@ async def test_a_list_that_always_moves_on_is_told_in_the_coverage(
     job = await found(database, place_settings, max_results=59)
 
     (whole,) = await tiles(database, job.id)
-    assert "changed its list between two pages" in (whole.note or "")
+    assert "list changed between two pages" in (whole.note or "")
     assert (job.result_data or {})["covered"] is False
 
 
@@ -44,7 +44,7 @@ async def test_what_cannot_be_read_as_a_place_is_counted_and_the_others_are_kept
     job = await found(database, place_settings, max_results=60)
 
     (whole,) = await tiles(database, job.id)
-    assert whole.note == "4 of what came could not be read as places."
+    assert whole.note == "Unreadable places skipped: 4."
     assert (job.result_data or {})["covered"] is False
     assert len(await places(database)) == 21
 
@@ -62,5 +62,5 @@ async def test_coordinates_that_cannot_be_are_left_out_and_the_place_says_so(
 
     told = {each.name: each for each in (await places(database)).values()}
     assert told["Bakery"].latitude is None
-    assert told["Bakery"].raw_data["oddities"] == ["Its coordinates, 951 and 12, cannot be."]
-    assert told[None].raw_data["oddities"] == ["Its name has nothing that can be seen."]
+    assert told["Bakery"].raw_data["oddities"] == ["The coordinates 951, 12 are not valid."]
+    assert told[None].raw_data["oddities"] == ["The name is blank."]

@@ -76,7 +76,7 @@ async def test_a_search_goes_on_with_the_parts_that_were_not_asked(
     await make_due(database)
     await worked(database, place_settings)
 
-    assert (before.status, "asked too often" in (before.error or "")) == ("pending", True)
+    assert (before.status, "Too many requests" in (before.error or "")) == ("pending", True)
     assert (await job_of(database, search_id)).status == "complete"
     assert len(await places(database)) == 8
     assert provider.counts[ProviderService.OVERPASS] == 6

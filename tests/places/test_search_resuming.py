@@ -219,7 +219,7 @@ async def test_a_search_whose_time_is_up_goes_on_in_the_next_turn(
 
     await worked(database, place_settings)
 
-    assert "goes on in a moment" in (waiting.error or "")
+    assert "the search resumes shortly" in (waiting.error or "")
     assert (waiting.status, waiting.attempts) == ("pending", 0)
     assert looked_at
     assert (await job_of(database, waiting.id)).status == "complete"

@@ -47,7 +47,7 @@ async def test_a_search_is_stored_and_answered_with_what_it_costs(
     assert again["search_id"] == body["search_id"] == body["job_id"]
     assert (body["estimate"]["requests_min"], body["estimate"]["fits"]) == (3, True)
     assert (status["status"], status["subject"]) == ("pending", "bakeries in leipzig, 60 at most")
-    assert status["coverage"]["sentence"] == "Nothing was asked yet."
+    assert status["coverage"]["sentence"] == "No requests yet."
 
 
 async def test_every_answer_about_a_search_names_it_as_search_and_as_job(idle: Settings) -> None:
@@ -84,17 +84,17 @@ async def test_a_dry_run_tells_the_cost_and_stores_nothing(
     ("wrong", "said"),
     [
         ({"provider": "yellow pages"}, "google"),
-        ({"radius_km": 5000}, "at most 500 km"),
+        ({"radius_km": 5000}, "is too large"),
         ({"radius_km": -1}, "greater than 0"),
         ({"business_type": "   "}, "business_type is empty"),
         ({"business_type": ""}, "at least 1 character"),
-        ({"location": None}, "Where?"),
+        ({"location": None}, "No location"),
         ({"location": None, "center": {"latitude": 1, "longitude": 1}}, "radius_km"),
-        ({"center": {"latitude": 91, "longitude": 0}, "radius_km": 1}, "91 does not"),
-        ({"center": {"latitude": 0, "longitude": 181}, "radius_km": 1}, "181 does not"),
+        ({"center": {"latitude": 91, "longitude": 0}, "radius_km": 1}, "not 91"),
+        ({"center": {"latitude": 0, "longitude": 181}, "radius_km": 1}, "not 181"),
         ({"area": NORTH, "radius_km": 1}, "not both"),
         ({"area": {**NORTH, "south": 52}}, "south of its north"),
-        ({"area": {**NORTH, "north": 99}}, "99 does not"),
+        ({"area": {**NORTH, "north": 99}}, "not 99"),
         ({"max_results": 0}, "greater than or equal to 1"),
         ({"filters": {"min_rating": 6}}, "less than or equal to 5"),
         ({"filters": {"stars": 6}}, "Extra inputs"),
@@ -162,7 +162,7 @@ async def test_coverage_tells_the_parts_and_whether_they_are_all(
 
     coverage = body["coverage"]
     assert coverage["covered"] is True
-    assert coverage["sentence"].startswith("The area is completely covered: 150 places in ")
+    assert coverage["sentence"].startswith("The whole area is covered: 150 places in ")
     assert (coverage["found"], coverage["new"], coverage["known_before"]) == (150, 150, 0)
     assert sum(each["found"] for each in tiles) == 150
     assert len(tiles) == coverage["total"] + coverage["split"] + coverage["joined"]

@@ -43,7 +43,7 @@ async def test_a_small_search_asks_once_and_stores_all_that_came(
     assert positions == list(range(1, 41))
     result = job.result_data or {}
     assert (result["found"], result["new"], result["paid_requests"]) == (40, 40, 2)
-    assert result["coverage"] == "The area is completely covered: 40 places in 1 part."
+    assert result["coverage"] == "The whole area is covered: 40 places in 1 part."
 
 
 async def test_a_thousand_places_cost_at_most_a_fifth_more_than_full_pages(
@@ -88,8 +88,8 @@ async def test_a_search_brings_no_more_than_it_was_asked_for(
     assert provider.bill.billed[PAID] <= 1.2 * ceil(100 / 20)
     result = job.result_data or {}
     assert result["covered"] is False
-    assert "not completely covered" in result["coverage"]
-    assert "not asked" in result["coverage"]
+    assert "partly covered" in result["coverage"]
+    assert "not requested" in result["coverage"]
 
 
 async def test_ten_places_cost_one_request(
@@ -136,7 +136,7 @@ async def test_an_area_is_not_divided_beyond_the_limit(
     rows = await tiles(database, job.id)
     assert len([each for each in rows if "/" not in each.path]) == 5
     notes = {each.note for each in rows if each.state == "saturated"}
-    assert notes == {"PLACE_SEARCH_MAX_TILES is 5: it was not divided further."}
+    assert notes == {"Not split further: PLACE_SEARCH_MAX_TILES is 5."}
 
 
 async def test_filters_keep_what_was_paid_for_and_let_only_some_go_on(
@@ -238,7 +238,7 @@ async def test_openstreetmap_brings_no_more_than_asked_for(
 
     (whole,) = await tiles(database, job.id)
     assert len(await places(database)) == 20
-    assert (whole.state, whole.note) == ("saturated", "There are 30; 20 were asked for.")
+    assert (whole.state, whole.note) == ("saturated", "30 places exist; the limit is 20.")
 
 
 @pytest.mark.parametrize("trouble", [FailureMode.REPEATED_TOKEN, FailureMode.CHANGED])
@@ -279,7 +279,7 @@ async def test_answers_that_change_between_two_pages_are_told_in_the_coverage(
 
     (whole,) = await tiles(database, job.id)
     assert len(await places(database)) == 58
-    assert whole.note == "1 of those it named at first did not come."
+    assert whole.note == "Places listed at first but not returned: 1."
     assert (job.result_data or {})["covered"] is False
 
 

@@ -86,7 +86,7 @@ def test_a_refusal_names_the_list_and_the_port() -> None:
         settings_with(webhook_allow_networks="10.1.2.3:5678")
     )
 
-    with pytest.raises(Blocked, match=r"WEBHOOK_ALLOW_NETWORKS can open it on port 80\."):
+    with pytest.raises(Blocked, match=r"Add it to WEBHOOK_ALLOW_NETWORKS to allow it on port 80\."):
         check_url("http://10.1.2.3/", rules)
 
 

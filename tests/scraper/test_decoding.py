@@ -78,7 +78,7 @@ def test_a_cut_body_keeps_all_that_came(size: int) -> None:
 
     assert data.startswith(whole)
     assert len(whole) > 250_000
-    assert unpacker.problem == "The compressed data ends too early."
+    assert unpacker.problem == "The compressed data is truncated."
 
 
 def test_padding_behind_the_last_member_is_not_damage() -> None:

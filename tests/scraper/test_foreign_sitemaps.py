@@ -33,7 +33,7 @@ async def test_a_robots_txt_cannot_aim_many_requests_at_another_site(
     assert len(told.urls) == MAX_REQUESTS_PER_FOREIGN_SITE, "what is within the limit is read"
     assert len(told.refused) == MANY - MAX_REQUESTS_PER_FOREIGN_SITE
     assert set(told.refused.values()) == {
-        "bakery.example leads to victim.example, another site, more than 5 times."
+        "bakery.example points to another site, victim.example, more than 5 times."
     }
     assert told.analysis.outcome is ScanOutcome.FOUND
     assert told.analysis.truncated, "what was not read is not gone"
@@ -74,7 +74,7 @@ async def test_redirects_of_own_sitemaps_count_too(web: FakeWeb, bakery: FakeHos
     assert len(told.urls) == MAX_REQUESTS_PER_FOREIGN_SITE
     reasons = [each.reason for each in told.done.values() if each.reason]
     assert len(reasons) == MANY - MAX_REQUESTS_PER_FOREIGN_SITE
-    assert "leads to victim.example, another site" in reasons[0]
+    assert "points to another site, victim.example" in reasons[0]
 
 
 async def test_only_a_few_other_sites_are_asked(web: FakeWeb, bakery: FakeHost) -> None:
@@ -86,7 +86,7 @@ async def test_only_a_few_other_sites_are_asked(web: FakeWeb, bakery: FakeHost) 
     told = await analyze(web)
 
     assert sum(bool(host.seen) for host in hosts) == MAX_FOREIGN_SITES
-    assert set(told.refused.values()) == {"bakery.example leads to more than 5 other sites."}
+    assert set(told.refused.values()) == {"bakery.example points to more than 5 other sites."}
 
 
 @pytest.mark.parametrize("host", ["sitemaps.bakery.example", "www.bakery.example"])

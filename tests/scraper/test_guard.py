@@ -99,7 +99,9 @@ async def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
         return ["10.0.0.1", "127.0.0.1"]
 
     async with Fetcher(user_agent="test", lookup=lookup) as fetch:
-        with pytest.raises(Blocked, match=r"inside\.example leads to an address that is not pub"):
+        with pytest.raises(
+            Blocked, match=r"inside\.example resolves to an address that is not pub"
+        ):
             await fetch.get("http://inside.example/")
 
 

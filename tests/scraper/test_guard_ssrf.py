@@ -251,7 +251,7 @@ async def test_no_name_leads_to_a_private_address(address: str) -> None:
 
     async with Fetcher(user_agent="test", lookup=to_it) as fetch:
         for scheme in ("http", "https"):
-            with pytest.raises(Blocked, match=r"name\.example leads to"):
+            with pytest.raises(Blocked, match=r"name\.example resolves to"):
                 await fetch.get(f"{scheme}://name.example/")
 
 
@@ -311,7 +311,7 @@ async def test_dns_that_has_changed_its_mind_is_checked_again() -> None:
     async with paired(lambda: [next(answers)]) as pair:
         assert await pair.get() == b"hello"
         pair.forget_names()
-        with pytest.raises(Blocked, match=r"changing\.example leads to an address that is"):
+        with pytest.raises(Blocked, match=r"changing\.example resolves to an address that is"):
             await pair.get()
 
         assert pair.connections == (1, 0)

@@ -294,7 +294,7 @@ def test_no_word_stands_for_two_classes() -> None:
 
 
 def test_the_words_come_with_the_package() -> None:
-    assert files("scrapersky.scraper.pages.classification").joinpath("words.toml").is_file()
+    assert files("scrapersky.scraper.pages").joinpath("words.toml").is_file()
 
 
 # Shapes of addresses
@@ -417,7 +417,7 @@ def test_posts_products_and_lists_stay_what_they_are(path: str, page_class: str)
 def test_lookalikes_are_other_pages(path: str) -> None:
     page = classify(SITE + path)
 
-    assert (page.page_class, page.rule) == (PageClass.other, "path: nothing known")
+    assert (page.page_class, page.rule) == (PageClass.other, "path: no known word")
     assert not is_worth_reading(page)
 
 

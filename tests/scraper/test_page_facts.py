@@ -257,7 +257,7 @@ def test_only_the_beginning_of_an_endless_page_is_read() -> None:
     facts = read("<h1>Bread</h1>" + "x " * 2_000_000 + '<a href="/end">')
 
     assert (facts.h1, facts.links) == ("Bread", ())
-    assert facts.cut == "Only its first 2097152 bytes were read."
+    assert facts.cut == "Only the first 2,097,152 bytes were read."
 
 
 @pytest.mark.parametrize("url", ["", "bakery", "ftp://bakery.example/", "http://["])

@@ -109,7 +109,7 @@ async def test_an_exception_comes_back_with_its_traceback(pool: ParserPool) -> N
 async def test_a_page_that_hangs_is_cut_off_and_the_next_is_read() -> None:
     async with ParserPool(1, timeout_seconds=5, memory_bytes=MEMORY) as pool:
         pid = await pool.run(parser_traps.get_pid)
-        with pytest.raises(ParserTimedOut, match="could not be read within 5 seconds"):
+        with pytest.raises(ParserTimedOut, match="could not be parsed within 5 seconds"):
             await pool.run(parser_traps.hang)
         await wait_until_gone(pid)
         assert await pool.run(parser_traps.echo, "bread") == "bread"
@@ -127,7 +127,7 @@ async def test_pages_that_wait_for_a_process_that_dies_are_read_by_another(
     calls = [pool.run(parser_traps.die), *(pool.run(parser_traps.echo, str(n)) for n in range(5))]
     crashed, *others = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(crashed, ParserCrashed)
-    assert str(crashed) == "The process that read the page was ended by SIGKILL."
+    assert str(crashed) == "The parser process was killed by SIGKILL."
     assert others == [str(n) for n in range(5)]
 
 
@@ -264,7 +264,7 @@ async def test_a_host_whose_pages_time_out_gets_one_process_at_a_time(tmp_path: 
 
 async def test_a_process_that_cannot_be_started_is_our_own_limit() -> None:
     async with ParserPool(1, memory_bytes=1024 * 1024) as pool:
-        with pytest.raises(ResourceExhausted, match="No process could be started") as raised:
+        with pytest.raises(ResourceExhausted, match="No parser process could be started") as raised:
             await pool.run(parse_page, make_page(), True)
     assert raised.value.limit is LimitedResource.PROCESSES
 
@@ -304,7 +304,7 @@ async def test_a_scan_goes_on_without_a_home_page_that_hangs(
     urls = [entry.loc for each in told if isinstance(each, UrlsFound) for entry in each.entries]
     assert urls == ["http://bakery.example/bread"]
     assert isinstance(told[-1], Analysis)
-    assert "could not be read within 0.5 seconds" in " ".join(told[-1].errors)
+    assert "could not be parsed within 0.5 seconds" in " ".join(told[-1].errors)
 
 
 async def test_kill_minus_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:

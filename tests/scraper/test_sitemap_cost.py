@@ -122,7 +122,7 @@ async def test_a_bomb_on_any_layer_is_cut_early_and_said(
 
     (done,) = [each for each in events if isinstance(each, SitemapDone)]
     (analysis,) = [each for each in events if isinstance(each, Analysis)]
-    assert done.reason == f"It unpacks to more than {MAX_COMPRESSION_RATIO} times its size."
+    assert done.reason == f"It decompresses to more than {MAX_COMPRESSION_RATIO} times its size."
     assert (done.url_count, analysis.truncated) == (1, True)
     assert peak < 24 * 1024 * 1024
     assert used < 5

@@ -252,7 +252,7 @@ async def test_robots_of_the_host_counts_below_a_path_too(web: FakeWeb, bakery: 
     told = await analyze(web, "bakery.example/shop/")
 
     assert bakery.paths == ["/robots.txt", "/a.xml", "/"]
-    assert "forbids http://bakery.example/shop/" in told.analysis.warnings[0]
+    assert "disallows http://bakery.example/shop/" in told.analysis.warnings[0]
 
 
 @pytest.mark.parametrize("start", ["/shop", "/shop/", "/shop/index.html", "/shop/?page=1"])
@@ -326,7 +326,9 @@ async def test_a_name_that_redirects_to_one_already_read_says_so(
     told = await analyze(web, limits=ScanLimits(children_at_once=1))
 
     assert told.urls == [f"{SITE}/1"]
-    assert told.refused == {"/old.xml": f"It redirects to {SITE}/new.xml, which has its turn."}
+    assert told.refused == {
+        "/old.xml": f"It redirects to {SITE}/new.xml, which is read separately."
+    }
 
 
 @pytest.mark.parametrize("at_once", [1, 4])

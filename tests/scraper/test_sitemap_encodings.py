@@ -110,7 +110,7 @@ def test_a_truncated_gzip_file_gives_what_it_has_and_says_so() -> None:
     parsed = parse_sitemap(packed[: len(packed) // 2], url=URL)
 
     assert 1000 < len(parsed.entries) < 4000
-    assert parsed.partial == "The compressed data ends too early."
+    assert parsed.partial == "The compressed data is truncated."
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
@@ -125,7 +125,7 @@ def test_a_wrong_checksum_costs_no_url_but_is_said(size: int, layers: int) -> No
     entries = [entry for chunk in chunks for entry in stream.feed(chunk)] + stream.close()
 
     assert [entry.loc for entry in entries] == ["https://example.com/a", "https://example.com/b"]
-    assert stream.partial == "The compressed data is damaged."
+    assert stream.partial == "The compressed data is corrupt."
 
 
 def test_a_bomb_is_cut_before_it_fills_the_memory() -> None:

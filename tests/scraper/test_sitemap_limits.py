@@ -79,7 +79,7 @@ async def test_the_limits_of_depth_and_files_truncate(web: FakeWeb, bakery: Fake
     many = await analyze(web, limits=ScanLimits(max_files=2))
 
     assert deep.analysis.sitemaps == 4
-    assert "deeper than 3" in (deep.analysis.truncated_why or "")
+    assert "more than 3 levels" in (deep.analysis.truncated_why or "")
     assert many.analysis.sitemaps == 2
     assert "2 sitemaps" in (many.analysis.truncated_why or "")
 
@@ -144,7 +144,7 @@ async def test_a_scan_that_has_no_time_at_all_ends(web: FakeWeb, bakery: FakeHos
     told = await analyze(web, limits=ScanLimits(max_seconds=0.2))
 
     assert told.analysis.outcome is ScanOutcome.UNREACHABLE
-    assert "within 0.2 seconds" in told.analysis.errors[0]
+    assert "within 0.2 s" in told.analysis.errors[0]
 
 
 async def test_an_index_that_names_itself_in_ever_new_ways_ends_at_the_limit(

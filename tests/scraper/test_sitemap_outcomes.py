@@ -29,7 +29,7 @@ async def test_soft_404_pages_are_no_sitemaps(web: FakeWeb, bakery: FakeHost) ->
 
     assert told.analysis.outcome is ScanOutcome.NONE
     assert told.every(SitemapFound) == []
-    assert told.refused["/sitemap.xml"] == "It is a page of HTML, not a sitemap."
+    assert told.refused["/sitemap.xml"] == "It is an HTML page, not a sitemap."
     assert len(told.analysis.refused) == len(told.refused) > 20
 
 
@@ -83,7 +83,7 @@ async def test_a_name_that_does_not_exist_is_unreachable_for_good() -> None:
     assert len(told.events) == 1
     assert (told.analysis.outcome, told.analysis.permanent) == (ScanOutcome.UNREACHABLE, True)
     assert told.analysis.errors == (
-        "nowhere.example does not resolve (tried by https and by http, with and without www).",
+        "nowhere.example does not resolve (tried over https and http, with and without www).",
     )
 
 
@@ -109,9 +109,9 @@ async def test_each_thing_that_went_wrong_is_said_once() -> None:
         told = Told([event async for event in stream])
 
     assert told.analysis.errors == (
-        "inside.example leads to an address that is not public; FETCH_ALLOW_NETWORKS can open it "
-        "(tried by https and by http).",
-        "inside.example does not resolve (tried by https and by http).",
+        "inside.example resolves to an address that is not public. Use FETCH_ALLOW_NETWORKS to "
+        "allow it (tried over https and http).",
+        "inside.example does not resolve (tried over https and http).",
     )
 
 
@@ -193,7 +193,9 @@ async def test_a_home_page_that_cannot_be_read_may_name_a_sitemap(
     told = await analyze(web)
 
     assert told.analysis.outcome is ScanOutcome.UNREACHABLE
-    assert told.analysis.errors == (f"{SITE}/ could not be read for links: It answered 403.",)
+    assert told.analysis.errors == (
+        f"{SITE}/ could not be searched for sitemap links: It answered 403.",
+    )
 
 
 @pytest.mark.parametrize("way", ["hang", "closes"])
@@ -215,7 +217,7 @@ async def test_bad_tls_everywhere_is_said_with_its_reason() -> None:
         told = await analyze(web, "https://bakery.example")
 
     assert told.analysis.outcome is ScanOutcome.UNREACHABLE
-    assert "no valid TLS: its certificate is signed by nobody we trust" in told.analysis.errors[0]
+    assert "failed: its certificate is not signed by a trusted authority" in told.analysis.errors[0]
 
 
 # Verdicts

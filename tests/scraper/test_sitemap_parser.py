@@ -148,7 +148,7 @@ def test_the_generator_is_named_where_the_document_says_so() -> None:
         (b"Not found", "neither"),
         (b'{"error": "https://example.com/"}', "neither"),
         (b"\x89PNG\r\n\x1a\n\0\0", "neither"),
-        (b"\x1f\x8b broken", "damaged"),
+        (b"\x1f\x8b broken", "corrupt"),
         (gzip.compress(b"<html><body>404", mtime=0), "HTML"),
         (b"<urlset><url does not close</urlset>", "nothing in it is readable"),
     ],

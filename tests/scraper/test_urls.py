@@ -80,7 +80,7 @@ def test_path_and_scheme_are_kept_as_the_start() -> None:
         ("[::ffff:10.0.0.1]", "private"),
         ("[64:ff9b::a00:1]", "private"),
         ("256.256.256.256", "address"),
-        ("[::1", "not a domain"),
+        ("[::1", "not a valid domain"),
         ("a." * 130 + "com", "253"),
         ("ä." * 130 + "com", "253"),
         ("x" * 64 + ".com", "63"),
@@ -93,10 +93,10 @@ def test_path_and_scheme_are_kept_as_the_start() -> None:
         ("example.com:abc", "65535"),
         ("exam\x00ple.com", "control"),
         ("exam\nple.com", "control"),
-        ("example..com", "not a domain name"),
-        ("-example.com", "not a domain name"),
-        ("exa$mple.com", "not a domain name"),
-        ("https://", "not a domain"),
+        ("example..com", "not a valid domain name"),
+        ("-example.com", "not a valid domain name"),
+        ("exa$mple.com", "not a valid domain name"),
+        ("https://", "not a valid domain"),
     ],
 )
 def test_what_is_no_public_site_is_refused_with_the_reason(text: str, word: str) -> None:

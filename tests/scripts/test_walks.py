@@ -133,9 +133,9 @@ async def test_mistakes_become_sentences(shell: Shell) -> None:
         f"HOST_CONCURENCY=2 {scripts}/sitemap_scheduler/debug_pending_jobs.py", code=2
     )
 
-    assert unknown == "Error: There is no domain nowhere.example; scan it first.\n"
+    assert unknown == "Error: There is no domain nowhere.example. Scan it first.\n"
     assert neither == "Error: Say either --trigger-scheduler or --id JOB_ID.\n"
-    assert misspelt.startswith("Error: HOST_CONCURENCY is no setting")
+    assert misspelt.startswith("Error: HOST_CONCURENCY is not a setting")
 
 
 async def test_without_an_installation_a_script_says_what_to_do(

@@ -157,7 +157,7 @@ async def test_nothing_where_there_was_something_is_a_warning(
     job = await scanned(client)
     domain = await domain_of(client, job)
 
-    assert "found 2 URLs and this one none" in domain["scan_warning"]
+    assert "found 2 URLs, this one none" in domain["scan_warning"]
     assert await feed(client, job, kind="gone") == set()
 
 
@@ -193,7 +193,7 @@ def test_a_change_shortens_the_wait_and_a_look_in_vain_lengthens_it(
 ) -> None:
     wait, why = RHYTHM.get_next_interval(previous, changes)
     assert wait == expected
-    assert why.startswith("Next look in ")
+    assert why.startswith("Next scan in ")
     assert ("changes" in why) == bool(changes)
 
 
@@ -224,5 +224,5 @@ async def test_the_domain_tells_when_the_next_look_is_and_why(
     await scanned(client)
     second = await domain_of(client, job)
 
-    assert first["next_scan_why"] == "Next look in 7 days, as after every first look."
-    assert second["next_scan_why"] == "Next look in 9.5 days because nothing had changed."
+    assert first["next_scan_why"] == "Next scan in 7 days, as after every first scan."
+    assert second["next_scan_why"] == "Next scan in 9.5 days because nothing had changed."

@@ -35,7 +35,7 @@ async def test_a_claim_that_is_lost_while_a_sitemap_is_on_its_way_is_what_the_en
             request = ScanRequest("bakery.example", 100, uuid7())
             found = work(request, Tools(fetch=fetch, settings=settings))
             with pytest.raises(LostMeanwhile):
-                await lose_the_first(cast("AsyncGenerator[Findings, None]", found))
+                await lose_the_first(cast("AsyncGenerator[ScanFindings, None]", found))
 
 
 async def lose_the_first(found: AsyncGenerator[ScanFindings, None]) -> None:

@@ -141,5 +141,5 @@ async def test_a_file_of_sitemaps_is_taken_as_a_list_is(
     said = await import_csv(client, "sitemap-files", body)
 
     assert statuses(said) == [(2, "created"), (3, "invalid")]
-    assert "give the sitemap's whole address" in said["results"][1]["error"]
+    assert "Enter the full URL of the sitemap" in said["results"][1]["error"]
     assert (await ended(client, said["results"][0]["job_id"]))["status"] == "complete"

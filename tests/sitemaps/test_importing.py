@@ -284,7 +284,7 @@ async def test_a_sitemap_without_urls_is_complete(bakery: Bakery) -> None:
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ({"sitemap_type": "index"}, "an index"),
+        ({"sitemap_type": "index"}, "a sitemap index"),
         ({"status": "refused", "reason": "It is HTML."}, "(refused): It is HTML."),
         ({"status": "error", "reason": "It answered 500."}, "(error): It answered 500."),
     ],

@@ -120,7 +120,7 @@ async def test_no_second_job_while_one_is_active(database: Database, submit: Any
     domain = await domain_of(database, domain_id)
     assert [job.id for job in await jobs_of(database, domain_id)] == [active]
     assert domain.sitemap_analysis_status == "submitted"
-    assert domain.sitemap_analysis_error == f"Job {active} is scanning the domain already."
+    assert domain.sitemap_analysis_error == f"The domain is already being scanned by job {active}."
 
 
 async def test_no_job_while_the_last_scan_is_young(database: Database, submit: Any) -> None:

@@ -134,7 +134,7 @@ async def test_a_site_without_a_sitemap_is_a_result_and_not_a_failure(
         domain = (await client.get(f"/api/v3/domains/{job['domain_id']}")).json()
 
     assert (job["status"], job["result_data"]["outcome"]) == ("complete", "none")
-    assert "no sitemap" in domain["last_scan_error"]
+    assert "No sitemap was found" in domain["last_scan_error"]
 
 
 async def test_a_soft_404_site_gives_no_sitemaps(
@@ -191,7 +191,7 @@ async def test_a_job_whose_data_does_not_fit_fails_alone(
         assert (await ended(client, good["job_id"]))["status"] == "complete"
         failed = await ended(client, bad["job_id"])
 
-    assert (failed["status"], failed["error"]) == ("failed", "The job names no domain.")
+    assert (failed["status"], failed["error"]) == ("failed", "The job has no domain.")
 
 
 async def test_a_job_row_without_domain_id_fails_with_a_sentence(
@@ -216,7 +216,7 @@ async def test_a_job_row_without_domain_id_fails_with_a_sentence(
     assert letter["row_id"] == job_id
     assert failed["error"] == (
         f"The job for {site} has no domain_id. Request the scan with "
-        "POST /api/v3/sitemap/scan, or set domain_id to the id of the row in domains."
+        "POST /api/v3/sitemap/scan, or set domain_id to the ID of the domain."
     )
 
 

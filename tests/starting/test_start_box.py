@@ -100,7 +100,7 @@ async def test_a_domain_is_stored_and_waits_to_be_read(
     assert result["id"] == str(domain.id)
     assert result["queued"]
     assert result["says"] == (
-        "Taken as a domain: its home page is read and its sitemaps are looked for."
+        "Taken as a domain: its home page is read and its sitemaps are scanned."
     )
 
 
@@ -160,7 +160,7 @@ async def test_a_mixed_list_keeps_its_order_and_bad_entries_cost_no_others(
     assert "space" in results[0]["says"]
     assert "Only http and https" in results[2]["says"]
     assert "e-mail address" in results[5]["says"]
-    assert results[6]["says"] == "The same as line 2."
+    assert results[6]["says"] == "Same as line 2."
     assert results[6]["id"] == results[1]["id"]
     assert (said["accepted"], said["duplicates"], said["invalid"]) == (3, 1, 4)
     assert [await count(database, each) for each in (Domain, SitemapFile, Page)] == [1, 1, 1]
@@ -172,14 +172,14 @@ async def test_one_that_is_there_stays_as_it_is_and_one_that_was_only_stored_beg
     await start(client, "asked.example")
     stored = await start(client, "stored.example", queue=False)
     assert stored["queued"] == 0
-    assert "waits until somebody asks" in stored["results"][0]["says"]
+    assert "not queued" in stored["results"][0]["says"]
 
     said = await start(client, "asked.example\nstored.example")
     assert [(each["status"], each["queued"]) for each in said["results"]] == [
         ("exists", False),
         ("exists", True),
     ]
-    assert "was there already" in said["results"][0]["says"]
+    assert "already exists" in said["results"][0]["says"]
 
 
 async def test_a_dry_run_tells_what_each_would_be_taken_for_and_stores_nothing(
@@ -198,7 +198,7 @@ async def test_a_thousand_are_taken_and_one_more_is_led_to_the_import(
     names = [f"site{n}.example" for n in range(1_001)]
     refused = await client.post(START, json={"text": "\n".join(names)})
     assert refused.status_code == 422
-    assert "up to 1,000" in refused.json()["detail"]
+    assert "At most 1,000" in refused.json()["detail"]
     assert "CSV file" in refused.json()["detail"]
     assert await count(database, Domain) == 0
 

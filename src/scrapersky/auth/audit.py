@@ -16,7 +16,7 @@ from scrapersky.models import Actor, AuditEntry
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """Which entries; nothing means any."""
+    """Filters of the audit log; None matches any entry."""
 
     actor_id: UUID | None = None
     action: str | None = None
@@ -32,7 +32,7 @@ async def list_audit_entries(
     cursor: str | None = None,
     limit: int = 50,
 ) -> tuple[Sequence[AuditEntry], str | None]:
-    """One page, and the cursor of the next if there is one."""
+    """Return one page and the cursor of the next page (None on the last)."""
     ours = select(AuditEntry).where(AuditEntry.tenant_id == actor.tenant_id)
     statement = ours.where(*_conditions(wanted))
     if cursor is not None:
@@ -60,11 +60,11 @@ def _encode_cursor(last: AuditEntry) -> str:
 def _decode_cursor(cursor: str) -> tuple[datetime, int]:
     at, _, number = cursor.partition("~")
     if not number.isdigit() or len(number) > 18:
-        raise InvalidInput("The cursor is not one of ours; start without one.")
+        raise InvalidInput("The cursor is not valid. Start again without a cursor.")
     try:
         return _ensure_timezone(datetime.fromisoformat(at)), int(number)
     except ValueError:
-        raise InvalidInput("The cursor is not one of ours; start without one.") from None
+        raise InvalidInput("The cursor is not valid. Start again without a cursor.") from None
 
 
 def _ensure_timezone(moment: datetime) -> datetime:

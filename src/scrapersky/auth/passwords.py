@@ -24,15 +24,15 @@ DIGEST_BYTES = 32
 T = TypeVar("T")
 
 _threads = ThreadPoolExecutor(2, thread_name_prefix="passwords")
-"""Each takes 32 MB while it counts: no more of them at once, however many sign in."""
+"""Each hash needs 32 MB, so the number of threads bounds the memory of concurrent sign-ins."""
 
 
 @dataclass(frozen=True)
 class PasswordHash:
-    """What stands in the database, as text: how it was made, the salt, the digest."""
+    """Stored form of a password: scheme and parameters, salt, digest."""
 
     cost: int
-    """As a power of two."""
+    """Base-2 logarithm of scrypt's n."""
     block: int
     parallel: int
     salt: bytes
@@ -42,7 +42,7 @@ class PasswordHash:
     def parse(cls, text: str) -> PasswordHash:
         kind, cost, block, parallel, salt, digest = text.split("$")
         if kind != HASH_SCHEME:
-            raise ValueError(f"A password is kept as {kind}, which is not known here.")
+            raise ValueError(f"Unknown password hash scheme: {kind}.")
         numbers = int(cost), int(block), int(parallel)
         return cls(*numbers, base64.b64decode(salt), base64.b64decode(digest))
 
@@ -53,7 +53,7 @@ class PasswordHash:
     def compute_digest(self, password: str) -> bytes:
         cost = 2**self.cost
         return hashlib.scrypt(
-            # However a keyboard spells an accent.
+            # Keyboards may compose an accented letter in different ways.
             unicodedata.normalize("NFKC", password).encode(),
             salt=self.salt,
             n=cost,
@@ -65,22 +65,24 @@ class PasswordHash:
 
 
 def _build_random_hash() -> PasswordHash:
-    """A salt of its own, and a digest that no password has."""
+    """Return the current parameters with a random salt and a digest that matches no password."""
     return PasswordHash(15, 8, 3, os.urandom(SALT_BYTES), os.urandom(DIGEST_BYTES))
 
 
 DUMMY_HASH = str(_build_random_hash())
-"""Tried where there is nobody of that name, so that it takes as long."""
+"""Checked when the user does not exist, so that the response takes equally long."""
 
 
 async def hash_password(password: str) -> str:
-    """What is kept of a new password; or a sentence saying why it is none."""
+    """Hash a new password. Raises `InvalidInput` if it is too short or too long."""
     if len(password) < MIN_PASSWORD_CHARACTERS:
         raise InvalidInput(
-            f"A password needs at least {MIN_PASSWORD_CHARACTERS} characters; take a few words."
+            f"The password needs at least {MIN_PASSWORD_CHARACTERS} characters. Use several words."
         )
     if len(password) > MAX_PASSWORD_CHARACTERS:
-        raise InvalidInput(f"A password has at most {MAX_PASSWORD_CHARACTERS:,} characters.")
+        raise InvalidInput(
+            f"The password must have at most {MAX_PASSWORD_CHARACTERS:,} characters."
+        )
 
     fresh = _build_random_hash()
     digest = await _run_in_thread(lambda: fresh.compute_digest(password))
@@ -88,7 +90,7 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(password: str, kept: str | None) -> bool:
-    """Takes as long whether or not there is a password to compare with."""
+    """Return whether the password matches; takes equally long without a stored hash."""
     known = PasswordHash.parse(kept or DUMMY_HASH)
     if len(password) > MAX_PASSWORD_CHARACTERS:
         return False
@@ -97,5 +99,5 @@ async def verify_password(password: str, kept: str | None) -> bool:
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:
-    """The loop goes on while it is counted."""
+    """Run CPU-bound work without blocking the event loop."""
     return await asyncio.get_running_loop().run_in_executor(_threads, work)

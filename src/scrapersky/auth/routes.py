@@ -52,11 +52,13 @@ audit_router = APIRouter(
 )
 
 
-@audit_router.get("", summary="What was done, newest first")
+@audit_router.get("", summary="List audit log entries")
 async def list_entries(
     session: Reading,
     asking: Admin,
-    actor: Annotated[UUID | None, Query(description="The id of the user who did it.")] = None,
+    actor: Annotated[
+        UUID | None, Query(description="Id of the user who performed the action.")
+    ] = None,
     action: Annotated[str | None, Query(examples=["job.cancel"])] = None,
     since: Annotated[datetime | None, Query(examples=["2026-11-01T00:00:00Z"])] = None,
     until: Annotated[datetime | None, Query(examples=["2026-11-02T00:00:00Z"])] = None,
@@ -80,7 +82,7 @@ api_key_router = APIRouter(
 @api_key_router.post(
     "",
     status_code=201,
-    summary="Make a key",
+    summary="Create an API key",
     dependencies=[RETURNS_SECRET],
     responses=problem_responses(404, 409),
 )
@@ -96,28 +98,29 @@ async def create_key(actor: Admin, session: Transaction, wanted: ApiKeyIn) -> Ne
     return _build_new_key(*made)
 
 
-@api_key_router.get("", summary="Keys, oldest first")
+@api_key_router.get("", summary="List API keys")
 async def list_keys(actor: Admin, session: Reading) -> list[ApiKeyOut]:
     return [ApiKeyOut.model_validate(each) for each in await service.list_api_keys(session, actor)]
 
 
 @api_key_router.post(
     "/{key_id}/rotate",
-    summary="Give a key a new secret",
+    summary="Rotate an API key",
     dependencies=[RETURNS_SECRET],
     responses=problem_responses(404, 409),
 )
 async def rotate_key(
     actor: Admin, session: Transaction, key_id: UUID, wanted: RotationIn | None = None
 ) -> NewApiKey:
-    """The old secret is worthless at once, or after the grace. The key keeps its id, its role and
-    its expiry."""
+    """The previous secret stops working immediately, or after the grace period. The key keeps its
+    id, role and expiry.
+    """
     grace = timedelta(seconds=wanted.grace_seconds if wanted else 0)
     return _build_new_key(*await service.rotate_api_key(session, actor, key_id, grace=grace))
 
 
 @api_key_router.post(
-    "/{key_id}/revoke", summary="Make a key worthless", responses=problem_responses(404)
+    "/{key_id}/revoke", summary="Revoke an API key", responses=problem_responses(404)
 )
 async def revoke_key(actor: Admin, session: Transaction, key_id: UUID) -> ApiKeyOut:
     return ApiKeyOut.model_validate(await service.revoke_api_key(session, actor, key_id))
@@ -145,13 +148,14 @@ own_sessions_router = APIRouter(
 async def begin(
     request: Request, response: Response, context: Context, wanted: SignInIn | None = None
 ) -> SessionOut:
-    """With a name and a password, or with an API key or token, which may also be in the headers.
-    The answer sets the cookie `scrapersky_session` (over https `__Host-scrapersky_session`), and
-    after a password `scrapersky_device`, which opens nothing: failed attempts of a browser that has
-    it are counted by themselves, so that nobody else's keep it out. Too many failed attempts are
-    answered 429 with `Retry-After`."""
+    """Sign in with a name and password, or with an API key or token, which may also be sent in the
+    headers. The response sets the cookie `scrapersky_session` (over https
+    `__Host-scrapersky_session`). After a password it also sets `scrapersky_device`, which grants
+    no access: failed attempts from a browser with this cookie are counted separately, so that
+    other clients cannot lock it out. Too many failed attempts get a 429 with `Retry-After`.
+    """
     if context.settings.auth_mode == OPEN_MODE:
-        raise Conflict("Nobody has to sign in here: AUTH_MODE is open.")
+        raise Conflict("Sign-in is disabled: AUTH_MODE is open.")
     _require_json_body(request)
     begun = await begin_session(request, context, wanted or SignInIn())
     set_session_cookie(request, response, begun.token)
@@ -166,12 +170,12 @@ async def begin(
 
 
 def _require_json_body(request: Request) -> None:
-    """Or any web page could sign a person in as somebody else."""
+    """Require JSON; otherwise any web page could sign a user in to another account (login CSRF)."""
     if has_body(request) and get_content_type(request) != JSON_TYPE:
         raise HTTPException(415, f"Send the body as `Content-Type: {JSON_TYPE}`.")
 
 
-@session_router.get("", summary="Who am I")
+@session_router.get("", summary="Get my session")
 async def show(request: Request, actor: Viewer, context: Context, session: Reading) -> SessionOut:
     user = await session.get_one(User, actor.user_id)
     row = await session.get(UserSession, actor.session_id) if actor.session_id else None
@@ -196,7 +200,7 @@ async def end(actor: Viewer, session: Transaction, response: Response) -> None:
 @session_router.post(
     "/password",
     status_code=204,
-    summary="Change one's own password",
+    summary="Change my password",
     dependencies=[ACCEPTS_SECRET],
     responses=problem_responses(409),
 )
@@ -206,8 +210,9 @@ async def change_password(
     session: Transaction,
     wanted: PasswordChangeIn,
 ) -> None:
-    """Whoever is signed in as this person elsewhere is signed out. The first password is given by
-    an admin, or on the command line."""
+    """Ends all other sessions of the user. The first password is set by an admin or on the command
+    line.
+    """
     fresh = await passwords.hash_password(wanted.new.get_secret_value())
     async with limit_password_checks(context.database, actor):
         current = wanted.current.get_secret_value()
@@ -215,7 +220,7 @@ async def change_password(
     await users.change_own_password(session, actor, proven, fresh)
 
 
-@own_sessions_router.get("", summary="Where one is signed in")
+@own_sessions_router.get("", summary="List my sessions")
 async def list_own(actor: Viewer, context: Context, session: Reading) -> list[OwnSessionOut]:
     found = await sessions.list_sessions(session, actor, context.settings)
     return [
@@ -231,9 +236,9 @@ async def list_own(actor: Viewer, context: Context, session: Reading) -> list[Ow
     ]
 
 
-@own_sessions_router.post("/end-others", summary="Sign out everywhere else")
+@own_sessions_router.post("/end-others", summary="End my other sessions")
 async def end_others(actor: Viewer, session: Transaction) -> EndedOut:
-    """With a key or token: everywhere."""
+    """With an API key or token, all sessions end."""
     return EndedOut(ended=await sessions.end_other_sessions(session, actor))
 
 
@@ -242,15 +247,16 @@ user_router = APIRouter(
 )
 
 
-@user_router.post("", status_code=201, summary="Make a user", responses=problem_responses(409))
+@user_router.post("", status_code=201, summary="Create a user", responses=problem_responses(409))
 async def create_user(actor: Admin, session: Transaction, wanted: UserIn) -> UserOut:
-    """They sign in with an API key made for them, with a token whose `sub` is their id, or with a
-    password once they have one."""
+    """The user signs in with an API key, with a token whose `sub` is the user's id, or with a
+    password once one is set.
+    """
     made = await users.create_user(session, actor, name=wanted.name, role=wanted.role)
     return UserOut.model_validate(made)
 
 
-@user_router.get("", summary="Users, newest first")
+@user_router.get("", summary="List users")
 async def list_users(
     actor: Admin, session: Reading, cursor: CursorParam = None, limit: LimitParam = 50
 ) -> CursorPage[UserOut]:
@@ -266,27 +272,29 @@ async def list_users(
 
 
 @user_router.post(
-    "/{user_id}/role", summary="Change what a user may do", responses=problem_responses(404, 409)
+    "/{user_id}/role", summary="Change a user's role", responses=problem_responses(404, 409)
 )
 async def set_role(actor: Admin, session: Transaction, user_id: UUID, wanted: RoleIn) -> UserOut:
-    """With the next request, for their keys too. Whoever comes by token has the token's role."""
+    """Takes effect with the next request and also limits the user's API keys. Users who sign in by
+    token have the token's role.
+    """
     return UserOut.model_validate(await users.set_role(session, actor, user_id, wanted.role))
 
 
 @user_router.post(
     "/{user_id}/deactivate",
-    summary="Let a user in no more",
+    summary="Deactivate a user",
     responses=problem_responses(404, 409),
 )
 async def deactivate(
     actor: Admin, context: Context, session: Transaction, user_id: UUID
 ) -> UserOut:
-    """Their keys, tokens and sessions stop working at once. What they made stays."""
+    """The user's keys, tokens and sessions stop working immediately. Rows they created are kept."""
     return UserOut.model_validate(await users.deactivate(session, actor, context.settings, user_id))
 
 
 @user_router.post(
-    "/{user_id}/reactivate", summary="Let a user in again", responses=problem_responses(404)
+    "/{user_id}/reactivate", summary="Reactivate a user", responses=problem_responses(404)
 )
 async def reactivate(actor: Admin, session: Transaction, user_id: UUID) -> UserOut:
     return UserOut.model_validate(await users.reactivate(session, actor, user_id))
@@ -294,13 +302,13 @@ async def reactivate(actor: Admin, session: Transaction, user_id: UUID) -> UserO
 
 @user_router.post(
     "/{user_id}/password",
-    summary="Give a user a password",
+    summary="Set a user's password",
     dependencies=[ACCEPTS_SECRET],
     responses=problem_responses(404, 409),
 )
 async def set_password(
     actor: Admin, session: Transaction, user_id: UUID, wanted: PasswordIn
 ) -> UserOut:
-    """To sign in to the dashboard with. Whoever was signed in as this user is signed out."""
+    """Sets the password for signing in to the dashboard and ends the user's sessions."""
     fresh = await passwords.hash_password(wanted.password.get_secret_value())
     return UserOut.model_validate(await users.set_password(session, actor, user_id, fresh))

@@ -18,16 +18,21 @@ class ApiKeyIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name = Field(examples=["nightly export"])
-    role: Role = Field(default=Role.VIEWER, description="At most that of its user.")
-    user_id: UUID | None = Field(default=None, description="Whose it is; left out: yours.")
-    expires_at: datetime | None = Field(default=None, description="Left out: never.")
+    role: Role = Field(
+        default=Role.VIEWER, description="Role of the key; not higher than its user's."
+    )
+    user_id: UUID | None = Field(default=None, description="Owner of the key. Default: you.")
+    expires_at: datetime | None = Field(default=None, description="Default: the key never expires.")
 
 
 class RotationIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     grace_seconds: int = Field(
-        default=0, ge=0, le=30 * 86400, description="For so long the old secret stays good."
+        default=0,
+        ge=0,
+        le=30 * 86400,
+        description="Seconds for which the previous secret stays valid.",
     )
 
 
@@ -38,18 +43,20 @@ class ApiKeyOut(BaseModel):
     user_id: UUID
     name: str
     role: str
-    prefix: str | None = Field(description="How the key begins.", examples=["sky_4fGh2kLm"])
+    prefix: str | None = Field(
+        description="First characters of the secret.", examples=["sky_4fGh2kLm"]
+    )
     created_at: datetime
     expires_at: datetime | None
-    last_used_at: datetime | None = Field(description="To the minute or so.")
+    last_used_at: datetime | None = Field(description="Last use, accurate to about a minute.")
     previous_until: datetime | None = Field(
-        description="The secret before the last rotation is good until then."
+        description="The previous secret is valid until this time."
     )
     revoked_at: datetime | None
 
 
 class NewApiKey(ApiKeyOut):
-    key: str = Field(description="Shown this once; keep it.")
+    key: str = Field(description="The secret. It is shown only once.")
 
 
 class UserIn(BaseModel):
@@ -78,11 +85,13 @@ class UserOut(BaseModel):
 
     id: UUID
     name: str
-    issuer: str | None = Field(description="Who vouches for somebody who came by token.")
+    issuer: str | None = Field(description="Token issuer of a user who signs in by token.")
     role: str
     created_at: datetime
     deactivated_at: datetime | None
-    has_password: bool = Field(description="Whether they can sign in to the dashboard with one.")
+    has_password: bool = Field(
+        description="Whether the user can sign in to the dashboard with a password."
+    )
 
 
 class TenantOut(BaseModel):
@@ -98,9 +107,11 @@ class AuditEntryOut(BaseModel):
 
     id: int
     at: datetime
-    actor_id: UUID = Field(description="The user who did it.")
+    actor_id: UUID = Field(description="User who performed the action.")
     api_key_id: UUID | None
-    request_id: str | None = Field(description="As in the answer's X-Request-ID.")
+    request_id: str | None = Field(
+        description="Request id, as in the `X-Request-ID` response header."
+    )
     via: str = Field(examples=["api"])
     action: str = Field(examples=["job.cancel"])
     subject_kind: str = Field(examples=["job"])
@@ -109,17 +120,17 @@ class AuditEntryOut(BaseModel):
 
 
 class SignInIn(BaseModel):
-    """A name and a password, or an API key; neither where a key or token is in the headers."""
+    """A name and password, or an API key; omit both if a key or token is in the headers."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Name | None = Field(default=None, description="With `password`.", examples=["alice"])
     password: Password | None = None
     tenant: str | None = Field(
-        default=None, max_length=200, description="Its name or id; left out: the default one."
+        default=None, max_length=200, description="Tenant name or id. Default: the default tenant."
     )
     api_key: SecretStr | None = Field(
-        default=None, max_length=8192, description="An API key or a token."
+        default=None, max_length=8192, description="An API key or token."
     )
 
 
@@ -139,25 +150,25 @@ class WhoOut(BaseModel):
 
 
 class SessionOut(BaseModel):
-    """Who asks, and until when they may go on asking so."""
+    """The authenticated user and the expiry of the session."""
 
     user: WhoOut
     role: Role
     csrf_token: str | None = Field(
-        description="To be sent as `X-CSRF-Token` with whatever changes something. Nothing for "
-        "those who come without a session."
+        description="Send it as `X-CSRF-Token` with every request that changes something. Null "
+        "without a session."
     )
-    expires_at: datetime | None = Field(description="Unless it is used before.")
+    expires_at: datetime | None = Field(description="Expiry if the session is not used before.")
 
 
 class OwnSessionOut(BaseModel):
     id: UUID
-    client: str = Field(description="What the browser said it is.")
+    client: str = Field(description="User agent of the browser.")
     created_at: datetime
-    last_seen_at: datetime = Field(description="To the minute or so.")
-    expires_at: datetime = Field(description="Unless it is used before.")
-    is_current: bool = Field(description="Whether it is the one that asks.")
+    last_seen_at: datetime = Field(description="Last use, accurate to about a minute.")
+    expires_at: datetime = Field(description="Expiry if the session is not used before.")
+    is_current: bool = Field(description="Whether this is the session of the request.")
 
 
 class EndedOut(BaseModel):
-    ended: int = Field(description="So many sessions.")
+    ended: int = Field(description="Number of ended sessions.")

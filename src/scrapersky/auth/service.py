@@ -21,20 +21,23 @@ from scrapersky.models.accounts import KEY_PREFIX, hash_key
 from scrapersky.settings import Settings
 
 KEY_PREFIX_CHARACTERS = len(KEY_PREFIX) + 8
-"""Enough to know a key by; the 35 that are not shown cannot be guessed."""
+"""Enough to identify a key; the other 35 characters cannot be guessed."""
 MAX_ROTATION_GRACE = timedelta(days=30)
 
 
 async def get_system_actor(session: AsyncSession, settings: Settings) -> Actor:
-    """Whom the schedulers, the command line and open mode act for; must exist."""
+    """Return the actor of the schedulers, the command line and open mode.
+
+    Raises `SettingsError` if the user is missing or deactivated.
+    """
     user = await session.get(User, settings.scheduler_system_user_id)
     if user is None:
         raise SettingsError(
-            f"SCHEDULER_SYSTEM_USER_ID names {settings.scheduler_system_user_id}, "
-            "but there is no such user in the database."
+            f"SCHEDULER_SYSTEM_USER_ID is {settings.scheduler_system_user_id}, "
+            "but this user does not exist."
         )
     if user.deactivated_at is not None:
-        raise SettingsError(f"SCHEDULER_SYSTEM_USER_ID names {user.name}, who is deactivated.")
+        raise SettingsError(f"SCHEDULER_SYSTEM_USER_ID is {user.name}, who is deactivated.")
     return Actor(user_id=user.id, tenant_id=user.tenant_id, role=Role(user.role))
 
 
@@ -47,8 +50,10 @@ async def create_api_key(
     user_id: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """The key's row and the key itself, which is shown this once and kept nowhere. It belongs to
-    the user given, or else to whoever makes it."""
+    """Create a key for a user (default: the actor) and return it with its secret.
+
+    Only a hash of the secret is stored, so it can be shown only once.
+    """
     name = validate_name("A key", name)
     user = await _get_key_user(session, actor, user_id or actor.user_id, role)
     secret = _generate_secret()
@@ -79,17 +84,19 @@ async def _get_key_user(session: AsyncSession, actor: Actor, user_id: UUID, role
         select(User).where(User.id == user_id, User.tenant_id == actor.tenant_id)
     )
     if user is None:
-        raise NotFound(f"There is no user {user_id} in this tenant to give the key to.")
+        raise NotFound(f"There is no user {user_id} in this tenant.")
     if user.deactivated_at is not None:
-        raise Conflict(f"{user.name} is deactivated, so a key would open nothing.")
+        raise Conflict(f"{user.name} is deactivated. Reactivate the user first.")
     if not Role(user.role).includes(role):
-        raise InvalidInput(f"{user.name} is {user.role}; a key of theirs cannot be {role}.")
+        raise InvalidInput(
+            f"{user.name} has the role {user.role}, so the key's role cannot be {role}."
+        )
     return user
 
 
 def _validate_expiry(key: ApiKey) -> None:
     if key.expires_at is not None and key.expires_at <= key.created_at:
-        raise InvalidInput("The key would have expired before it was made.")
+        raise InvalidInput("The key's expiry is in the past.")
 
 
 def _ensure_timezone(moment: datetime | None) -> datetime | None:
@@ -108,13 +115,17 @@ async def list_api_keys(session: AsyncSession, actor: Actor) -> Sequence[ApiKey]
 async def rotate_api_key(
     session: AsyncSession, actor: Actor, key_id: UUID, *, grace: timedelta = timedelta()
 ) -> tuple[ApiKey, str]:
-    """A new secret for the same key, shown this once; the one before stays good for the grace.
-    Sessions that were begun with it end."""
+    """Give a key a new secret, which can be shown only once.
+
+    The previous secret stays valid for `grace`. Sessions started with the key end.
+    """
     if not timedelta() <= grace <= MAX_ROTATION_GRACE:
-        raise InvalidInput(f"The grace is from 0 to {MAX_ROTATION_GRACE.days} days.")
+        raise InvalidInput(
+            f"The grace period must be between 0 and {MAX_ROTATION_GRACE.days} days."
+        )
     key = await _get_key(session, actor, key_id)
     if key.revoked_at is not None:
-        raise Conflict(f"Key {key_id} was revoked; make a new one.")
+        raise Conflict(f"Key {key_id} is revoked. Create a new one.")
     secret = _generate_secret()
     key.previous_hash = key.key_hash if grace else None
     key.previous_until = func.now() + grace if grace else None
@@ -134,7 +145,7 @@ async def revoke_api_key(session: AsyncSession, actor: Actor, key_id: UUID) -> A
 
 
 async def _get_key(session: AsyncSession, actor: Actor, key_id: UUID) -> ApiKey:
-    """Locked, so that of two rotations at once each keeps what the other made."""
+    """Get the key with a row lock, so that concurrent rotations do not overwrite each other."""
     wanted = select(ApiKey).where(ApiKey.id == key_id, ApiKey.tenant_id == actor.tenant_id)
     key = await session.scalar(wanted.with_for_update())
     if key is None:
@@ -157,7 +168,7 @@ async def create_user(session: AsyncSession, actor: Actor, *, name: str, role: R
         .returning(User)
     )
     if made is None:
-        raise Conflict(f"There is a user {name} already.")
+        raise Conflict(f"A user named {name} already exists.")
     record(session, actor, "user.create", made.id, name=name, role=role)
     return made
 
@@ -167,7 +178,7 @@ def select_users(actor: Actor) -> Select[User]:
 
 
 async def get_user(session: AsyncSession, actor: Actor, user_id: UUID) -> User:
-    """Locked, so that of two changes at once the second sees the first."""
+    """Get the user with a row lock, so that concurrent changes see each other."""
     wanted = select_users(actor).where(User.id == user_id).with_for_update()
     user = await session.scalar(wanted)
     if user is None:
@@ -176,7 +187,7 @@ async def get_user(session: AsyncSession, actor: Actor, user_id: UUID) -> User:
 
 
 async def find_user_id(session: AsyncSession, actor: Actor, text: str) -> UUID:
-    """For people, who know users by name; those made here come first, others need their id."""
+    """Find a user by name or id. Users created here come before token users of the same name."""
     try:
         wanted = or_(User.id == UUID(text), User.name == text)
     except ValueError:
@@ -186,16 +197,18 @@ async def find_user_id(session: AsyncSession, actor: Actor, text: str) -> UUID:
     if not here:
         raise NotFound(f"There is no user {text}.")
     if len(here) > 1:
-        raise Conflict(f"Several users are called {text}; name one by id.")
+        raise Conflict(f"Several users are named {text}. Use the user's id.")
     return here[0].id
 
 
 async def set_role(session: AsyncSession, actor: Actor, user_id: UUID, role: Role) -> User:
-    """Takes effect with the next request, for the user's keys too."""
+    """Change a user's role. Takes effect with the next request, also for the user's keys."""
     user = await get_user(session, actor, user_id)
     _forbid_self_change(actor, user)
     if user.issuer is not None:
-        raise Conflict(f"The role of {user.name} comes with the token; change it at its issuer.")
+        raise Conflict(
+            f"The role of {user.name} is set by the token. Change it at the token's issuer."
+        )
     record(session, actor, "user.set_role", user.id, before=user.role, role=role)
     user.role = role
     return await _refresh_user(session, user)
@@ -204,10 +217,13 @@ async def set_role(session: AsyncSession, actor: Actor, user_id: UUID, role: Rol
 async def deactivate(
     session: AsyncSession, actor: Actor, settings: Settings, user_id: UUID
 ) -> User:
-    """Keys, tokens and sessions open nothing from the next request on; what they made stays."""
+    """Deactivate a user. Keys, tokens and sessions stop working with the next request.
+
+    Rows the user created are kept.
+    """
     user = await get_user(session, actor, user_id)
     if user.id == settings.scheduler_system_user_id:
-        raise Conflict("The schedulers act as this user, so it has to stay.")
+        raise Conflict("The schedulers use this user, so it cannot be deactivated.")
     _forbid_self_change(actor, user)
     if user.deactivated_at is None:
         user.deactivated_at = func.now()
@@ -226,22 +242,22 @@ async def reactivate(session: AsyncSession, actor: Actor, user_id: UUID) -> User
 async def set_password(
     session: AsyncSession, actor: Actor, user_id: UUID, password_hash: str
 ) -> User:
-    """By somebody else; whoever was signed in with the old one is signed out."""
+    """Set another user's password and end their sessions."""
     user = await get_user(session, actor, user_id)
     if user.id == actor.user_id and actor.via is not RequestChannel.CLI:
-        raise Conflict("Your own password is changed with the current one, on your account's page.")
+        raise Conflict("Change your own password on your account page.")
     if user.issuer is not None:
-        raise Conflict(f"{user.name} comes by token, and signs in at whoever issues it.")
+        raise Conflict(f"{user.name} signs in by token and cannot have a password.")
     return await _store_password(session, actor, user, password_hash)
 
 
 async def change_own_password(
     session: AsyncSession, actor: Actor, proven: VerifiedUser, password_hash: str
 ) -> User:
-    """All other sessions of this person end."""
+    """Change the actor's password and end their other sessions."""
     user = await get_user(session, actor, actor.user_id)
     if user.password_hash != proven.password_hash:
-        raise Conflict("Your password was changed by somebody else just now.")
+        raise Conflict("Your password was changed in the meantime. Sign in again.")
     return await _store_password(session, actor, user, password_hash)
 
 
@@ -255,9 +271,12 @@ async def _store_password(
 
 
 def _forbid_self_change(actor: Actor, user: User) -> None:
-    """Or the last admin could lock everybody out. On the command line one can always come back."""
+    """Forbid changes to oneself; otherwise the last admin could lock all users out.
+
+    Allowed on the command line, which always has access.
+    """
     if user.id == actor.user_id and actor.via is not RequestChannel.CLI:
-        raise Conflict("You cannot do this to yourself; ask another admin.")
+        raise Conflict("You cannot change your own account this way. Ask another admin.")
 
 
 async def _refresh_user(session: AsyncSession, user: User) -> User:

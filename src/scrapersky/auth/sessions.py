@@ -23,7 +23,7 @@ MAX_CLIENT_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class NewSession:
-    """A session and the token that opens it, which is kept nowhere."""
+    """A session and its token, of which only a hash is stored."""
 
     session: UserSession
     token: str
@@ -37,7 +37,10 @@ async def create_session(
     client: str = "",
     until: datetime | None = None,
 ) -> NewSession:
-    """With the actor's role at most; no longer than what it was begun with."""
+    """Create a session with the actor's role as its maximum.
+
+    It ends at `until` at the latest, the expiry of the token used to sign in.
+    """
     token = secrets.token_urlsafe(32)
     latest = func.now() + timedelta(days=settings.session_max_days)
     made = UserSession(
@@ -62,22 +65,22 @@ def _strip_unprintable(text: str) -> str:
 
 
 async def end_session(session: AsyncSession, actor: Actor) -> None:
-    """Sign out."""
+    """Sign out: end the actor's current session."""
     if actor.session_id is None:
-        raise Conflict("You did not come with a session, so there is none to end.")
+        raise Conflict("The request has no session to end.")
     await _end_sessions(session, UserSession.id == actor.session_id)
     record(session, actor, "session.end", actor.session_id)
 
 
 async def end_other_sessions(session: AsyncSession, actor: Actor) -> int:
-    """All of this person's but the one they ask with; how many those were."""
+    """End the actor's sessions except the current one and return their number."""
     count = await end_user_sessions(session, actor, actor.user_id)
     record(session, actor, "session.end_others", actor.session_id, ended=count)
     return count
 
 
 async def end_user_sessions(session: AsyncSession, actor: Actor, user_id: UUID) -> int:
-    """Whoever asks stays signed in, if it is their own."""
+    """End a user's sessions, except the actor's current one."""
     return await _end_sessions(session, UserSession.user_id == user_id, _is_not_current(actor))
 
 
@@ -103,7 +106,7 @@ async def _end_sessions(session: AsyncSession, *which: ColumnElement[bool]) -> i
 async def list_sessions(
     session: AsyncSession, actor: Actor, settings: Settings
 ) -> Sequence[UserSession]:
-    """This person's that are good, the last used first."""
+    """Return the actor's active sessions, last used first."""
     found = await session.scalars(
         select(UserSession)
         .join(User, User.id == UserSession.user_id)
@@ -116,5 +119,5 @@ async def list_sessions(
 
 
 def get_expiry(row: UserSession, settings: Settings) -> datetime:
-    """When it is over unless it is used."""
+    """Return when the session expires if it is not used before."""
     return min(row.expires_at, row.last_seen_at + timedelta(hours=settings.session_hours))

@@ -22,26 +22,26 @@ from scrapersky.http.credentials import get_credentials
 from scrapersky.models import DEFAULT_TENANT_ID, Actor, Role, Tenant, User, UserSession
 from scrapersky.models.accounts import KEY_PREFIX
 
-WRONG_CREDENTIALS = "That name and password do not open anything here; look for a typing error."
+WRONG_CREDENTIALS = "Wrong name or password."
 
 
 @dataclass(frozen=True)
 class VerifiedUser:
-    """Somebody whose password was right a moment ago."""
+    """A user whose password was just verified; the hash allows a recheck."""
 
     user_id: UUID
     tenant_id: UUID
     password_hash: str
 
     def build_actor(self, request_id: str) -> Actor:
-        """Reaches as far as the user does, whatever that is from time to time."""
+        """Build an actor without a role limit; each request caps it by the user's current role."""
         return Actor(self.user_id, self.tenant_id, Role.ADMIN, request_id=request_id)
 
 
 async def verify_user(
     database: Database, name: str, password: str, tenant: str | None
 ) -> VerifiedUser:
-    """Who it is; no connection is held while the password is tried."""
+    """Verify name and password. No connection is held while the password is hashed."""
     async with database.reading() as session:
         found = (await session.execute(_select_user(name.strip(), tenant))).one_or_none()
     kept = None if found is None else found[2]
@@ -71,18 +71,20 @@ def _is_tenant(text: str) -> ColumnElement[bool]:
 
 
 async def verify_current_user(database: Database, actor: Actor, password: str) -> VerifiedUser:
-    """Before somebody who is signed in changes their password."""
+    """Verify the current password before a signed-in user changes it."""
     async with database.reading() as session:
         user = await session.get_one(User, actor.user_id)
     if user.password_hash is None:
-        raise NotAllowed("You have no password yet; an admin can give you the first one.")
+        raise NotAllowed("You have no password yet. Ask an admin to set one.")
     if not await passwords.verify_password(password, user.password_hash):
-        raise NotAllowed("The current password is not right.")
+        raise NotAllowed("The current password is wrong.")
     return VerifiedUser(user.id, user.tenant_id, user.password_hash)
 
 
 async def recheck_user(session: AsyncSession, proven: VerifiedUser) -> User:
-    """The password may have been changed, or the user deactivated, while it was tried."""
+    """Lock and return the user, if neither the password nor the user's state changed during
+    hashing.
+    """
     unchanged = (
         select(User)
         .where(
@@ -104,7 +106,7 @@ class SignInResult:
     session: UserSession
     token: str
     device_token: str | None = None
-    """For the device cookie; nothing for those who came with a key or token."""
+    """Value of the device cookie; None after a sign-in with a key or token."""
 
     @property
     def role(self) -> Role:
@@ -117,7 +119,7 @@ async def begin_session(request: Request, context: AppContext, wanted: SignInIn)
     given = wanted.api_key
     credentials = get_credentials(request) if given is None else given.get_secret_value().strip()
     if not credentials:
-        raise InvalidInput("Give a name and a password, or an API key.")
+        raise InvalidInput("Enter a name and password, or an API key.")
     return await _begin_with_credentials(request, context, credentials)
 
 
@@ -154,7 +156,7 @@ async def _begin_with_credentials(
 
 
 def _get_token_expiry(context: AppContext, credentials: str) -> datetime | None:
-    """A session does not outlive what it was begun with; a key's end is looked up each time."""
+    """Return the token's expiry to bound the session; a key's expiry is checked per request."""
     if context.tokens is None or credentials.startswith(KEY_PREFIX):
         return None
     return context.tokens.verify(credentials).expires_at

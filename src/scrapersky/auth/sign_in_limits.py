@@ -1,10 +1,10 @@
-"""Limits on guessing passwords that cannot be used to lock somebody else out.
+"""Limit password guessing without letting an attacker lock out other users.
 
-Failed attempts fill leaky buckets in the database, so all processes count together. A browser that
-signed in before shows a device cookie and has a bucket of its own, which nobody else can fill. All
-others are counted by address, and by address and name. When many addresses try one name, each of
-them gets a single attempt in ten minutes, but an address that has not failed always gets that one.
-The reasons stand in docs/decisions/0025-sign-in-limits.md.
+Failed attempts fill leaky buckets in the database, which all processes share. A browser that signed
+in before sends a device cookie and has its own bucket, which no other client can fill. All other
+attempts are counted by address, and by address and name. When many addresses try one name, each of
+them gets a single attempt per ten minutes, but an address that has not failed always gets that one.
+docs/decisions/0025-sign-in-limits.md has the reasons.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class AttemptLimit:
-    """So many failures at once, and one more each time so many seconds have passed."""
+    """Leaky bucket: `capacity` failures in a burst, then one per `seconds_each`."""
 
     capacity: int
     seconds_each: float
@@ -56,29 +56,29 @@ class AttemptLimit:
 
 DEVICE_LIMIT = AttemptLimit(10, 30)
 ADDRESS_LIMIT = AttemptLimit(30, 10)
-"""Behind one address there may be a whole office."""
+"""Generous, because a whole office may share one address."""
 ADDRESS_AND_NAME_LIMIT = AttemptLimit(5, 60)
 ATTACK_LIMIT = AttemptLimit(1, 600)
 NAME_LIMIT = AttemptLimit(20, 30)
-"""Over all addresses. More than this refuses nobody: it means that the name is under attack."""
+"""Over all addresses. Exceeding it rejects no attempt; it marks the name as under attack."""
 MAX_BUCKET_LEVEL = 50.0
-"""So that a name is under attack for a quarter of an hour after the last attempt at most."""
+"""Caps the level, so that a name is under attack for at most 15 minutes after the last attempt."""
 USER_LIMIT = AttemptLimit(5, 60)
-"""Of somebody who is signed in and gives the current password to change it."""
+"""For a signed-in user who enters the current password to change it."""
 
 
 @dataclass(frozen=True)
 class AttemptSource:
-    """Who tries to sign in as whom; an attempt counts as failed unless it is taken back."""
+    """Origin and target of a sign-in attempt. It counts as failed until it is forgiven."""
 
     address: str
     name: str
-    """The tenant's id and the name, as one text."""
+    """Tenant id and user name, joined."""
     device: bytes | None = None
-    """The digest of a device cookie that belongs to this very user."""
+    """Hash of a device cookie that belongs to this user."""
 
     def keys(self) -> list[bytes]:
-        """In the order in which they are locked."""
+        """Return the bucket keys in locking order."""
         if self.device is not None:
             return [_key("device", self.device.hex())]
         return [
@@ -96,8 +96,11 @@ def _key(*parts: str) -> bytes:
 async def limit_attempts(
     request: Request, database: Database, *, name: str, tenant: str | None
 ) -> AsyncIterator[None]:
-    """Count the block as failed unless it ends without an error; answer 429 when there were too
-    many failures. Counted before the password is checked, so many at once are no way around."""
+    """Count an attempt as failed and forgive it if the block ends without an error.
+
+    Raises a 429 after too many failures. The attempt is counted before the password is checked, so
+    concurrent attempts cannot bypass the limit.
+    """
     async with database.transaction() as session:
         source = await _identify(session, request, name.strip(), (tenant or "").strip())
         _raise_if_limited(await count_attempt(session, source))
@@ -108,7 +111,7 @@ async def limit_attempts(
 
 @asynccontextmanager
 async def limit_password_checks(database: Database, actor: Actor) -> AsyncIterator[None]:
-    """The same for somebody who is signed in, and gives their current password."""
+    """Do the same for a signed-in user who enters the current password."""
     key = _key("user", str(actor.user_id))
     async with database.transaction() as session:
         _raise_if_limited(_seconds_to_wait(await _fill(session, key, USER_LIMIT), USER_LIMIT))
@@ -118,7 +121,9 @@ async def limit_password_checks(database: Database, actor: Actor) -> AsyncIterat
 
 
 def _raise_if_limited(seconds: int) -> None:
-    """Raised inside the transaction that counted, so that a refused attempt counts for nothing."""
+    """Raise a 429. Call it inside the counting transaction: its rollback uncounts the rejected
+    attempt.
+    """
     if seconds:
         sentence = f"Too many failed attempts. Try again in {seconds} s."
         raise HTTPException(429, sentence, headers={"Retry-After": str(seconds)})
@@ -127,7 +132,9 @@ def _raise_if_limited(seconds: int) -> None:
 async def _identify(
     session: AsyncSession, request: Request, name: str, tenant: str
 ) -> AttemptSource:
-    """A tenant may be given by name or id: both are the same one, or there would be two counts."""
+    """Identify the attempt. Tenant name and id are resolved to one key, so that they share a
+    bucket.
+    """
     given = parse_uuid(tenant)
     known = Tenant.name == tenant if given is None else Tenant.id == given
     tenant_id = await session.scalar(select(Tenant.id).where(known)) if tenant else None
@@ -160,8 +167,11 @@ async def _find_device(
 
 
 async def count_attempt(session: AsyncSession, source: AttemptSource) -> int:
-    """Count an attempt as failed; return the seconds to wait when there were too many already, in
-    which case the caller rolls back. Everybody locks in the same order: address, name, pair."""
+    """Count an attempt as failed and return the seconds to wait; 0 if it is allowed.
+
+    If it is not 0, the caller must roll back. Buckets are always locked in the same order (address,
+    name, pair) to avoid deadlocks.
+    """
     if source.device is not None:
         return _seconds_to_wait(await _fill(session, source.keys()[0], DEVICE_LIMIT), DEVICE_LIMIT)
     by_address, by_name, by_pair = source.keys()
@@ -176,8 +186,11 @@ async def count_attempt(session: AsyncSession, source: AttemptSource) -> int:
 
 
 async def forgive_attempt(session: AsyncSession, source: AttemptSource) -> None:
-    """The attempt succeeded. The pair starts anew; of the address and of the name only this one
-    attempt is taken back, so that a name one knows does not wash away guesses at others."""
+    """Uncount a successful attempt.
+
+    The bucket of address and name is reset. The shared buckets of the address and of the name lose
+    only this attempt, so that a sign-in to a known account does not erase guesses at others.
+    """
     *shared, own = source.keys()
     for key in shared:
         await session.execute(
@@ -189,14 +202,14 @@ async def forgive_attempt(session: AsyncSession, source: AttemptSource) -> None:
 
 
 async def _fill(session: AsyncSession, key: bytes, limit: AttemptLimit) -> float:
-    """Add a failure to a bucket and return its level; whoever comes next waits for our commit."""
+    """Add a failure to a bucket and return its level. Concurrent attempts wait for our commit."""
     age = cast(extract("epoch", func.clock_timestamp() - SignInBucket.updated_at), Float)
     drained = age / literal(limit.seconds_each, Float)
     level = func.greatest(0.0, SignInBucket.level - func.greatest(0.0, drained)) + 1
     adding = insert(SignInBucket).values(key=key, level=1.0, updated_at=func.clock_timestamp())
     upsert = adding.on_conflict_do_update(
         index_elements=[SignInBucket.key],
-        # Not now(): that is when this transaction began, before it waited for the row.
+        # Not now(): that is the start of this transaction, before it waited for the row lock.
         set_={"level": func.least(MAX_BUCKET_LEVEL, level), "updated_at": func.clock_timestamp()},
     )
     return float(await session.scalar(upsert.returning(SignInBucket.level)) or 0)
@@ -210,7 +223,9 @@ def _seconds_to_wait(level: float, limit: AttemptLimit) -> int:
 
 
 async def remember_device(session: AsyncSession, request: Request, user: User) -> str:
-    """The token of this browser's device cookie: the one it has, if it is this user's."""
+    """Return the token for the device cookie: the existing one if it belongs to this user, or a new
+    one.
+    """
     token = request.cookies.get(DEVICE_COOKIE) or ""
     known = await session.scalar(
         update(SignInDevice)
@@ -238,7 +253,7 @@ async def remember_device(session: AsyncSession, request: Request, user: User) -
 
 
 def set_device_cookie(request: Request, response: Response, token: str) -> None:
-    """It opens nothing: it only says that attempts from this browser are counted by themselves."""
+    """Set the device cookie. It grants no access; it only selects the bucket of failed attempts."""
     response.set_cookie(
         DEVICE_COOKIE,
         token,
@@ -250,11 +265,11 @@ def set_device_cookie(request: Request, response: Response, token: str) -> None:
     )
 
 
-# Cleaning up
+# Cleanup
 
 
 async def delete_old_attempts(database: Database, _settings: Settings) -> int:
-    """Delete buckets that have drained, the oldest of too many, and devices not used for long."""
+    """Delete drained buckets, the oldest buckets beyond MAX_BUCKETS, and unused devices."""
     key, device = SignInBucket.key, SignInDevice.token_hash
     old = (
         (key, select(key).where(SignInBucket.updated_at < func.now() - BUCKET_MAX_AGE)),
@@ -283,7 +298,7 @@ async def _delete_batch(
 
 CHORE = Chore(
     name="forget_sign_in_attempts",
-    does="Delete counts of failed sign-ins that no longer matter, and devices not used for long.",
+    does="Delete expired counts of failed sign-ins and unused devices.",
     every=timedelta(minutes=10),
     run=delete_old_attempts,
 )

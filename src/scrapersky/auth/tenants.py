@@ -18,11 +18,11 @@ MAX_NAME_CHARACTERS = 200
 
 
 def validate_name(thing: str, text: str) -> str:
-    """The name without blanks around it; or a sentence saying what is wrong with it."""
+    """Return the trimmed name. Raises `InvalidInput` if it is empty, too long or not printable."""
     name = text.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise InvalidInput(
-            f"{thing} needs a name of 1 to {MAX_NAME_CHARACTERS} printable characters, to know it by."
+            f"{thing} needs a name of 1 to {MAX_NAME_CHARACTERS} printable characters."
         )
     return name
 
@@ -37,7 +37,9 @@ def parse_uuid(text: str) -> UUID | None:
 async def create_tenant(session: AsyncSession, actor: Actor, name: str) -> Tenant:
     name = validate_name("A tenant", name)
     if parse_uuid(name) is not None:
-        raise InvalidInput("A tenant's name cannot look like an id, for it may stand for one.")
+        raise InvalidInput(
+            "A tenant's name cannot be a UUID, because tenants can be given by name or id."
+        )
     made: Tenant | None = await session.scalar(
         insert(Tenant)
         .values(id=uuid7(), name=name)
@@ -45,7 +47,7 @@ async def create_tenant(session: AsyncSession, actor: Actor, name: str) -> Tenan
         .returning(Tenant)
     )
     if made is None:
-        raise Conflict(f"There is a tenant {name} already.")
+        raise Conflict(f"A tenant named {name} already exists.")
     record(session, actor, "tenant.create", made.id, name=name)
     return made
 
@@ -55,7 +57,7 @@ async def list_tenants(session: AsyncSession) -> Sequence[Tenant]:
 
 
 async def switch_tenant(session: AsyncSession, actor: Actor, tenant: str | None) -> Actor:
-    """The same person, acting in a tenant given by name or id; nothing means their own."""
+    """Return the actor in another tenant, given by name or id; None keeps their own."""
     if tenant is None:
         return actor
     given = parse_uuid(tenant)

@@ -1,1 +1,1 @@
-"""Businesses: listed, decided about, merged; from the website to the domain."""
+"""Businesses: one row per business, resolved from sightings, merged, and linked to its domain."""

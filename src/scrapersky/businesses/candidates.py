@@ -22,11 +22,11 @@ from scrapersky.scraper.matching.names import build_name_key
 from scrapersky.scraper.providers.geography import get_bounding_area, get_cell, get_neighbours
 
 MAX_PER_KEY = 200
-"""Businesses looked at that share one key; a chain has thousands with one name."""
+"""Maximum number of businesses loaded per blocking key. A chain has thousands with one name."""
 MAX_COMPARED = 12
-"""Businesses compared sighting by sighting: the likeliest."""
+"""Number of best matches that are compared sighting by sighting."""
 MAX_DISTANCE_KM = 0.4
-"""By name and place alone nobody further away is taken for the same."""
+"""Businesses further away are not matched by name and location alone."""
 _VERDICT_ORDER = (MatchVerdict.DIFFERENT, MatchVerdict.DOUBTFUL, MatchVerdict.SAME)
 
 
@@ -39,7 +39,7 @@ class MatchCandidate:
 async def find_candidates(
     session: AsyncSession, tenant_id: UUID, told: BusinessDescription, *, but: UUID | None = None
 ) -> list[MatchCandidate]:
-    """The likeliest first; those that surely are others are left out."""
+    """Return businesses that are or may be the same, best match first."""
     found = await _load_by_blocking_keys(session, tenant_id, told)
     told = _flag_shared_keys(told, [each for each in found.values() if each.id != but])
     first = [(compare(told, describe_business(each)), each) for each in found.values()]
@@ -56,8 +56,11 @@ async def find_candidates(
 def judge(
     told: BusinessDescription, business: LocalBusiness, sightings: Sequence[BusinessSighting]
 ) -> MatchResult:
-    """The best of all comparisons; but where a provider has it as another place, no better than
-    that one."""
+    """Return the best match among the business and its sightings.
+
+    A sighting that has another place ID at the same provider is a veto: the result is then no
+    better than the comparison with that sighting.
+    """
     others = [describe_sighting(each) for each in sightings]
     best = max(
         (compare(told, each) for each in (describe_business(business), *others)),
@@ -70,7 +73,9 @@ def judge(
 def _flag_shared_keys(
     told: BusinessDescription, found: Sequence[LocalBusiness]
 ) -> BusinessDescription:
-    """A site or a number that several businesses have says little of one of them."""
+    """Flag a site or phone number that several businesses share: it is weak evidence for any of
+    them.
+    """
     sites = sum(told.site_key is not None and each.site_key == told.site_key for each in found)
     phones = sum(told.phone is not None and each.phone == told.phone for each in found)
     return replace(told, site_is_shared=sites > 1, phone_is_shared=phones > 1)
@@ -96,8 +101,10 @@ def _select_businesses(tenant_id: UUID, told: BusinessDescription) -> Select[Loc
 
 
 def _order_by_distance(told: BusinessDescription) -> Iterator[ColumnElement[float]]:
-    """In the middle of a city more lie around a place than are looked at; so do a chain's branches
-    with one name. Roughly: it is only about which of them are."""
+    """Order by approximate distance, so that the limit keeps the nearest.
+
+    A city centre, or a chain with one name, has more businesses than are loaded.
+    """
     if told.latitude is not None and told.longitude is not None:
         narrower = max(0.01, cos(radians(told.latitude)))
         high = func.abs(LocalBusiness.latitude - told.latitude)
@@ -106,7 +113,7 @@ def _order_by_distance(told: BusinessDescription) -> Iterator[ColumnElement[floa
 
 
 def _build_blocking_conditions(told: BusinessDescription) -> Iterator[list[ColumnElement[bool]]]:
-    """Each a condition that an index answers."""
+    """Yield one condition per blocking key. Each one uses an index."""
     if told.site_key:
         yield [LocalBusiness.site_key == told.site_key]
     if told.phone:
@@ -118,7 +125,9 @@ def _build_blocking_conditions(told: BusinessDescription) -> Iterator[list[Colum
 
 
 def _build_nearby_conditions(latitude: float, longitude: float) -> list[ColumnElement[bool]]:
-    """In the cells around it; and, but for those at the date line, not far within these."""
+    """Match the surrounding cells and a bounding box. The box has no longitude bounds across the
+    date line.
+    """
     box = get_bounding_area(latitude, longitude, MAX_DISTANCE_KM)
     near: list[ColumnElement[bool]] = [
         LocalBusiness.cell.in_(get_neighbours(get_cell(latitude, longitude)))
@@ -143,14 +152,14 @@ async def _load_sightings(
 
 
 def order_pair(one: UUID, other: UUID) -> tuple[UUID, UUID]:
-    """As pairs are stored, so that each is there once."""
+    """Return the IDs in the order in which pairs are stored, so that each pair exists once."""
     return (one, other) if one < other else (other, one)
 
 
 async def store_merge_candidates(
     session: AsyncSession, business: LocalBusiness, others: Iterable[MatchCandidate]
 ) -> None:
-    """Whether these are the same as the business; what was decided before stays decided."""
+    """Insert a merge candidate for each match. Pairs that already exist keep their decision."""
     rows = [_build_row(business, each) for each in others if each.business.id != business.id]
     if rows:
         adding = insert(MergeCandidate).values(sorted(rows, key=_get_pair_key))

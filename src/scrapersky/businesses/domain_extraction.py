@@ -1,4 +1,7 @@
-"""Stage: resolve a business's website field to a domain, or record why it has none."""
+"""Stage: resolve a business's website field to a domain, or record why it has none.
+
+Lock order: the business, its domain, their lead.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +35,13 @@ from scrapersky.scraper.site.website import (
 )
 from scrapersky.settings import Pace
 
-# Store what a business's website turned out to be: its domain, its profiles, or why there is none.
-#
-# Locks are taken in one order: the business, its domain, their lead.
-
 MAX_PROFILES = 50
 
 
 async def store_website(
     session: AsyncSession, business: LocalBusiness, website: Website, *, scan_interval: timedelta
 ) -> None:
-    """May happen twice: what is linked is linked, and what is known is not added again."""
+    """Store the website's type, profiles and domain. Idempotent."""
     website = await remove_erased(session, business.tenant_id, website)
     before = business.domain_id
     business.website_kind, business.website_note = website.kind.value, website.reason
@@ -57,7 +56,7 @@ async def store_website(
 
 
 def _add_profiles_and_email(business: LocalBusiness, website: Website) -> None:
-    """Profiles and addresses that stood in the field are the business's, if no site of its own."""
+    """Add profiles and the e-mail address that were given in the website field."""
     profiles = dict.fromkeys((*business.profiles, *website.profiles))
     business.profiles = list(profiles)[:MAX_PROFILES]
     email = website.email
@@ -68,8 +67,11 @@ def _add_profiles_and_email(business: LocalBusiness, website: Website) -> None:
 async def _link_domain(
     session: AsyncSession, business: LocalBusiness, name: str, scan_interval: timedelta
 ) -> UUID:
-    """One that is new waits to be read; one that was only stored is asked for now, unless people
-    put it aside. Whichever business came first stays the one that led to it."""
+    """Upsert the domain and return its ID.
+
+    A new domain is queued. An existing one that was never queued is queued now, unless it was
+    curated out. The first business that led to a domain stays linked to it.
+    """
     adding = insert(Domain).values(
         id=uuid7(),
         tenant_id=business.tenant_id,
@@ -102,23 +104,23 @@ async def _queue_metadata(session: AsyncSession, domain_id: UUID) -> None:
     )
 
 
-WEBSITE_CHANGED = "Its website was changed while it was looked at; it is looked at again."
+WEBSITE_CHANGED = "The website changed during extraction. Retrying."
 
 
 @dataclass(frozen=True)
 class ExtractedWebsite:
-    """What a website field turned out to be."""
+    """The classified website field."""
 
     text: str | None
-    """As it stood there."""
+    """The field's value when it was read."""
     website: Website
     scan_interval: timedelta
-    """Of a site that is new to us."""
+    """Scan interval for a domain that is created."""
 
 
 @dataclass(frozen=True)
 class ExtractionStored:
-    """Everything is stored; what is left is the row's own end."""
+    """Marker yielded last: everything is stored and only the row's completion is left."""
 
 
 def read(business: LocalBusiness) -> str | None:
@@ -128,8 +130,11 @@ def read(business: LocalBusiness) -> str | None:
 async def work(
     text: str | None, tools: Tools
 ) -> AsyncIterator[ExtractedWebsite | ExtractionStored]:
-    """What was found is stored by itself: businesses that are completed together could otherwise
-    lock the site that they share crosswise."""
+    """Classify the website, following a short link, then yield the result and a marker.
+
+    The result is stored in its own transaction. Stored together with the completion of other
+    businesses, it could deadlock on a domain that they share.
+    """
     rules = AddressRules.from_settings(tools.settings)
     website = classify_website(text, rules=rules)
     if website.ask is not None:
@@ -158,7 +163,7 @@ async def store(
 
 
 async def store_failure(session: AsyncSession, business: LocalBusiness, sentence: str) -> None:
-    """A domain that it had before stays its domain."""
+    """Mark the website as unusable. The business keeps a domain that it had before."""
     business.website_kind, business.website_note = WebsiteType.UNUSABLE.value, sentence
     await session.flush()
     await refresh_business_leads(session, [business.id])
@@ -166,7 +171,7 @@ async def store_failure(session: AsyncSession, business: LocalBusiness, sentence
 
 STAGE = Stage(
     name=EXTRACTION_STAGE,
-    does="Find a business's domain by its website, or say why that is no site of its own.",
+    does="Find a business's domain from its website field, or record why it has none.",
     workflow="WF3",
     model=LocalBusiness,
     status="domain_extraction_status",
@@ -185,8 +190,9 @@ EXCLUDED_STATUSES = (BusinessCuration.NOT_A_FIT, BusinessCuration.ARCHIVED)
 
 
 def queue_extraction_if_due(session: AsyncSession, business: LocalBusiness, *, anew: bool) -> None:
-    """By itself: not for what people sorted out, and not for what closed for good. What was done
-    from this website is not done again, unless the website is another one (`anew`)."""
+    """Queue the extraction, unless the business is curated out, closed permanently or already
+    extracted. `anew` means that the website has changed since.
+    """
     is_due = anew or business.domain_extraction_status == NOT_QUEUED
     if not is_due or business.website_url is None or not is_extractable(business):
         return
@@ -199,7 +205,9 @@ def is_extractable(business: LocalBusiness) -> bool:
 
 
 def queue_extraction(session: AsyncSession, business: LocalBusiness) -> None:
-    """Due now. A worker that holds it for the former website has lost it."""
+    """Queue the extraction, due now. Clearing the lease fences off a worker that still holds the
+    row for the former website.
+    """
     business.domain_extraction_status = EXTRACTION_STATUSES.queued
     business.domain_extraction_due_at = func.now()
     business.domain_extraction_attempts, business.domain_extraction_error = 0, None

@@ -1,4 +1,11 @@
-"""Extract facts from places and sites, and merge those of all sightings into a business."""
+"""Extract facts from places and sites, and merge those of all sightings into a business.
+
+Precedence: imported lists come first for what their owner knows best (name, phone, website,
+e-mail), then Google, then OpenStreetMap, then the site. For coordinates, categories, ratings,
+prices, hours and business status providers come first. Within one provider the newest sighting
+wins; sightings that are gone or have moved come last. An address is taken as a whole from one
+sighting, the most complete first. `facts_from` records the source of each fact.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ from scrapersky.scraper.providers.values import parse_provider_phone
 from scrapersky.scraper.site.website import classify_website
 
 Facts = dict[str, Any]
-"""What was said, by the name of the business's column; nothing of what was not."""
+"""Facts by column name of the business. Unknown facts are absent."""
 
 ADDRESS_FIELDS = ("street", "house_number", "postal_code", "city", "region", "country")
 _PLACE_COLUMNS = {
@@ -37,7 +44,7 @@ _PLACE_COLUMNS = {
 
 
 def build_place_facts(place: Place) -> Facts:
-    """Profiles and addresses that stand in the field for the website are the business's, too."""
+    """Return a place's facts, including profiles, e-mail and phone found in its website field."""
     said = {name: getattr(place, column) for name, column in _PLACE_COLUMNS.items()}
     said |= {name: place.address_parts.get(name) for name in ADDRESS_FIELDS}
     said["categories"] = _get_categories(place)
@@ -53,7 +60,7 @@ def build_place_facts(place: Place) -> Facts:
 
 
 def build_site_facts(domain: Domain) -> Facts:
-    """As the structured data of its home page states it."""
+    """Return the facts that the home page's structured data states."""
     stated: Mapping[str, Any] = domain.meta_json.get("organisation") or {}
     address: Mapping[str, Any] = stated.get("address") or {}
     return _drop_empty(
@@ -75,12 +82,12 @@ def build_site_facts(domain: Domain) -> Facts:
 
 
 def _parse_phone(written: str, country: str | None) -> tuple[str | None, str | None]:
-    """One that stood in the field for the website, where there was none in its own."""
+    """Parse a phone number given in the website field, used when the phone field is empty."""
     return parse_provider_phone([written], country, [])
 
 
 def get_site_key(website: str | None) -> str | None:
-    """The domain, where the website is one of its own."""
+    """Return the domain when the website is the business's own site."""
     return classify_website(website).site_key if website else None
 
 
@@ -109,7 +116,7 @@ def describe_facts(
 
 
 def describe_business(business: LocalBusiness) -> BusinessDescription:
-    """As all that is known of it together."""
+    """Describe a business by its merged facts."""
     columns = ("business_name", "latitude", "longitude", "phone", "site_key", "categories")
     return describe_facts({name: getattr(business, name) for name in (*columns, *ADDRESS_FIELDS)})
 
@@ -124,7 +131,7 @@ def _parse_country_code(country: object) -> str | None:
 
 
 def _format_address(facts: Mapping[str, Any]) -> str:
-    """Of the parts, where nobody gave the whole."""
+    """Join the address parts, for sources without a formatted address."""
     street = " ".join(filter(None, (facts["street"], facts["house_number"])))
     town = " ".join(filter(None, (facts["postal_code"], facts["city"])))
     return ", ".join(filter(None, (street, town, facts["country"])))
@@ -134,17 +141,6 @@ def _drop_empty(said: Mapping[str, Any]) -> Facts:
     nothing: tuple[Any, ...] = (None, "", [], {})
     return {name: value for name, value in said.items() if value not in nothing}
 
-
-# What is known of a business, made anew from all its sightings.
-#
-# Who is believed: a person's own list first in what the person knows best (name, number, website,
-# e-mail addresses), then whoever is asked for the latest (Google), then OpenStreetMap, then the
-# site.
-# Ratings, hours, prices and whether it is open are Google's before anybody's. Of one provider's
-# sightings the newest counts; one that the provider gave up (gone, moved away) counts after all the
-# others. An address is taken from one of them as a whole, the most complete first. `facts_from`
-# says
-# whose each fact is.
 
 GOOGLE, OSM, CSV, SITE = Provider.GOOGLE, Provider.OSM, Provider.CSV, Provider.SITE
 PERSON_FIRST = (CSV, GOOGLE, OSM, SITE)
@@ -160,13 +156,15 @@ SOURCE_PRECEDENCE: tuple[tuple[tuple[str, ...], tuple[Provider, ...]], ...] = (
     (("hours",), PROVIDER_FIRST),
     (("business_status",), PROVIDER_FIRST),
 )
-"""Facts that come together, and whom we believe them of in this order."""
+"""Facts that are taken together from one source, with the order of sources."""
 UNITED_LIST_FACTS = ("emails", "profiles")
-"""Of these everybody's are kept."""
+"""List facts that are united over all sources."""
 
 
 def write_facts(business: LocalBusiness, sightings: Sequence[BusinessSighting]) -> set[str]:
-    """The columns that changed. What people decided and how far its stage is are not touched."""
+    """Write the merged facts and return the columns that changed. Curation and stage status are
+    untouched.
+    """
     said: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for names, order in SOURCE_PRECEDENCE:
@@ -179,7 +177,7 @@ def write_facts(business: LocalBusiness, sightings: Sequence[BusinessSighting]) 
         _keep_profiles(business, said)
     changed = {name for name, value in said.items() if getattr(business, name) != value}
     for name in changed:
-        # In a column of documents a plain None would be the document `null`.
+        # In a JSON column a plain None would be stored as JSON `null`.
         setattr(business, name, null() if said[name] is None else said[name])
     if business.facts_from != sources:
         business.facts_from = sources
@@ -203,7 +201,7 @@ def _take_first(
     names: Sequence[str],
     believed: Sequence[BusinessSighting],
 ) -> None:
-    """All of them from the first who knows the first of them."""
+    """Take all these facts from the first sighting that has the first of them."""
     teller = next((each for each in believed if names[0] in each.facts), None)
     for name in names:
         value = teller.facts.get(name) if teller else None
@@ -213,7 +211,7 @@ def _take_first(
 
 
 def _sort_by_completeness(sightings: Sequence[BusinessSighting]) -> list[BusinessSighting]:
-    """Those with a street, then those with a town, then those with a line of text only."""
+    """Sort addresses: with a street first, then with a town, then text only."""
     order = rank_sightings(sightings, PROVIDER_FIRST)
 
     def missing(each: BusinessSighting) -> int:
@@ -238,14 +236,15 @@ def _derive_keys(said: dict[str, Any]) -> None:
 
 
 def _keep_profiles(business: LocalBusiness, said: dict[str, Any]) -> None:
-    """Where a short link led to a profile, only the one who followed it knows."""
+    """Keep the profile that a short link resolved to: no sighting contains it."""
     if business.website_kind == WebsiteKind.PROFILE:
         said["profiles"] = list(dict.fromkeys((*said["profiles"], *business.profiles)))
 
 
 def _reset_website(business: LocalBusiness, changed: set[str]) -> None:
-    """What was found out about the former website does not hold for another one. The domain it led
-    to stays until the new one was looked at."""
+    """Clear what was determined for the former website. The domain stays until the new one is
+    resolved.
+    """
     if "website_url" not in changed:
         return
     website = business.website_url if isinstance(business.website_url, str) else None

@@ -53,13 +53,13 @@ from scrapersky.models.suppression import is_value_suppressed
 
 @dataclass(frozen=True)
 class ProviderFilter:
-    """Somebody of these told us of it, be it the first or not."""
+    """Filter by any provider that reported the business, not only the first."""
 
     words: tuple[str, ...]
     name: str = "provider"
 
     def parameters(self) -> FilterParameters:
-        said = "Only those that one of these told us of; several may be given."
+        said = "Only businesses reported by one of these providers. Repeatable."
         kind: Any = list.__class_getitem__(Literal[self.words])
         return {
             self.name: (kind | None, Field(None, max_length=MAX_FILTER_VALUES, description=said))
@@ -77,12 +77,12 @@ class ProviderFilter:
 
 @dataclass(frozen=True)
 class BusinessSearchFilter:
-    """One of its places was found by one of the searches given."""
+    """Filter by the searches that found one of the business's places."""
 
     name: str = "search_id"
 
     def parameters(self) -> FilterParameters:
-        said = "Only those that this search found; several may be given."
+        said = "Only businesses found by this search. Repeatable."
         kind = list[UUID] | None
         return {self.name: (kind, Field(None, max_length=MAX_FILTER_VALUES, description=said))}
 
@@ -100,12 +100,12 @@ class BusinessSearchFilter:
 
 @dataclass(frozen=True)
 class MergeSideFilter:
-    """One of the two is the business given."""
+    """Filter for pairs that contain the business."""
 
     name: str = "business_id"
 
     def parameters(self) -> FilterParameters:
-        said = "Only where one of the two is this business."
+        said = "Only pairs that contain this business."
         return {self.name: (UUID | None, Field(None, description=said))}
 
     def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
@@ -141,19 +141,17 @@ BUSINESSES = Listing(
         ArrayFilter(
             "category",
             LocalBusiness.categories,
-            "Among all of its categories, as the provider calls it.",
+            "Any category of the business, in the provider's spelling.",
             "bakery",
         ),
         ChoiceFilter("city", LocalBusiness.city),
-        ChoiceFilter("country", LocalBusiness.country, says="Two letters; several may be given."),
+        ChoiceFilter("country", LocalBusiness.country, says="Two-letter country code. Repeatable."),
         ChoiceFilter("postal_code", LocalBusiness.postal_code),
         ProviderFilter(tuple(each.value for each in Provider)),
         BusinessSearchFilter(),
+        MinimumFilter("min_rating", LocalBusiness.rating, 5, "Minimum rating (0–5)."),
         MinimumFilter(
-            "min_rating", LocalBusiness.rating, 5, "Rated as well as this at least: 0 to 5."
-        ),
-        MinimumFilter(
-            "min_reviews", LocalBusiness.reviews_count, 2_000_000_000, "Rated by so many at least."
+            "min_reviews", LocalBusiness.reviews_count, 2_000_000_000, "Minimum number of reviews."
         ),
         DomainFilter(LocalBusiness.domain_id),
         ChoiceFilter("domain_id", LocalBusiness.domain_id),
@@ -161,7 +159,7 @@ BUSINESSES = Listing(
         TextFilter(
             "error",
             (LocalBusiness.domain_extraction_error,),
-            says="In the error of its domain extraction.",
+            says="Part of the domain extraction error.",
         ),
         TextFilter(
             "search",
@@ -171,7 +169,7 @@ BUSINESSES = Listing(
                 LocalBusiness.website_url,
                 LocalBusiness.phone,
             ),
-            says="In name, address, website or phone.",
+            says="Part of the name, address, website or phone number.",
         ),
         DateRangeFilter("created", LocalBusiness.created_at),
         DateRangeFilter("refreshed", LocalBusiness.refreshed_at),
@@ -224,7 +222,7 @@ EXPORT = Export(
         export_field("country", LocalBusiness.country),
         export_field("phone", _hide_suppressed_phone(LocalBusiness.phone)),
         export_field("website_url", LocalBusiness.website_url, "Website"),
-        export_field("website_kind", LocalBusiness.website_kind, "What the website is"),
+        export_field("website_kind", LocalBusiness.website_kind, "Website type"),
         export_field("domain", Domain.domain),
         export_field("emails", _filter_suppressed_emails(), "E-mail addresses"),
         export_field("profiles", LocalBusiness.profiles),
@@ -244,7 +242,7 @@ EXPORT = Export(
         export_field(
             "phone_raw", _hide_suppressed_phone(LocalBusiness.phone_raw), "Phone as written"
         ),
-        export_field("website_note", LocalBusiness.website_note, "About the website"),
+        export_field("website_note", LocalBusiness.website_note, "Website note"),
         export_field("price_level", LocalBusiness.price_level),
         export_field("domain_id", LocalBusiness.domain_id),
         export_field(
@@ -272,10 +270,10 @@ MERGE_CANDIDATES = Listing(
             MergeCandidate.state,
             words=tuple(each.value for each in MergeState),
             default=(MergeState.OPEN.value,),
-            says="Those that wait for somebody, unless told otherwise.",
+            says="State of the pair. Defaults to open.",
         ),
         MergeSideFilter(),
-        MinimumFilter("min_score", MergeCandidate.score, 1, "As sure as this at least: 0 to 1."),
+        MinimumFilter("min_score", MergeCandidate.score, 1, "Minimum match score (0–1)."),
         DateRangeFilter("created", MergeCandidate.created_at),
     ),
     sorts={"created_at": MergeCandidate.created_at, "score": MergeCandidate.score},

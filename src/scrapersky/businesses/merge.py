@@ -1,4 +1,7 @@
-"""Merge two businesses into one, with their references, leads and merge candidates."""
+"""Merge two businesses into one, with their references, leads and merge candidates.
+
+The caller holds the tenant's resolution lock (`resolution.lock_resolution`).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from scrapersky.models.businesses import (
 
 
 async def merge_leads(session: AsyncSession, keep: LocalBusiness, give_up: LocalBusiness) -> None:
-    """A site's lead stays the site's; of two leads without a site one is left."""
+    """Repoint site leads to the survivor. Of two leads without a site keep one."""
     await session.execute(
         update(Lead)
         .where(Lead.local_business_id == give_up.id, Lead.domain_id.is_not(None))
@@ -56,10 +59,6 @@ async def _lock_site_lead(session: AsyncSession, business: LocalBusiness) -> Lea
     return found
 
 
-# Make one business of two: what pointed at the one that is given up points at the other.
-#
-# Whoever calls is alone with the tenant's businesses (`locking.py`).
-
 UNDECIDED_STATUSES = (BusinessCuration.NEW.value, BusinessCuration.MAYBE.value)
 WEBSITE_COLUMNS = ("website_kind", "website_note", "site_key", "domain_id")
 
@@ -67,7 +66,7 @@ WEBSITE_COLUMNS = ("website_kind", "website_note", "site_key", "domain_id")
 async def merge_businesses(
     session: AsyncSession, *, keep: LocalBusiness, give_up: LocalBusiness
 ) -> LocalBusiness:
-    """The one that is kept. Its facts are still to be made anew."""
+    """Merge `give_up` into `keep` and return it. The caller must refresh its facts."""
     for each in sorted((keep, give_up), key=lambda business: business.id):
         await session.refresh(each, with_for_update=True)
     keep.status = get_stronger_decision(keep.status, give_up.status)
@@ -94,14 +93,14 @@ _NO_SYNCHRONIZATION: dict[str, Any] = {"synchronize_session": False}
 def choose_survivor(
     one: LocalBusiness, other: LocalBusiness
 ) -> tuple[LocalBusiness, LocalBusiness]:
-    """Which to keep: the one that was decided about, or else the older."""
+    """Return the business to keep and the one to delete: a decided one wins, then the older."""
     older, younger = sorted((one, other), key=lambda business: business.id)
     is_undecided = older.status in UNDECIDED_STATUSES and younger.status not in UNDECIDED_STATUSES
     return (younger, older) if is_undecided else (older, younger)
 
 
 def get_stronger_decision(mine: str, other: str) -> str:
-    """Nobody's decision is lost to one that was not made."""
+    """Return the status that carries a decision: undecided never overrides decided."""
     order = (*UNDECIDED_STATUSES, "decided")
     ranks = [
         order.index(each if each in UNDECIDED_STATUSES else "decided") for each in (mine, other)
@@ -110,7 +109,7 @@ def get_stronger_decision(mine: str, other: str) -> str:
 
 
 def _copy_website(session: AsyncSession, keep: LocalBusiness, other: LocalBusiness) -> None:
-    """What was found out about the other's website, where ours is the same or we had none."""
+    """Copy the other's resolved website when ours is the same or missing."""
     if keep.website_url is not None and keep.website_url != other.website_url:
         return
     if keep.domain_id is not None or other.website_url is None:
@@ -143,7 +142,7 @@ async def _repoint_references(session: AsyncSession, keep: UUID, give_up: UUID) 
 
 
 async def _merge_pairs(session: AsyncSession, keep: UUID, give_up: UUID) -> None:
-    """What was asked, or decided, about the other is now asked about the one that is kept."""
+    """Move the other's merge candidates, with their decisions, to the survivor."""
     mine = {_get_other_side(each, keep): each for each in await _lock_pairs(session, keep)}
     for each in await _lock_pairs(session, give_up):
         other = _get_other_side(each, give_up)
@@ -174,7 +173,7 @@ def _get_other_side(question: MergeCandidate, business_id: UUID) -> UUID:
 
 
 async def are_kept_apart(session: AsyncSession, one: UUID, other: UUID) -> bool:
-    """Whether a person said that they are two."""
+    """Return whether a user decided to keep the two apart."""
     left, right = order_pair(one, other)
     found = await session.scalar(
         select(MergeCandidate.id).where(

@@ -32,13 +32,14 @@ from scrapersky.pipeline.bulk import retry_on_conflict
 
 
 async def reopen_pair(session: AsyncSession, actor: Actor, candidate_id: UUID) -> None:
-    """From now on a person may merge the two, and so may we, once somebody tells of one of them
-    what makes it sure."""
+    """Reopen a pair that was kept apart. It can again be merged by a user, or automatically once a
+    sighting makes the match certain.
+    """
     pair = await _lock_pair(session, actor, candidate_id)
     if pair.state != MergeState.APART:
         raise Conflict(
-            f"These two are not kept apart: the pair is {pair.state}. Only what was kept apart is"
-            " asked again; decide about the others in merge review."
+            f"This pair is {pair.state}, not kept apart. Only pairs that were kept apart can be"
+            " reopened; decide about it in merge review."
         )
     details = {
         "left": str(pair.left_id),
@@ -52,8 +53,9 @@ async def reopen_pair(session: AsyncSession, actor: Actor, candidate_id: UUID) -
 
 
 async def _lock_pair(session: AsyncSession, actor: Actor, candidate_id: UUID) -> MergeCandidate:
-    """Whoever merges one of the two with a third holds its pairs, too; they move to the third, or
-    go with the business."""
+    """Lock the pair. A concurrent merge with a third business locks its pairs too, and then moves
+    or deletes them.
+    """
     found = await session.scalar(
         select(MergeCandidate)
         .where(MergeCandidate.id == candidate_id, MergeCandidate.tenant_id == actor.tenant_id)
@@ -62,8 +64,8 @@ async def _lock_pair(session: AsyncSession, actor: Actor, candidate_id: UUID) ->
     )
     if found is None:
         raise NotFound(
-            f"There is no merge candidate {candidate_id}. A pair goes with a business that was"
-            " merged into another: split the sighting off again on the page of that one."
+            f"There is no merge candidate {candidate_id}. One of its businesses may have been"
+            " merged; to undo that, split its sighting off the remaining business."
         )
     return found
 
@@ -132,14 +134,17 @@ def _build_candidate_out(
 
 
 KeptSide = Literal["left", "right"]
-SPLIT_REASON = "A person said that it is a business of its own."
+SPLIT_REASON = "Split off by a user."
 
 
 async def merge_pair(
     session: AsyncSession, actor: Actor, candidate_id: UUID, *, keep: KeptSide | None = None
 ) -> LocalBusiness:
-    """Of the two the one that is kept: as the person says, or else the one that was decided about,
-    or else the older. Who asks again finds the question gone with the one that was given up."""
+    """Merge the pair and return the surviving business.
+
+    `keep` chooses the survivor; by default a decided business wins, then the older. The pair is
+    deleted with the other business, so that a repeated call raises `NotFound`.
+    """
     return await retry_on_conflict(session, lambda: _merge_pair(session, actor, candidate_id, keep))
 
 
@@ -148,7 +153,7 @@ async def _merge_pair(
 ) -> LocalBusiness:
     question = await _lock_pair_for_merge(session, actor, candidate_id)
     if question.state == MergeState.APART:
-        raise Conflict("Somebody decided that these are two businesses.")
+        raise Conflict("This pair was kept apart. Reopen it before merging.")
     pair = [await session.get_one(LocalBusiness, each) for each in _get_side_ids(question)]
     kept, given_up = _choose_sides(pair, keep)
     details = {
@@ -175,7 +180,7 @@ def _choose_sides(
 
 
 async def keep_apart(session: AsyncSession, actor: Actor, candidate_id: UUID) -> MergeCandidate:
-    """They are two, whatever providers say later."""
+    """Keep the pair apart, regardless of later sightings."""
     question = await _load_pair(session, actor, candidate_id, lock=True)
     if question.state != MergeState.APART:
         _mark_apart(question, actor)
@@ -200,7 +205,7 @@ def _mark_apart(question: MergeCandidate, actor: Actor) -> None:
 async def split_sighting(
     session: AsyncSession, actor: Actor, business_id: UUID, sighting_id: UUID
 ) -> LocalBusiness:
-    """The business that the sighting makes by itself; the two are apart from now on."""
+    """Move a sighting to a new business and return it. The two are kept apart from then on."""
     return await retry_on_conflict(
         session, lambda: _split_sighting(session, actor, business_id, sighting_id)
     )
@@ -217,7 +222,7 @@ async def _split_sighting(
     if sighting is None:
         raise NotFound(f"Business {business_id} has no sighting {sighting_id}.")
     if not sightings:
-        raise Conflict("It is the only sighting of this business: nothing would be left.")
+        raise Conflict("This is the only sighting of the business and cannot be split off.")
     other = await _create_split_business(session, actor, business, sighting)
     was_extracted = business.domain_extraction_status != NOT_QUEUED
     await refresh_business(session, business, extract=was_extracted)
@@ -266,7 +271,7 @@ async def _store_apart_pair(
 async def _lock_pair_for_merge(
     session: AsyncSession, actor: Actor, candidate_id: UUID
 ) -> MergeCandidate:
-    """The rows that stages claim are locked first, as stages do; then nobody else resolves."""
+    """Lock the places first, as stages do when claiming, then take the resolution lock."""
     question = await _load_pair(session, actor, candidate_id)
     await _lock_places(session, _get_side_ids(question))
     await lock_resolution(session, actor.tenant_id)

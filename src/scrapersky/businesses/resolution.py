@@ -1,5 +1,12 @@
-"""Entity resolution: match a place or site to a business, or create one, under a per-tenant
-lock.
+"""Entity resolution: match a place or site to a business, or create one, under a per-tenant lock.
+
+A certain match adds the sighting to the business. A doubtful one creates a business and a merge
+candidate for review. Otherwise a new business is created. Curation is never changed, and domain
+extraction restarts only when the website changes.
+
+A site alone creates no business; its lead says whose site it is. It only joins a business that a
+search or an import linked to it, and only when its stated facts match. Of a chain whose branches
+share the site, it joins the branch whose address or number it states.
 """
 
 from __future__ import annotations
@@ -35,23 +42,23 @@ from scrapersky.models.businesses import BusinessSighting, LocalBusiness, MatchR
 from scrapersky.models.places import Provider
 from scrapersky.scraper.matching.model import MatchResult, MatchVerdict
 
-# Who resolves a tenant's businesses does so alone, until the transaction ends.
-#
-# Candidates for "the same business" are found by several keys, and whoever makes a new one relies
-# on there being none. One lock per tenant is the one order that cannot deadlock with itself.
-# It is held for milliseconds: nothing slow ever happens in a transaction.
-#
-# What else is locked comes in this order: places, this lock, businesses, domains, leads.
-
 
 async def lock_resolution(session: AsyncSession, tenant_id: UUID) -> None:
+    """Take the per-tenant advisory lock for entity resolution until the transaction ends.
+
+    Matches are found by several keys, and creating a business relies on there being no match. A
+    single lock per tenant cannot deadlock with itself. It is held for milliseconds, because no
+    transaction does slow work.
+
+    Lock order: places, this lock, businesses, domains, leads.
+    """
     name = hashlib.blake2b(f"businesses of {tenant_id}".encode(), digest_size=8)
     key = cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
     await session.execute(select(func.pg_advisory_xact_lock(key)))
 
 
 async def find_predecessor(session: AsyncSession, place: Place) -> LocalBusiness | None:
-    """The business of the place that the provider says became this one."""
+    """Return the business of the place that moved to this one, according to the provider."""
     found: LocalBusiness | None = await session.scalar(
         select(LocalBusiness)
         .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
@@ -70,7 +77,9 @@ async def find_predecessor(session: AsyncSession, place: Place) -> LocalBusiness
 async def follow_move(
     session: AsyncSession, place: Place, sighting: BusinessSighting
 ) -> LocalBusiness:
-    """The sighting's business; when its place moved to one that we know already, both are one."""
+    """Return the sighting's business. If its place moved to a known place, merge the two
+    businesses.
+    """
     mine = await session.get_one(LocalBusiness, sighting.business_id)
     successor = await _find_successor(session, place) if place.moved_to else None
     if successor is None or successor.id == mine.id:
@@ -93,14 +102,8 @@ async def _find_successor(session: AsyncSession, place: Place) -> LocalBusiness 
     return found
 
 
-# Somebody tells us of a business: it is found again or made, and what was said is kept.
-#
-# Sure: the sighting joins the business. Doubtful: it makes one of its own, and a person is asked.
-# Otherwise it is a new one. What people decided is never touched, and the stage that looks at
-# websites begins again only when the website is another one.
-
-NO_MATCH_REASON = "Nobody like it was known."
-MOVED_REASON = "The provider says that it moved here."
+NO_MATCH_REASON = "No similar business existed."
+MOVED_REASON = "The provider reports that it moved here."
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,10 @@ class ResolvedBusiness:
 async def resolve_place(
     session: AsyncSession, place: Place, *, extract: bool = False
 ) -> LocalBusiness:
-    """The business that the place is. With `extract` its website goes on to become a domain, unless
-    that was done from this very website before."""
+    """Find or create the business of a place and store the sighting.
+
+    With `extract`, queue domain extraction unless it was already done for the same website.
+    """
     await session.flush()
     await session.refresh(place)
     facts = await remove_erased(session, place.tenant_id, build_place_facts(place))
@@ -135,7 +140,7 @@ async def resolve_place(
 async def refresh_business(
     session: AsyncSession, business: LocalBusiness, *, extract: bool = False
 ) -> None:
-    """Make it say what its sightings say now, and its lead with it."""
+    """Rewrite the business's facts from its sightings, and refresh its lead."""
     await session.flush()
     await session.refresh(business, with_for_update={"key_share": True})
     changed = write_facts(business, await load_sightings(session, business.id))
@@ -206,8 +211,10 @@ async def _resolve_business(session: AsyncSession, place: Place, facts: Facts) -
 
 
 async def _merge_matches(session: AsyncSession, same: Sequence[MatchCandidate]) -> ResolvedBusiness:
-    """The likeliest. Others that it surely is, too, turn out to be one with that: now somebody
-    knows what connects them. Where they contradict each other a person is asked."""
+    """Return the best match and merge the other certain matches into it.
+
+    The sighting connects them. Matches that contradict each other become merge candidates.
+    """
     judgement, business = same[0].judgement, same[0].business
     for each in same[1:]:
         if await _can_merge(session, business, each.business):
@@ -220,7 +227,7 @@ async def _merge_matches(session: AsyncSession, same: Sequence[MatchCandidate]) 
 
 
 async def _can_merge(session: AsyncSession, one: LocalBusiness, other: LocalBusiness) -> bool:
-    """Whether nothing speaks against it, neither a person nor what they are."""
+    """Return whether neither a user's decision nor any sighting contradicts the merge."""
     if await are_kept_apart(session, one.id, other.id):
         return False
     others = await load_sightings(session, other.id)
@@ -247,18 +254,12 @@ async def _create_business(session: AsyncSession, place: Place) -> LocalBusiness
     return business
 
 
-# What a site says of whose it is: one more sighting of the business that led to it.
-#
-# A site by itself makes no business: whose it is stands in its lead. It only joins a business that
-# a
-# search or a list led us from, and only when it says it is that one; of a chain, whose branches
-# share
-# the site, only the branch whose address or number it gives.
-
-
 async def resolve_site(session: AsyncSession, domain: Domain) -> LocalBusiness | None:
-    """The business that the site says it is, where that is one that led to it. To be called before
-    the domain's lead is held."""
+    """Add the site as a sighting of the linked business that it describes, and return that
+    business.
+
+    Call it before locking the domain's lead.
+    """
     facts = await remove_erased(session, domain.tenant_id, build_site_facts(domain))
     if "business_name" not in facts or not await _load_linked_businesses(session, domain):
         return None

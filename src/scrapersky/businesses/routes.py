@@ -34,19 +34,20 @@ merge_candidates_router = APIRouter(
 )
 
 
-@merge_candidates_router.get("", summary="Pairs that may be one business, newest first")
+@merge_candidates_router.get("", summary="List merge candidates")
 async def list_merge_candidates(
     actor: Viewer,
     session: Reading,
     asked: Annotated[ListQuery, Depends(MERGE_CANDIDATES.parse_query)],
 ) -> ListPage[MergeCandidateOut]:
-    """With both sides, and what speaks for it and against it. Those that wait for somebody, unless
-    another `state` is asked for."""
+    """Return pairs of businesses that may be the same, newest first, with both sides and the
+    evidence. Only open pairs are listed unless another `state` is given.
+    """
     return await list_candidates(session, actor, asked)
 
 
 @merge_candidates_router.get(
-    "/{candidate_id}", summary="One pair", responses=problem_responses(404)
+    "/{candidate_id}", summary="Get a merge candidate", responses=problem_responses(404)
 )
 async def get_merge_candidate(
     actor: Viewer, session: Reading, candidate_id: UUID
@@ -56,41 +57,46 @@ async def get_merge_candidate(
 
 @merge_candidates_router.post(
     "/{candidate_id}/merge",
-    summary="They are one business",
+    summary="Merge a pair",
     responses=problem_responses(404, 409),
 )
 async def merge_candidate(
     actor: Curator, session: Transaction, candidate_id: UUID, wanted: MergeIn
 ) -> MergedOut:
-    """Everything that was known of the one that is given up belongs to the other from now on: who
-    told of it, the searches that found it, its site, its lead, and what people decided, unless that
-    was decided about the other as well. The pair goes with the one that is given up."""
+    """Merge the two businesses. Sightings, searches, site and lead of the other business move to
+    the surviving one. Its curation status moves too, unless the surviving one is already
+    decided. The pair is deleted with the other business.
+    """
     kept = await merge_pair(session, actor, candidate_id, keep=wanted.keep)
     return MergedOut(kept_id=kept.id, business=BusinessOut.model_validate(kept))
 
 
 @merge_candidates_router.post(
     "/{candidate_id}/apart",
-    summary="They are two businesses",
+    summary="Keep apart",
     responses=problem_responses(404),
 )
 async def keep_candidate_apart(
     actor: Curator, session: Transaction, candidate_id: UUID
 ) -> MergeCandidateOut:
-    """Nobody is asked about these two again, unless somebody reopens the question."""
+    """Mark the pair as two different businesses. It is not suggested again unless someone reopens
+    it.
+    """
     await keep_apart(session, actor, candidate_id)
     return await get_candidate(session, actor, candidate_id)
 
 
 @merge_candidates_router.post(
     "/{candidate_id}/reopen",
-    summary="Ask again about two that were kept apart",
+    summary="Reopen a pair",
     responses=problem_responses(404, 409),
 )
 async def reopen_candidate(
     actor: Curator, session: Transaction, candidate_id: UUID
 ) -> MergeCandidateOut:
-    """The pair waits for somebody to decide, as before; 409 when it was not kept apart."""
+    """Reopen a pair that was kept apart, so that it can be decided again. Returns 409 for any other
+    pair.
+    """
     await reopen_pair(session, actor, candidate_id)
     return await get_candidate(session, actor, candidate_id)
 
@@ -102,18 +108,19 @@ router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
 
-@router.get("", summary="Businesses, newest first")
+@router.get("", summary="List businesses")
 async def list_businesses(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(BUSINESSES.parse_query)]
 ) -> ListPage[BusinessOut]:
-    """One row each, however many providers, lists and sites told us of it."""
+    """Return one row per business, newest first, regardless of how many providers, imports and
+    sites reported it.
+    """
     return (await BUSINESSES.show(session, actor, asked)).to_page(BusinessOut.model_validate)
 
 
-@router.get("/{business_id}", summary="One business", responses=problem_responses(404))
+@router.get("/{business_id}", summary="Get a business", responses=problem_responses(404))
 async def get_business(actor: Viewer, session: Reading, business_id: UUID) -> BusinessDetail:
-    """With all who told us of it, the searches that found it, its site, its lead and whatever may
-    be the same business."""
+    """Return a business with its sightings, searches, site, lead and possible duplicates."""
     return await service.get_detail(
         session, await service.get_business(session, actor, business_id)
     )
@@ -121,14 +128,15 @@ async def get_business(actor: Viewer, session: Reading, business_id: UUID) -> Bu
 
 @router.post(
     "/{business_id}/sightings/{sighting_id}/split",
-    summary="Make a business of its own of a sighting",
+    summary="Split off a sighting",
     responses=problem_responses(404, 409),
 )
 async def split_off(
     actor: Curator, session: Transaction, business_id: UUID, sighting_id: UUID
 ) -> BusinessOut:
-    """The answer is the new business. The two are kept apart from then on, whatever providers
-    say."""
+    """Move a sighting to a new business and return that business. The two are kept apart from then
+    on.
+    """
     return BusinessOut.model_validate(
         await split_sighting(session, actor, business_id, sighting_id)
     )

@@ -20,16 +20,16 @@ class BusinessOut(BaseModel):
     postal_code: str | None
     city: str | None = Field(examples=["Leipzig"])
     region: str | None
-    country: str | None = Field(description="Two letters.", examples=["DE"])
+    country: str | None = Field(description="Two-letter country code.", examples=["DE"])
     latitude: float | None
     longitude: float | None
     phone: str | None = Field(examples=["+4934190182"])
     phone_raw: str | None
-    website_url: str | None = Field(description="As it was told; it may be anything.")
+    website_url: str | None = Field(description="As reported. It may be anything, not only a URL.")
     website_kind: str | None = Field(
-        description="What the website really is; null until it was looked at.", examples=["own"]
+        description="Type of the website. Null until it has been resolved.", examples=["own"]
     )
-    website_note: str | None = Field(description="Why it is none of its own, in a sentence.")
+    website_note: str | None = Field(description="Why the website is not the business's own site.")
     domain_id: UUID | None
     emails: list[str]
     profiles: list[str]
@@ -39,10 +39,10 @@ class BusinessOut(BaseModel):
     price_level: int | None
     business_status: str | None = Field(examples=["operational"])
     facts_from: dict[str, str] = Field(
-        description="Whose each fact is.", examples=[{"phone": "google"}]
+        description="Source of each fact.", examples=[{"phone": "google"}]
     )
     refreshed_at: datetime | None
-    status: str = Field(description="What people decided.", examples=["New"])
+    status: str = Field(description="Curation status.", examples=["New"])
     domain_extraction_status: str = Field(examples=["Completed"])
     domain_extraction_error: str | None
     created_by: UUID
@@ -51,18 +51,18 @@ class BusinessOut(BaseModel):
 
 
 class SightingOut(BaseModel):
-    """That somebody told us of it, and what they said."""
+    """One report of the business by a provider, an import or its site, with the reported facts."""
 
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
     provider: str = Field(examples=["google"])
-    source_key: str = Field(description="What the provider calls it; of a site its domain.")
+    source_key: str = Field(description="The provider's ID, or the domain of a site.")
     place_id: UUID | None
     domain_id: UUID | None
-    matched_by: str = Field(description="What spoke for it most.", examples=["phone"])
-    score: float = Field(description="How sure that is: 0 to 1.")
-    why: str | None = Field(description="In sentences.")
+    matched_by: str = Field(description="The strongest evidence for the match.", examples=["phone"])
+    score: float = Field(description="Match score (0–1).")
+    why: str | None = Field(description="Evidence for the match.")
     facts: dict[str, Any]
     first_seen_at: datetime
     last_seen_at: datetime
@@ -78,7 +78,7 @@ class BusinessSearch(BaseModel):
     place_id: UUID
     provider: str
     position: int
-    fits: bool = Field(description="Whether it passes the search's filters.")
+    fits: bool = Field(description="Whether the place passes the search's filters.")
     seen_at: datetime
 
 
@@ -117,25 +117,27 @@ class PossibleDuplicate(BaseModel):
 
 class BusinessDetail(BusinessOut):
     hours: dict[str, Any] | None
-    sightings: list[SightingOut] = Field(description="All that told us of it, the first first.")
-    searches: list[BusinessSearch] = Field(description="The last ones first, 100 at most.")
+    sightings: list[SightingOut] = Field(description="All sightings, oldest first.")
+    searches: list[BusinessSearch] = Field(description="Newest first, at most 100.")
     domain: BusinessDomain | None
     lead: BusinessLead | None
     possible_doubles: list[PossibleDuplicate]
 
 
 class MergeSide(BusinessOut):
-    """One of the two."""
+    """One business of a pair."""
 
-    told_by: list[str] = Field(description="Who told us of it.", examples=[["google", "osm"]])
+    told_by: list[str] = Field(
+        description="Providers that reported it.", examples=[["google", "osm"]]
+    )
 
 
 class MergeCandidateOut(BaseModel):
     id: UUID
     left: MergeSide
     right: MergeSide
-    score: float = Field(description="How sure it is that they are one: 0 to 1.")
-    reasons: list[str] = Field(description="What speaks for it and against it, in sentences.")
+    score: float = Field(description="Match score (0–1).")
+    reasons: list[str] = Field(description="Evidence for and against the match, one sentence each.")
     state: str = Field(examples=["open"])
     decided_by: UUID | None
     decided_at: datetime | None
@@ -147,8 +149,7 @@ class MergeIn(BaseModel):
 
     keep: Literal["left", "right"] | None = Field(
         default=None,
-        description="Which of the two stays. Left out, it is the one that was decided about, or "
-        "else the older.",
+        description="Which business to keep. By default a decided one wins, then the older.",
     )
 
 

@@ -106,7 +106,7 @@ async def _load_domain(session: AsyncSession, business: LocalBusiness) -> Domain
 
 
 async def _load_lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
-    """Its site's, or its own."""
+    """Load the lead of the business's site, or the business's own lead."""
     own = Lead.domain_id.is_(None) & (Lead.local_business_id == business.id)
     found: Lead | None = await session.scalar(
         select(Lead).where(Lead.domain_id == business.domain_id)

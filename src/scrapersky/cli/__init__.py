@@ -1,7 +1,7 @@
-"""The command line: one module per command or command group, loaded only when typed.
+"""Command-line interface: one module per command or command group, imported on demand.
 
-`app` lists them; `session` opens what they work on; `failures` turns what goes wrong into one
-sentence and an exit code.
+`app` holds the command table, `session` opens the resources a command needs, and `errors` maps
+exceptions to a one-line message and an exit code.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import sys
 
 
 def main() -> None:
-    """The entry point of `scrapersky` and `python -m scrapersky`."""
+    """Entry point of `scrapersky` and `python -m scrapersky`."""
     try:
-        # Loading takes a while, and Ctrl-C in that while is no reason for a traceback.
+        # Imports take a while. Ctrl-C during them must not print a traceback.
         from scrapersky.cli.app import run_app
 
         sys.exit(run_app())

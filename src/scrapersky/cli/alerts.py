@@ -17,7 +17,7 @@ from scrapersky.stages import STAGES
 
 
 def alerts(as_json: AsJson = False) -> int:
-    """Show what is wrong right now, and what was lately."""
+    """List firing and recent alerts."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> AlertsOut:
         standing = await load_full_status(session, STAGES, everything.settings)
@@ -38,7 +38,7 @@ def alerts(as_json: AsJson = False) -> int:
 
 def _print_firing(firing: Sequence[FiringOut]) -> None:
     if not firing:
-        out.print("Nothing is wrong.")
+        out.print("No alerts are firing.")
     for each in firing:
         about = f" {escape(each.subject)}" if each.subject else ""
         since = f" (since {format_time(each.since)})" if each.since else ""
@@ -47,7 +47,7 @@ def _print_firing(firing: Sequence[FiringOut]) -> None:
 
 
 def _print_recent(past: Sequence[PastAlertOut]) -> None:
-    made = build_table("Over", "Began", "Alert", "About", "Said")
+    made = build_table("Ended", "Started", "Alert", "Subject", "Message")
     for each in past:
         said = (
             format_time(each.cleared_at),

@@ -20,25 +20,25 @@ from scrapersky.cli.output import build_table, format_time, note, out, print_jso
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import ApiKey, Role
 
-app = typer.Typer(help="Make, list, rotate or revoke API keys.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, rotate and revoke API keys.", no_args_is_help=True)
 
-KeyId = Annotated[UUID, typer.Argument(help="See `scrapersky api-key list`.")]
+KeyId = Annotated[UUID, typer.Argument(help="API key id; see `scrapersky api-key list`.")]
 OfUser = Annotated[
-    str | None, typer.Option("--user", help="Whose it is, by name or id; left out: the system's.")
+    str | None, typer.Option("--user", help="Owner, by name or id. Default: the system user.")
 ]
-Expiry = Annotated[datetime | None, typer.Option("--expires", help="Worthless from then, in UTC.")]
-Grace = Annotated[int, typer.Option(min=0, help="For so long the old secret stays good.")]
+Expiry = Annotated[datetime | None, typer.Option("--expires", help="Expiry time in UTC.")]
+Grace = Annotated[int, typer.Option(min=0, help="Seconds the old secret stays valid.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="To know it by later.")],
-    role: Annotated[Role, typer.Option(help="What it may do.")] = Role.VIEWER,
+    name: Annotated[str, typer.Option(help="Name of the key.")],
+    role: Annotated[Role, typer.Option(help="Role of the key.")] = Role.VIEWER,
     user: OfUser = None,
     expires: Expiry = None,
     tenant: TenantOption = None,
 ) -> int:
-    """Make a key and print it, this once."""
+    """Create an API key and print its secret. The secret is shown only once."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
         actor = await switch_tenant(session, everything.actor, tenant)
@@ -53,14 +53,14 @@ def create(
 def _print_secret_once(made: tuple[ApiKey, str]) -> None:
     key, secret = made
     out.print(secret, markup=False, highlight=False, soft_wrap=True)
-    note(f"Key {key.id} with the role {key.role}; it is shown this once, keep it.")
+    note(f"API key {key.id}, role {key.role}. The secret is shown only once; save it now.")
     if key.previous_until is not None:
-        note(f"The old one is good until {format_time(key.previous_until)}.")
+        note(f"The old secret stays valid until {format_time(key.previous_until)}.")
 
 
 @app.command("list")
 def list_keys(tenant: TenantOption = None, as_json: AsJson = False) -> int:
-    """List keys, oldest first."""
+    """List API keys, oldest first."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> Sequence[ApiKey]:
         actor = await switch_tenant(session, everything.actor, tenant)
@@ -79,7 +79,9 @@ def _print_keys(keys: Sequence[ApiKey]) -> None:
     if not keys:
         out.print("No API keys.")
         return
-    made = build_table("Key", "Begins", "Name", "Role", "Made", "Expires", "Last used", "Revoked")
+    made = build_table(
+        "Key", "Prefix", "Name", "Role", "Created", "Expires", "Last used", "Revoked"
+    )
     for each in keys:
         moments = (each.created_at, each.expires_at, each.last_used_at, each.revoked_at)
         words = (each.prefix or "", escape(each.name), each.role)
@@ -89,7 +91,7 @@ def _print_keys(keys: Sequence[ApiKey]) -> None:
 
 @app.command()
 def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: TenantOption = None) -> int:
-    """Give a key a new secret and print it, this once."""
+    """Replace the secret of an API key and print the new one. It is shown only once."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
         actor = await switch_tenant(session, everything.actor, tenant)
@@ -101,13 +103,13 @@ def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: TenantOption = None)
 
 @app.command()
 def revoke(key_id: KeyId, tenant: TenantOption = None) -> int:
-    """Make a key worthless."""
+    """Revoke an API key."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> ApiKey:
         actor = await switch_tenant(session, everything.actor, tenant)
         return await service.revoke_api_key(session, actor, key_id)
 
     def show(key: ApiKey) -> None:
-        out.print(f"Key {key.id} ({escape(key.name)}) is worth nothing any more.", highlight=False)
+        out.print(f"API key {key.id} ({escape(key.name)}) revoked.", highlight=False)
 
     return run_in_transaction(step, show)

@@ -21,10 +21,10 @@ from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import AuditEntry
 
 ActorOption = Annotated[
-    str | None, typer.Option("--actor", help="Only by this user, by name or id.")
+    str | None, typer.Option("--actor", help="Only entries of this user (name or id).")
 ]
-Action = Annotated[str | None, typer.Option(help="Only this, for example job.cancel.")]
-Since = Annotated[datetime | None, typer.Option(help="Only from then on, in UTC.")]
+Action = Annotated[str | None, typer.Option(help="Only this action, for example job.cancel.")]
+Since = Annotated[datetime | None, typer.Option(help="Only entries since this time (UTC).")]
 
 
 def audit(
@@ -35,7 +35,7 @@ def audit(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
-    """Show who changed what and when, newest first."""
+    """List audit log entries, newest first."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> Sequence[AuditEntry]:
         reader = await switch_tenant(session, everything.actor, tenant)
@@ -55,9 +55,9 @@ def audit(
 
 def _print_entries(found: Sequence[AuditEntry]) -> None:
     if not found:
-        out.print("Nothing was changed.")
+        out.print("No audit log entries.")
         return
-    made = build_table("When", "Who", "Via", "Action", "Subject", "Details")
+    made = build_table("Time", "User", "Via", "Action", "Subject", "Details")
     for each in found:
         details = json.dumps(each.details, ensure_ascii=False) if each.details else ""
         words = (str(each.actor_id), each.via, each.action, escape(each.subject_id or ""))

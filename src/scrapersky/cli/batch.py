@@ -35,22 +35,24 @@ from scrapersky.sitemaps.batches import (
 from scrapersky.sitemaps.schemas import batch_out, batch_status
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 
-app = typer.Typer(help="Scan many sites at once.", no_args_is_help=True)
+app = typer.Typer(help="Scan many sites in one batch.", no_args_is_help=True)
 
 ListFile = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="One domain or URL per line; - reads standard input."),
+    typer.Argument(
+        metavar="FILE", help="Text file with one domain or URL per line; - reads standard input."
+    ),
 ]
 MaxPages = Annotated[
     int | None,
-    typer.Option(min=1, max=MAX_PAGES_LIMIT, help="Store at most so many URLs of each."),
+    typer.Option(min=1, max=MAX_PAGES_LIMIT, help="Maximum number of URLs to store per site."),
 ]
-BatchId = Annotated[UUID, typer.Argument(help="As `scrapersky batch create` printed it.")]
+BatchId = Annotated[UUID, typer.Argument(help="Batch id, as printed by `scrapersky batch create`.")]
 
 
 @app.command()
 def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) -> int:
-    """Queue a scan of every site in a list; workers or `scrapersky serve` do the work."""
+    """Queue a scan of every site in a file. Workers or `scrapersky serve` run the scans."""
     lines = read_lines(file)
 
     async def step(session: AsyncSession, everything: CommandContext) -> StoredBatch:
@@ -70,10 +72,10 @@ def _print_requested(requested: StoredBatch) -> None:
             note(f"{line.text}: {line.error}")
     active = sum(each.already_active for each in requested.lines)
     facts = [f"{format_count(batch.accepted, 'domain')} accepted"]
-    facts += [f"{active:,} of them being scanned already"] if active else []
+    facts += [f"{active:,} already being scanned"] if active else []
     facts += [f"{batch.rejected:,} rejected"] if batch.rejected else []
     facts += (
-        [f"{format_count(requested.duplicates, 'repeated line')}"] if requested.duplicates else []
+        [f"{format_count(requested.duplicates, 'duplicate line')}"] if requested.duplicates else []
     )
     out.print(f"Batch {batch.id}: {', '.join(facts)}.", highlight=False)
 
@@ -86,7 +88,7 @@ def _get_exit_code(requested: StoredBatch) -> ExitCode:
 
 @app.command("status")
 def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) -> int:
-    """Show how a batch is doing, over all and each of its domains."""
+    """Show the progress of a batch and of each of its domains."""
 
     async def step(
         session: AsyncSession, everything: CommandContext
@@ -108,7 +110,7 @@ def _print_progress(progress: BatchProgress, members: Iterable[BatchMember], *, 
     counts = ", ".join(f"{count:,} {word}" for word, count in sorted(progress.counts.items()))
     state = "finished" if progress.finished else f"{progress.progress:.0%} done"
     asked = format_time(progress.batch.created_at)
-    out.print(f"Batch {progress.batch.id}, asked {asked}: {state}.", highlight=False)
+    out.print(f"Batch {progress.batch.id}, created {asked}: {state}.", highlight=False)
     out.print(f"{counts or 'no domains'}.", highlight=False)
     made = build_table(
         "Domain", "Status", "Progress", "Sitemaps", "URLs", "Job", "Error", right=["Progress"]
@@ -119,4 +121,4 @@ def _print_progress(progress: BatchProgress, members: Iterable[BatchMember], *, 
         made.add_row(escape(each.domain), format_status(each.status), *found, *last)
     print_table(made)
     if more:
-        note("There are more; see --limit.")
+        note("More domains exist; raise --limit to see them.")

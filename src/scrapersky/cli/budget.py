@@ -30,18 +30,16 @@ from scrapersky.places.budget.service import (
     set_installation_cap,
 )
 
-app = typer.Typer(help="Show or change what place providers may cost in a month.")
+app = typer.Typer(help="Show and set the monthly budget for place providers.")
 
 Cap = Annotated[
     str,
     typer.Argument(
         metavar="USD",
-        help="In a month. 0: only what is free; `default`: what the setting says.",
+        help="Monthly budget. 0 allows only free requests; `default` uses the setting.",
     ),
 ]
-Installation = Annotated[
-    bool, typer.Option("--installation", help="The cap over all tenants together.")
-]
+Installation = Annotated[bool, typer.Option("--installation", help="The cap over all tenants.")]
 DEFAULT_WORD = "default"
 
 
@@ -52,7 +50,7 @@ def show(
     installation: Installation = False,
     as_json: AsJson = False,
 ) -> int | None:
-    """Show what is spent this month, what is left, and what is free."""
+    """Show the budget spent and left this month, and the free quotas."""
     if context.invoked_subcommand is not None:
         return None
     _refuse_both(tenant, installation=installation)
@@ -76,7 +74,7 @@ def set_budget(
     installation: Installation = False,
     as_json: AsJson = False,
 ) -> int:
-    """Change what may be spent in a month; what waits for money is tried again at once."""
+    """Set the monthly budget. Rows blocked on budget are retried immediately."""
     _refuse_both(tenant, installation=installation)
     wanted = validate_input(OperatorCapIn, monthly_cap_usd=_parse_amount(cap)).monthly_cap_usd
     if installation:
@@ -100,18 +98,18 @@ def _set_installation(cap: Decimal | None, *, as_json: bool) -> int:
 
 def _refuse_both(tenant: str | None, *, installation: bool) -> None:
     if tenant is not None and installation:
-        raise InvalidInput("Give either --tenant or --installation.")
+        raise InvalidInput("Use either --tenant or --installation, not both.")
 
 
 def _parse_amount(text: str) -> Decimal | None:
-    """None means that the setting counts."""
+    """Parse a USD amount; None means "use the setting"."""
     if text.strip().lower() == DEFAULT_WORD:
         return None
     try:
         return Decimal(text.strip().lstrip("$"))
     except InvalidOperation:
         raise InvalidInput(
-            f"{text!r} is not an amount of money; write 50 or 12.50, or `{DEFAULT_WORD}`."
+            f"{text!r} is not an amount. Write 50, 12.50 or `{DEFAULT_WORD}`."
         ) from None
 
 
@@ -121,18 +119,19 @@ def _print_budget(budget: BudgetOut, *, as_json: bool) -> None:
         return
     cap = format_usd(budget.monthly_cap_usd)
     out.print(
-        f"{format_usd(budget.spent_usd)} of {cap} are spent in {budget.month:%B %Y}, "
-        f"{format_usd(budget.left_usd)} are left. The month ends at {format_time(budget.month_ends_at)}.",
+        f"{format_usd(budget.spent_usd)} of {cap} spent in {budget.month:%B %Y}, "
+        f"{format_usd(budget.left_usd)} left. "
+        f"The month ends at {format_time(budget.month_ends_at)}.",
         soft_wrap=True,
         highlight=False,
     )
     if budget.monthly_cap_usd < budget.allowed_usd:
         allowed = format_usd(budget.allowed_usd)
-        out.print(f"Lowered by the tenant itself; {allowed} are allowed.", highlight=False)
+        out.print(f"The tenant lowered its own limit; up to {allowed} is allowed.", highlight=False)
     if budget.limited_by_installation:
-        out.print("The installation's cap leaves no more than that.", highlight=False)
+        out.print("The installation-wide cap limits what is left.", highlight=False)
     if budget.waiting:
-        out.print(f"Waiting for money: {budget.waiting:,}.", highlight=False)
+        out.print(f"Blocked on budget: {budget.waiting:,}.", highlight=False)
     out.print()
     _print_free(budget.free_tier)
     out.print()
@@ -141,7 +140,9 @@ def _print_budget(budget: BudgetOut, *, as_json: bool) -> None:
 
 
 def _print_free(kinds: list[SkuUsed]) -> None:
-    made = build_table("Request", "This month", "Free", "Left", "Next costs", right=("This month",))
+    made = build_table(
+        "Request", "This month", "Free", "Left", "Next request", right=("This month",)
+    )
     for each in kinds:
         free, left = ("all" if n is None else f"{n:,}" for n in (each.free, each.left))
         made.add_row(each.sku, f"{each.used:,}", free, left, format_usd(each.next_usd))
@@ -150,7 +151,7 @@ def _print_free(kinds: list[SkuUsed]) -> None:
 
 def _print_today(methods: list[MethodToday]) -> None:
     made = build_table(
-        "Method", "Today", "A day", "Paused until", "Because", right=("Today", "A day")
+        "Method", "Today", "Daily quota", "Paused until", "Reason", right=("Today", "Daily quota")
     )
     for each in methods:
         until = format_time(each.paused_until) if each.paused_until else ""
@@ -163,14 +164,14 @@ def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None
     if as_json:
         print_json(budget)
         return
-    spent = f"{format_usd(budget.spent_usd)} are spent by all tenants in {budget.month:%B %Y}"
+    spent = f"{format_usd(budget.spent_usd)} spent by all tenants in {budget.month:%B %Y}"
     cap, left = budget.monthly_cap_usd, budget.left_usd
-    of = "; there is no cap over all of them."
+    of = "; no installation-wide cap."
     if cap is not None and left is not None:
-        of = f", of {format_usd(cap)}; {format_usd(left)} are left."
+        of = f", of {format_usd(cap)}; {format_usd(left)} left."
     out.print(spent + of, soft_wrap=True, highlight=False)
     if budget.waiting:
-        out.print(f"Waiting for money: {budget.waiting:,}.", highlight=False)
+        out.print(f"Blocked on budget: {budget.waiting:,}.", highlight=False)
     out.print()
     _print_tenants(budget.tenants)
 

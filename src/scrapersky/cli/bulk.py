@@ -1,4 +1,4 @@
-"""Run an operation on named rows, or on all matching rows in batches after confirmation."""
+"""Run an operation on rows given by id, or on all matching rows in batches after confirmation."""
 
 from __future__ import annotations
 
@@ -20,24 +20,22 @@ from scrapersky.lists import BulkOut, BulkRequest, Listing
 from scrapersky.lists.bulk import MAX_PER_MINUTE
 from scrapersky.pipeline.bulk import MAX_BULK_ROWS
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-AllOption = Annotated[
-    bool, typer.Option("--all", help="All there are, if nothing else narrows it.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count the matching rows.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Select all rows when no filter is given.")]
 NoteOption = Annotated[
     str | None,
     typer.Option(
-        "--note", "--why", help="Why, for whoever wonders later. `--why` is the older name."
+        "--note", "--why", help="Reason, stored with the change. `--why` is the older name."
     ),
 ]
 OlderThan = Annotated[
-    str | None, typer.Option(help="Only older than this: an age such as 90m or 2d, or a moment.")
+    str | None, typer.Option(help="Only rows older than an age (90m, 2d) or a time.")
 ]
-NewerThan = Annotated[str | None, typer.Option(help="Only newer than this.")]
+NewerThan = Annotated[str | None, typer.Option(help="Only rows newer than an age or a time.")]
 PerMinute = Annotated[
     float | None,
-    typer.Option(min=0.01, max=MAX_PER_MINUTE, help="Spread them: so many become due in a minute."),
+    typer.Option(min=0.01, max=MAX_PER_MINUTE, help="Spread the rows: N become due per minute."),
 ]
 
 T = TypeVar("T")
@@ -47,33 +45,33 @@ RowStep = Callable[[AsyncSession, CommandContext, UUID], Awaitable[T]]
 
 @dataclass(frozen=True)
 class BulkCommandOptions:
-    """How somebody wants it done."""
+    """Options of a bulk command."""
 
     done: str
-    """What the rows are afterwards: `replayed`."""
+    """Past participle for messages: `replayed`."""
     noun: str
     yes: bool
     dry_run: bool
 
 
 def has_ids(ids: Sequence[UUID] | None, given: Mapping[str, Any], *, every: bool) -> bool:
-    """Whether they were named by their ids; then nothing else may choose them."""
+    """Return whether rows were given by id. Raise `InvalidInput` if filters were given as well."""
     if ids and (every or any(given.values())):
-        raise InvalidInput("Name them by their ids, or choose them by options; not both.")
+        raise InvalidInput("Select rows either by id or by filter options, not both.")
     return bool(ids)
 
 
 def build_filters(listing: Listing, *, every: bool, **given: Any) -> dict[str, Any]:
-    """What was typed, as the list's filters take it; nothing at all must be meant."""
+    """Validate options as filters of the listing. An empty selection requires `every` (--all)."""
     wanted = {name: value for name, value in given.items() if value not in (None, [], ())}
     if not wanted and not every:
-        raise InvalidInput("Name them by their ids, narrow them down, or mean all with --all.")
+        raise InvalidInput("No rows selected. Give ids, a filter option, or --all.")
     try:
         return dict(listing.filter_model(**wanted).get_values())
     except ValidationError as error:
         first = error.errors()[0]
-        option = str(first["loc"][0]) if first["loc"] else "It"
-        raise InvalidInput(f"{option} does not fit: {first['msg']}.") from None
+        option = str(first["loc"][0]) if first["loc"] else "The filter"
+        raise InvalidInput(f"{option} is invalid: {first['msg']}.") from None
 
 
 def run_for_each(
@@ -83,7 +81,9 @@ def run_for_each(
     tell: Callable[[T], None] = lambda _: None,
     tell_all: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Each in its own transaction: one that cannot be does not keep the others from it."""
+    """Run the operation for each id in a separate transaction, so that one failure does not roll
+    back the others.
+    """
 
     async def command(everything: CommandContext) -> int:
         done = 0
@@ -103,8 +103,10 @@ def run_for_each(
 
 
 def run_bulk(deed: BulkStep, asked: BulkRequest, way: BulkCommandOptions) -> int:
-    """Count first. What is asked for after that is bounded by it: rows that fail again meanwhile
-    are not taken twice."""
+    """Count the matching rows, confirm, then process them in batches.
+
+    The count bounds the run: rows that fail again in the meantime are not processed twice.
+    """
     tried: list[BulkOut] = []
     run_in_transaction(_build_step(deed, replace(asked, dry_run=True)), tried.append)
     found = tried[0].matched_count
@@ -131,7 +133,9 @@ async def _run_batches(
     found: int,
     way: BulkCommandOptions,
 ) -> int:
-    """Each part in a transaction of its own: what is done stays done, and locks are short."""
+    """Process batches in separate transactions: finished batches persist, and locks are held
+    briefly.
+    """
     updated, going_on = 0, True
     while going_on:
         part = replace(asked, limit=min(MAX_BULK_ROWS, found - updated))
@@ -144,13 +148,13 @@ async def _run_batches(
             note(f"{updated:,} of {found:,} {way.done}.")
     out.print(f"{format_count(updated, way.noun)} {way.done}.", highlight=False)
     if updated < found:
-        note(f"{found - updated:,} left alone: somebody else was faster, or they cannot be.")
+        note(f"{found - updated:,} skipped: changed in the meantime, or not eligible.")
     return ExitCode.OK
 
 
 def _print_matches(found: BulkOut, way: BulkCommandOptions) -> int:
     _print_groups(found)
-    out.print(f"{format_count(found.matched_count, way.noun)} to be {way.done}.", highlight=False)
+    out.print(f"{format_count(found.matched_count, way.noun)} will be {way.done}.", highlight=False)
     return ExitCode.OK
 
 
@@ -164,14 +168,14 @@ def _print_groups(found: BulkOut) -> None:
 
 def _confirm_bulk(found: BulkOut, way: BulkCommandOptions) -> None:
     confirm(
-        f"{format_count(found.matched_count, way.noun)} to be {way.done}.",
+        f"{format_count(found.matched_count, way.noun)} will be {way.done}.",
         show=lambda: _print_groups(found),
     )
 
 
 def confirm(sentence: str, *, show: Callable[[], None] = lambda: None) -> None:
-    """Go on only if somebody says so, who may want to see more before."""
+    """Show details and ask for confirmation. Raise `InvalidInput` without a terminal."""
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{sentence} Nobody is here to be asked; add --yes if that is meant.")
+        raise InvalidInput(f"{sentence} Standard input is not a terminal; add --yes to confirm.")
     show()
-    typer.confirm(f"{sentence} Go on?", abort=True, err=True)
+    typer.confirm(f"{sentence} Continue?", abort=True, err=True)

@@ -58,7 +58,7 @@ def print_contacts(found: Sequence[ContactOut]) -> None:
         out.print("No contacts.")
         return
     made = build_table(
-        "Contact", "Site", "Kind", "Value", "Type", "Name", "Found by", "Sure", "Status"
+        "Contact", "Site", "Kind", "Value", "Type", "Name", "Method", "Confidence", "Status"
     )
     for each in found:
         value = f"{each.value} (suppressed)" if each.suppressed else each.value
@@ -74,9 +74,9 @@ def print_contact(contact: ContactDetail) -> None:
         if said:
             out.print(f"{label}: {escape(said)}", highlight=False)
     if not contact.evidence:
-        out.print("No page has it.")
+        out.print("Not found on any page.")
         return
-    made = build_table("Page", "Found by", "Sure", "First seen", "Last seen", "What stands there")
+    made = build_table("Page", "Method", "Confidence", "First seen", "Last seen", "Snippet")
     for each in contact.evidence:
         times = (format_time(each.first_seen_at), format_time(each.last_seen_at))
         sure = f"{each.confidence:.2f}"
@@ -98,14 +98,14 @@ def _build_facts(contact: ContactDetail) -> dict[str, str | None]:
         "Role": contact.role,
         "Note": contact.note,
         "As written": contact.raw if contact.raw != contact.value else None,
-        "Comes from": " ← ".join(each for each in steps if each),
+        "Origin": " ← ".join(each for each in steps if each),
     }
 
 
 def print_history(done: Sequence[ContactEvent]) -> None:
     if not done:
         return
-    made = build_table("When", "Who", "What", "Details")
+    made = build_table("Time", "User", "Action", "Details")
     for each in done:
         details = json.dumps(each.details, ensure_ascii=False) if each.details else ""
         made.add_row(format_time(each.at), str(each.actor_id), each.action, escape(details))
@@ -119,17 +119,16 @@ def print_erased(erased: ErasedOut) -> None:
         f"{format_count(erased.contacts, 'contact')} with {evidence} erased.", highlight=False
     )
     for name, rows in erased.places.items():
-        out.print(f"Taken out of {format_count(rows, 'row')} of {name}.", highlight=False)
-    note("Only a digest is kept, so that it is not collected again.")
+        out.print(f"Removed from {format_count(rows, 'row')} of {name}.", highlight=False)
+    note("Only a keyed digest is kept, so that the person is not collected again.")
     if erased.left_in_urls:
-        note(
-            f"{format_count(erased.left_in_urls, 'URL')} of sites still hold it; they are left as is."
-        )
+        urls = format_count(erased.left_in_urls, "site URL")
+        note(f"Still present in {urls}; URLs are not changed.")
     for each in erased.same_name:
-        note(f"Contact {each} has the same name; erase it too if it is the same person's.")
+        note(f"Contact {each} has the same name. Erase it too if it belongs to the same person.")
 
 
-app = typer.Typer(help="Look at, add, correct, delete or erase a contact.", no_args_is_help=True)
+app = typer.Typer(help="Show, add, edit, delete and erase contacts.", no_args_is_help=True)
 
 
 class ClearableField(StrEnum):
@@ -138,11 +137,13 @@ class ClearableField(StrEnum):
     NOTE = "note"
 
 
-ContactId = Annotated[UUID, typer.Argument(help="See `scrapersky contacts`.")]
-Sort = Annotated[str, typer.Option(help=f"By {', '.join(CONTACTS.sorts)}; highest first with -.")]
-Name = Annotated[str | None, typer.Option(help="Whose it is.")]
-RoleOption = Annotated[str | None, typer.Option(help="What they do there.")]
-ContactNoteOption = Annotated[str | None, typer.Option("--note", help="What others should know.")]
+ContactId = Annotated[UUID, typer.Argument(help="Contact id; see `scrapersky contacts`.")]
+Sort = Annotated[
+    str, typer.Option(help=f"Sort by {', '.join(CONTACTS.sorts)}; prefix with - for descending.")
+]
+Name = Annotated[str | None, typer.Option(help="Name of the person.")]
+RoleOption = Annotated[str | None, typer.Option(help="Role of the person.")]
+ContactNoteOption = Annotated[str | None, typer.Option("--note", help="Note for your team.")]
 
 
 @add_filter_options(
@@ -171,7 +172,7 @@ def contacts(
 
 @app.command()
 def show(contact_id: ContactId, tenant: TenantOption = None, as_json: AsJson = False) -> int:
-    """Show a contact with its evidence, where it comes from and what was done to it."""
+    """Show a contact with its evidence, origin and history."""
 
     async def step(
         session: AsyncSession, everything: CommandContext
@@ -194,15 +195,17 @@ def show(contact_id: ContactId, tenant: TenantOption = None, as_json: AsJson = F
 
 @app.command()
 def add(
-    site: Annotated[str, typer.Argument(help="Whose it is: a site that is known, or its id.")],
-    value: Annotated[str, typer.Argument(help="An address, +number or profile's URL.")],
-    kind: Annotated[ContactKind | None, typer.Option(help="Left out: what it looks like.")] = None,
+    site: Annotated[str, typer.Argument(help="Stored site: a domain or its id.")],
+    value: Annotated[str, typer.Argument(help="E-mail address, +number or profile URL.")],
+    kind: Annotated[
+        ContactKind | None, typer.Option(help="Default: detected from the value.")
+    ] = None,
     name: Name = None,
     role: RoleOption = None,
     remark: ContactNoteOption = None,
     tenant: TenantOption = None,
 ) -> int:
-    """Add a contact that a person found, and print its id."""
+    """Add a contact by hand and print its id."""
     kind = kind or guess_contact_kind(value)
     wanted = validate_input(
         ContactIn, domain=site, kind=kind, value=value, name=name, role=role, note=remark
@@ -234,13 +237,17 @@ def edit(
     name: Name = None,
     role: RoleOption = None,
     remark: ContactNoteOption = None,
-    email_type: Annotated[EmailType | None, typer.Option("--type", help="Whose it is.")] = None,
-    status: Annotated[ContactDecision | None, typer.Option(help="What was decided.")] = None,
-    value: Annotated[str | None, typer.Option(help="Corrected.")] = None,
-    clear: Annotated[list[ClearableField] | None, typer.Option(help="Take this away.")] = None,
+    email_type: Annotated[
+        EmailType | None, typer.Option("--type", help="Type of e-mail address.")
+    ] = None,
+    status: Annotated[ContactDecision | None, typer.Option(help="New curation status.")] = None,
+    value: Annotated[str | None, typer.Option(help="Corrected value.")] = None,
+    clear: Annotated[
+        list[ClearableField] | None, typer.Option(help="Field to clear. Repeatable.")
+    ] = None,
     tenant: TenantOption = None,
 ) -> int:
-    """Correct a contact; what is not named stays as it is."""
+    """Edit a contact. Fields without an option keep their values."""
     typed = {
         "name": name,
         "role": role,
@@ -264,31 +271,31 @@ def edit(
 def delete(
     contact_id: ContactId,
     suppress: Annotated[
-        bool, typer.Option("--suppress", help="Nobody is to write there any more.")
+        bool, typer.Option("--suppress", help="Add the value to the suppression list.")
     ] = False,
     tenant: TenantOption = None,
 ) -> int:
-    """Delete a contact; a page that still has it brings it back when it is read again."""
+    """Delete a contact. It reappears when a page that still shows it is read again."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> None:
         actor = await switch_tenant(session, everything.actor, tenant)
         await service.delete(session, actor, contact_id, hush=suppress)
 
-    said = "It is suppressed" if suppress else "Pages that still have it bring it back"
-    return run_in_transaction(step, lambda _: note(f"Contact {contact_id} is deleted. {said}."))
+    said = "Its value is suppressed" if suppress else "It reappears if a page still shows it"
+    return run_in_transaction(step, lambda _: note(f"Contact {contact_id} deleted. {said}."))
 
 
 @app.command("erase")
 def erase_person(
-    address: Annotated[str, typer.Argument(help="An e-mail address, or +number.")],
+    address: Annotated[str, typer.Argument(help="E-mail address or +number.")],
     tenant: TenantOption = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
-    """Erase a person: everything there is of an address or number, for good."""
+    """Permanently erase everything stored about an e-mail address or phone number."""
     kind = SuppressionKind.EMAIL if "@" in address else SuppressionKind.PHONE
     validate_input(EraseIn, **{kind.value: address})
-    confirm_irreversible(f"All there is of {address} will be gone for good.", yes=yes)
+    confirm_irreversible(f"Everything stored about {address} will be erased permanently.", yes=yes)
 
     async def step(session: AsyncSession, everything: CommandContext) -> ErasureResult:
         actor = await switch_tenant(session, everything.actor, tenant)

@@ -20,18 +20,18 @@ from scrapersky.lists import BulkRequest, Curation
 from scrapersky.lists.curation import MAX_CURATED_ROWS, CurateOut, curate, validate_status
 from scrapersky.lists.undo import UndoOut
 from scrapersky.lists.undo_routes import undo_action
+from scrapersky.plurals import pluralise
 
-app = typer.Typer(help="Decide about many rows at once, and take it back.", no_args_is_help=True)
+app = typer.Typer(help="Set the curation status of many rows, and undo it.", no_args_is_help=True)
 
-Status = Annotated[str, typer.Option("--status", help="What was decided, such as Selected.")]
-RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="This row; several may be given.")]
+Status = Annotated[str, typer.Option("--status", help="New curation status, for example Selected.")]
+RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="Row id. Repeatable.")]
 ActionId = Annotated[
-    UUID | None, typer.Option("--action", help="This one; left out: your last one.")
+    UUID | None, typer.Option("--action", help="Bulk action id. Default: your last one.")
 ]
 
 
 def _build_command(curation: Curation) -> Callable[..., int]:
-    """The command for rows of one kind."""
 
     def decide(
         status: Status,
@@ -45,7 +45,7 @@ def _build_command(curation: Curation) -> Callable[..., int]:
         validate_status(curation, status)
         rows = _build_request(curation, ids, parse_filters(filters or ()), every=every, note=why)
         matched = _count_matches(curation, status, rows).matched_count
-        sentence = f"{format_count(matched, _get_noun(curation))} to be {status}."
+        sentence = f"{format_count(matched, _get_noun(curation))} will be set to {status}."
         if dry_run or not matched:
             out.print(sentence, highlight=False)
             return ExitCode.OK
@@ -81,7 +81,7 @@ def _count_matches(curation: Curation, status: str, rows: BulkRequest) -> Curate
 
 
 def _curate_rows(curation: Curation, status: str, rows: BulkRequest) -> int:
-    """In one transaction, so that one undo takes all of it back."""
+    """Update all rows in one transaction, so that one undo reverts all of them."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> CurateOut:
         return await curate(session, everything.actor, curation, status, rows)
@@ -93,16 +93,16 @@ def _curate_rows(curation: Curation, status: str, rows: BulkRequest) -> int:
         if done.message:
             note(done.message)
         if done.remaining_count:
-            note(f"{done.remaining_count:,} more fit; ask again for them.")
+            note(f"{done.remaining_count:,} more match. Run the command again to update them.")
         if done.action_id is not None:
-            note(f"Taken back with: scrapersky curate undo --action {done.action_id}")
+            note(f"Undo with: scrapersky curate undo --action {done.action_id}")
 
     return run_in_transaction(step, show)
 
 
 @app.command()
 def undo(action: ActionId = None) -> int:
-    """Give rows their former status back, unless somebody changed them since."""
+    """Restore the previous status of rows that were not changed since."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> UndoOut:
         return await undo_action(session, everything.actor, CURATIONS, action)
@@ -113,12 +113,14 @@ def undo(action: ActionId = None) -> int:
 def _print_undone(done: UndoOut) -> None:
     noun = done.kind.replace("_", " ")
     restored = format_count(done.restored_count, noun)
-    out.print(f"{restored} not {done.to_status} any more.", highlight=False)
+    out.print(f"Undone: {restored} no longer {done.to_status}.", highlight=False)
     if done.unqueued_count:
-        note(f"{done.unqueued_count:,} of them left their stage's queue.")
+        note(f"{done.unqueued_count:,} removed from the stage's queue.")
     if done.left_alone_count:
-        note(f"{done.left_alone_count:,} left alone: they were changed or begun meanwhile.")
+        note(f"{done.left_alone_count:,} skipped: changed or started in the meantime.")
 
 
 for each in CURATIONS:
-    app.command(each.rows, help=f"Decide about {_get_noun(each)}s.")(_build_command(each))
+    app.command(each.rows, help=f"Set the curation status of {pluralise(_get_noun(each))}.")(
+        _build_command(each)
+    )

@@ -51,17 +51,17 @@ async def load_database_facts(database: Database) -> dict[str, str]:
 
 
 async def refuse_restore(database: Database, settings: Settings, *, replace: bool) -> None:
-    """A restore ends what workers hold, and replaces what people have."""
+    """Raise `Conflict` while workers are alive, or if data would be replaced without --yes."""
     async with database.reading() as session:
         tables = await _list_tables(session)
         if Worker.__tablename__ in tables and (alive := await list_live_workers(session, settings)):
             raise Conflict(
-                f"{format_count(len(alive), 'worker')} use this database; stop `scrapersky serve` and "
-                "`scrapersky worker` first."
+                f"The database is in use by {format_count(len(alive), 'worker')}. "
+                "Stop `scrapersky serve` and `scrapersky worker` first."
             )
         if not replace and await _holds_data(session, tables):
             raise Conflict(
-                "The database is not empty; add --yes to replace all of it by the backup."
+                "The database is not empty. Add --yes to replace its contents with the backup."
             )
 
 
@@ -72,7 +72,10 @@ async def _list_tables(session: AsyncSession) -> set[str]:
 
 
 async def _holds_data(session: AsyncSession, tables: set[str]) -> bool:
-    """Tables that are not ours count as data; ours only with rows that people caused."""
+    """Return whether the database contains user data.
+
+    Unknown tables count as data. Known tables count only if they contain rows that users created.
+    """
     if not tables:
         return False
     if any(model.__tablename__ not in tables for model in USER_DATA_MODELS):
@@ -84,23 +87,24 @@ async def _holds_data(session: AsyncSession, tables: set[str]) -> bool:
 
 
 MAX_ERROR_CHARACTERS = 500
-"""Characters of a program's complaint that are passed on."""
+"""Maximum length of a tool's error message in our own."""
 STOP_SECONDS = 10.0
-"""A program that was asked to end and has not by then is killed."""
+"""Grace between SIGTERM and SIGKILL."""
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2)."""
+"""From prctl(2)."""
 LOST_CLIENT_OPTIONS = {
     "client_connection_check_interval": "2s",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-"""Settings of a tool's session. Otherwise the session of a killed tool would not notice while it
-waits for a lock or works on a long statement, and would hold its own locks for as long."""
+"""Session settings for tools. Without them the session of a killed tool would not notice the lost
+client while it waits for a lock or runs a long statement, and would keep its locks until then.
+"""
 
 
 async def run_tool(settings: Settings, url: str, name: str, *arguments: str) -> None:
-    """To its end; what it complains about is our complaint."""
+    """Run a PostgreSQL tool to completion. Raise `DatabaseRefused` with its error message."""
     options = " ".join(f"-c {name}={value}" for name, value in LOST_CLIENT_OPTIONS.items())
     process = await _start_tool(
         settings, url, name, *arguments, stderr=PIPE, dies_with_us=True, PGOPTIONS=options
@@ -108,11 +112,11 @@ async def run_tool(settings: Settings, url: str, name: str, *arguments: str) -> 
     async with _terminate_on_cancel(process):
         _, said = await process.communicate()
     if process.returncode:
-        raise DatabaseRefused(f"{name} did not succeed: {_extract_error(said, name)}")
+        raise DatabaseRefused(f"{name} failed: {_extract_error(said, name)}")
 
 
 async def run_interactive_tool(settings: Settings, url: str, name: str, *arguments: str) -> int:
-    """Let a person use it; Ctrl-C is for it, not for us, who keep the server running meanwhile."""
+    """Run a tool interactively. Ctrl-C goes to the tool; this process keeps the server running."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
     process = await _start_tool(settings, url, name, *arguments)
     async with _terminate_on_cancel(process):
@@ -129,7 +133,7 @@ async def _terminate_on_cancel(process: Process) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await process.wait()
-        except TimeoutError:  # it asks the server to cancel, which may not answer
+        except TimeoutError:  # The tool asks the server to cancel, and the server may not answer.
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -154,26 +158,26 @@ async def _start_tool(
 
 
 def _build_death_signal() -> Callable[[], None] | None:
-    """Build what a child runs so that it is killed when this process ends, however that ends.
+    """Build a `preexec_fn` that has the child killed when this process ends, for whatever reason.
 
-    No handler of ours runs when we are killed with SIGKILL or by the kernel for want of memory. A
-    pg_restore that went on would commit some time later, over what was stored meanwhile.
+    No handler runs when this process is killed by SIGKILL or by the OOM killer. A pg_restore that
+    survived would commit later and overwrite what was stored in the meantime.
     """
-    if sys.platform != "linux":  # others have nothing like it
+    if sys.platform != "linux":  # no equivalent elsewhere
         return None
-    libc = ctypes.CDLL(None)  # loaded before the fork, after which hardly anything is safe
+    libc = ctypes.CDLL(None)  # load before the fork: hardly anything is safe after it
     parent = os.getpid()
 
     def ask_for_signal() -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # we were gone before it could ask
+        if os.getppid() != parent:  # the parent exited before prctl took effect
             os._exit(1)
 
     return ask_for_signal
 
 
 def build_tool_env(url: URL, environ: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment, with the way to this database in place of any other."""
+    """Return the caller's environment with all PG* variables replaced by those of this database."""
     given = {name: value for name, value in url.query.items() if isinstance(value, str)}
     way = {
         "PGHOST": url.host or given.get("host"),
@@ -189,32 +193,32 @@ def build_tool_env(url: URL, environ: Mapping[str, str]) -> dict[str, str]:
 
 def _extract_error(said: bytes, name: str) -> str:
     lines = said.decode(errors="replace").strip().splitlines()
-    text = (lines[0] if lines else "it did not say why").removeprefix(f"{name}: ")
+    text = (lines[0] if lines else "no error message").removeprefix(f"{name}: ")
     return text.removeprefix("error: ")[:MAX_ERROR_CHARACTERS].rstrip(".") + "."
 
 
-app = typer.Typer(help="Upgrade, back up, restore or open the database.", no_args_is_help=True)
+app = typer.Typer(help="Upgrade, back up, restore and open the database.", no_args_is_help=True)
 
 DUMP_MAGIC = b"PGDMP"
-"""How every file in pg_dump's custom format starts."""
+"""First bytes of every file in pg_dump's custom format."""
 
 
 @app.command()
 def upgrade() -> int:
-    """Bring the database to the revision this program needs."""
+    """Migrate the database to the revision this version needs."""
     return run(_upgrade(load_interactive_settings()))
 
 
 async def _upgrade(settings: Settings) -> None:
     async with open_unchecked(settings, say=note) as database:
         changed = await upgrade_database(database)
-    sentence = "was brought to" if changed else "is already at"
+    sentence = "was upgraded to" if changed else "is already at"
     out.print(f"The database {sentence} revision {get_head_revision()}.", highlight=False)
 
 
 @app.command()
 def status() -> int:
-    """Show where the database is, its revision and its size."""
+    """Show the database's location, revision and size."""
     return run(_status(load_interactive_settings()))
 
 
@@ -226,7 +230,9 @@ async def _status(settings: Settings) -> int:
         out.print(f"{name:10} {fact}", markup=False, highlight=False, soft_wrap=True)
     current = revision == get_head_revision()
     advice = (
-        "" if current else f"; this program needs {get_head_revision()}: `scrapersky db upgrade`"
+        ""
+        if current
+        else f"; this version needs {get_head_revision()}: run `scrapersky db upgrade`"
     )
     out.print(f"{'Revision':10} {revision or 'none'}{advice}", markup=False, highlight=False)
     return ExitCode.OK if current else ExitCode.FAILED
@@ -234,9 +240,9 @@ async def _status(settings: Settings) -> int:
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
+    file: Annotated[Path, typer.Argument(help="Backup file; written atomically.")],
 ) -> int:
-    """Write everything to a file, in pg_dump's custom format, while others go on working."""
+    """Back up the database to a file in pg_dump's custom format. Workers can keep running."""
     code = run(_backup(load_interactive_settings(), file))
     if code == ExitCode.OK:
         size = file.stat().st_size
@@ -252,10 +258,10 @@ async def _backup(settings: Settings, file: Path) -> None:
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `db backup` wrote.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Replace what is there.")] = False,
+    file: Annotated[Path, typer.Argument(help="File written by `db backup`.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Replace the existing data.")] = False,
 ) -> int:
-    """Put a backup in the place of the database, all of it or nothing."""
+    """Replace the database with a backup, in one transaction."""
     settings = load_interactive_settings()
     refuse_invalid_dump(file)
     return run(_restore(settings, file, replace=yes))
@@ -270,15 +276,15 @@ async def _restore(settings: Settings, file: Path, *, replace: bool) -> None:
         await run_tool(settings, url, "pg_restore", *options, into, str(file))
         revision = await get_current_revision(database)
     behind = revision != get_head_revision()
-    advice = ": run `scrapersky db upgrade` next" if behind else ""
-    out.print(f"Restored; the database is at revision {revision}{advice}.", highlight=False)
+    advice = "; run `scrapersky db upgrade` next" if behind else ""
+    out.print(f"Restored. The database is at revision {revision}{advice}.", highlight=False)
 
 
 @app.command("reset-erasure-key")
 def reset_erasure_key(
-    yes: Annotated[bool, typer.Option("--yes", help="Delete them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete the digests.")] = False,
 ) -> int:
-    """Go on without a lost erasure key: delete the digests that were made with it."""
+    """Continue without a lost erasure key: delete the digests that were made with it."""
     return run(_reset_erasure_key(load_interactive_settings(), delete=yes))
 
 
@@ -289,14 +295,14 @@ async def _reset_erasure_key(settings: Settings, *, delete: bool) -> int:
             count = await (delete_unreadable if delete else count_unreadable)(session)
     people = format_count(count, "digest")
     if not count:
-        out.print("The erasure key is the right one; nothing to reset.", highlight=False)
+        out.print("The erasure key matches; nothing to reset.", highlight=False)
     elif delete:
         out.print(f"{people} deleted. Erase these people again.", highlight=False)
     else:
         note(
             f"{people} of erased people were made with another key. Copy that key here if you "
-            "have it. With --yes they are deleted, and these people are collected again until "
-            "they are erased again."
+            "have it. --yes deletes the digests; these people are then collected again until you "
+            "erase them again."
         )
     return ExitCode.OK if delete or not count else ExitCode.FAILED
 
@@ -306,14 +312,14 @@ def refuse_invalid_dump(file: Path) -> None:
         with file.open("rb") as opened:
             begins = opened.read(len(DUMP_MAGIC))
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+        raise InvalidInput(f"Cannot read {file}: {error.strerror}.") from error
     if begins != DUMP_MAGIC:
-        raise InvalidInput(f"{file} is no backup: only what `scrapersky db backup` wrote is.")
+        raise InvalidInput(f"{file} is not a backup written by `scrapersky db backup`.")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def psql(context: typer.Context) -> int:
-    """Open psql on the database; what follows is passed on to it."""
+    """Open psql on the database. Further arguments are passed to psql."""
     return run(_psql(load_interactive_settings(), context.args))
 
 

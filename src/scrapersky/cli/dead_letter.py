@@ -43,18 +43,16 @@ from scrapersky.operations.schemas import DeadLetterDetail, DeadLetterOut
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 from scrapersky.stages import STAGES
 
-app = typer.Typer(help="See, replay or discard rows that were given up.", no_args_is_help=True)
+app = typer.Typer(help="List, replay and discard dead letters.", no_args_is_help=True)
 
-LetterId = Annotated[UUID, typer.Argument(help="See `scrapersky dead-letter list`.")]
-LetterIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
-OfStages = Annotated[
-    list[str] | None, typer.Option("--stage", help="Only of this stage; several may be given.")
+LetterId = Annotated[
+    UUID, typer.Argument(help="Dead letter id; see `scrapersky dead-letter list`.")
 ]
-OfErrorClass = Annotated[
-    list[str] | None, typer.Option(help="Only of this class; several may be given.")
-]
-OfText = Annotated[str | None, typer.Option(help="Only with this in the error or the note.")]
-Closed = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
+LetterIds = Annotated[list[UUID] | None, typer.Argument(help="Dead letter ids.")]
+OfStages = Annotated[list[str] | None, typer.Option("--stage", help="Only this stage. Repeatable.")]
+OfErrorClass = Annotated[list[str] | None, typer.Option(help="Only this error class. Repeatable.")]
+OfText = Annotated[str | None, typer.Option(help="Only rows with this text in the error or note.")]
+Closed = Annotated[bool, typer.Option("--all", help="Include closed dead letters.")]
 
 
 @app.command("list")
@@ -62,7 +60,7 @@ Closed = Annotated[bool, typer.Option("--all", help="Closed ones too.")]
 def list_letters(
     given: FilterValues, every: Closed = False, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
-    """List rows that were given up, newest first."""
+    """List dead letters, newest first."""
     every_state = {"state": [each.value for each in DeadLetterState]} if every else {}
     asked = ListQuery({**given, **_resolve_stage_names(given), **every_state}, limit=limit)
 
@@ -79,7 +77,7 @@ def list_letters(
 
 
 def _resolve_stage_names(given: FilterValues) -> FilterValues:
-    """One that there is not is said to be a mistake, and not to have no letters."""
+    """Resolve stage names. An unknown stage raises `NotFound` instead of matching no rows."""
     names = [service.find_stage(STAGES, each).name for each in given.get("stage", ())]
     return {"stage": names} if names else {}
 
@@ -91,7 +89,6 @@ def _build_letter_filters(
     older_than: str | None,
     newer_than: str | None,
 ) -> dict[str, Any]:
-    """What was typed, as the list's filters are called."""
     return {
         **_resolve_stage_names({"stage": stages or ()}),
         "error_class": error_class,
@@ -114,7 +111,7 @@ def _print_letters(letters: Sequence[DeadLetter]) -> None:
 
 @app.command()
 def show(letter_id: LetterId, as_json: AsJson = False) -> int:
-    """Show one dead letter, with the traceback of the last attempt."""
+    """Show a dead letter with the traceback of its last attempt."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> DeadLetterDetail:
         letter = await service.get_dead_letter(session, everything.actor, letter_id)
@@ -144,7 +141,7 @@ def replay(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Give rows a new start, with all their attempts."""
+    """Replay dead letters: queue their rows again with all attempts restored."""
 
     async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
         return await service.replay_dead_letter(session, everything.actor, letter_id, STAGES)
@@ -178,7 +175,7 @@ def discard(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Close dead letters; their rows stay failed."""
+    """Discard dead letters. Their rows stay failed."""
 
     async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
         return await service.discard_dead_letter(session, everything.actor, letter_id, note=why)

@@ -14,11 +14,14 @@ from scrapersky.settings import Settings
 
 def demo(
     serve: Annotated[
-        bool, typer.Option("--serve", help="Then show the town in the dashboard until Ctrl-C.")
+        bool,
+        typer.Option("--serve", help="Then serve the dashboard with the results until Ctrl-C."),
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --serve: 0 picks one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port for --serve; 0 picks a free one.")
+    ] = 8000,
 ) -> int:
-    """Take a town of sites on this machine to their contacts, offline, and show them."""
+    """Run the offline demo: a town of local sites, from search to contacts."""
     from scrapersky.demo.run import run_demo
 
     if not serve:
@@ -28,7 +31,7 @@ def demo(
     sockets = bind_sockets("127.0.0.1", port)
 
     async def stay(settings: Settings) -> None:
-        # The demo's own scheduler goes on with the town.
+        # The demo's own scheduler keeps processing the town.
         await serve_sockets(settings.model_copy(update={"scheduler_enabled": False}), sockets)
 
     return run(run_demo(load_interactive_settings(), out, stay))

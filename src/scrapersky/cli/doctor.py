@@ -50,59 +50,61 @@ from scrapersky.stages import STAGES
 
 MIN_PYTHON = (3, 11)
 MIN_DESCRIPTORS = 1_024
-"""What every system has allowed for decades."""
+"""A limit that every supported system allows by default."""
 
 
 def check_python() -> CheckResult:
     ok = sys.version_info >= MIN_PYTHON
-    advice = "" if ok else f"; {'.'.join(map(str, MIN_PYTHON))} or newer is needed"
+    advice = "" if ok else f"; version {'.'.join(map(str, MIN_PYTHON))} or newer is required"
     sentence = f"ScraperSky {__version__} on Python {platform.python_version()}{advice}."
     return CheckResult("program", ok, sentence)
 
 
 def check_settings(settings: Settings) -> CheckResult:
-    """Those that are only read when something starts, too."""
+    """Check all settings, including those that are read only at startup."""
     for stage in STAGES:
         stage.get_pace(settings)
     if settings.listen_database_url:
         parse_database_url(settings.listen_database_url)
     if settings.fetch_ca_file is not None and not settings.fetch_ca_file.is_file():
-        raise SettingsError(f"FETCH_CA_FILE names {settings.fetch_ca_file}, which is no file.")
+        raise SettingsError(
+            f"FETCH_CA_FILE points to {settings.fetch_ca_file}, which is not a file."
+        )
     place = "DATABASE_URL" if settings.database_url else str(settings.scrapersky_data_dir)
-    return CheckResult("settings", True, f"All can be used; the database is at {place}.")
+    return CheckResult("settings", True, f"All settings are valid; database: {place}.")
 
 
 def check_exposure(settings: Settings) -> CheckResult:
-    """How others can reach the API; which addresses it will listen on is not known here."""
-    # The framework is half of what the program loads, and few commands need it.
+    """Check how the API can be reached. The listening addresses are unknown at this point."""
+    # Importing the web framework is half of the startup time, and few commands need it.
     from scrapersky.http.proxies import find_exposure_warnings
 
     if settings.auth_mode == "open":
-        return CheckResult("access", True, "Without sign-in, for this machine only.")
+        return CheckResult("access", True, "Sign-in is off; reachable from this machine only.")
     if warnings := find_exposure_warnings(settings):
         return CheckResult("access", True, " ".join(warnings), is_warning=True)
-    trusted = settings.trusted_proxies or "nobody"
-    sentence = f"With sign-in; forwarded headers are believed from {trusted}."
+    trusted = settings.trusted_proxies or "none"
+    sentence = f"Sign-in is required; trusted proxies: {trusted}."
     return CheckResult("access", True, sentence)
 
 
 def check_descriptors() -> CheckResult:
-    """As the system allows them: a worker raises its soft limit by itself."""
+    """Check the hard limit on open files: a worker raises its own soft limit."""
     raise_descriptor_limit()
     limit, requests = get_descriptor_limit(), get_request_budget()
     ok = limit >= MIN_DESCRIPTORS
     advice = "" if ok else "; raise the limit on open files (ulimit -n, LimitNOFILE)"
-    sentence = f"{limit:,} allowed, enough for {requests:,} requests at once{advice}."
+    sentence = f"{limit:,} allowed, enough for {requests:,} concurrent requests{advice}."
     return CheckResult("open files", ok, sentence)
 
 
 def find_running_server(settings: Settings) -> ServerAddress | None:
-    """The embedded server, if somebody has it running and it takes connections."""
+    """Return the URL of the embedded server if it is running and accepts connections."""
     try:
         data_dir = resolve_data_dir(settings.scrapersky_data_dir)
         layout = find_layout(data_dir) if data_dir.is_dir() else None
     except (ScraperSkyError, OSError):
-        return None  # the diagnosis has said so already
+        return None  # reported by an earlier check
     if layout is None or find_postmaster(layout.cluster) is None:
         return None
     noted = read_pid_file(layout.cluster)
@@ -112,13 +114,15 @@ def find_running_server(settings: Settings) -> ServerAddress | None:
 
 
 MAX_CLOCK_SKEW_SECONDS = 10.0
-"""Times of rows are the database's, ticks are noted by our own clock: more would mislead."""
+"""Row times come from the database's clock and ticks from ours. A larger skew makes their
+comparison misleading.
+"""
 
 DatabaseCheck = Callable[[Database, Settings], Awaitable[CheckResult]]
 
 
 async def check_database(settings: Settings, url: str) -> AsyncIterator[CheckResult]:
-    """Only connects: a server that is not running stays so."""
+    """Run the checks that need a connection. Never start a server that is not running."""
     there = settings.model_copy(update={"database_url": url})
     try:
         async with open_unchecked(there) as database:
@@ -133,7 +137,7 @@ async def _check_open(database: Database, settings: Settings) -> AsyncIterator[C
         yield await sign(database, settings)
     yield await _revision(database, settings)
     if await get_current_revision(database) != get_head_revision():
-        return  # the rest reads tables that may not be there
+        return  # the remaining checks read tables that may not exist
     signs = (
         _system_user,
         _erasure_key,
@@ -161,24 +165,26 @@ async def _version(database: Database, settings: Settings) -> CheckResult:
         version_number = func.current_setting("server_version_num").cast(Integer)
         number, writable = (await session.execute(select(version_number, is_writable()))).one()
     ok = number >= MIN_SERVER_VERSION
-    advice = "" if ok else f"; version {MIN_SERVER_VERSION // 10_000} or newer is needed"
+    advice = "" if ok else f"; version {MIN_SERVER_VERSION // 10_000} or newer is required"
     if not writable:
-        ok, advice = False, f"{advice}; it is read-only, so no work is done"
+        ok, advice = False, f"{advice}; the server is read-only, so nothing can be processed"
     version = f"{number // 10_000}.{number % 10_000}"
     return CheckResult("connection", ok, f"PostgreSQL {version} answers{advice}.")
 
 
 async def _clock(database: Database, settings: Settings) -> CheckResult:
     async with database.reading() as session:
-        await session.execute(select(1))  # the connection is there before the clock is read
+        await session.execute(select(1))  # open the connection before reading the clock
         before = datetime.now(UTC)
         theirs = await session.scalar(select(func.clock_timestamp()))
         ours = before + (datetime.now(UTC) - before) / 2
     seconds = abs((theirs - ours).total_seconds()) if theirs else 0.0
     ok = seconds <= MAX_CLOCK_SKEW_SECONDS
-    advice = "" if ok else "; set both clocks by NTP"
+    advice = "" if ok else "; synchronise both clocks with NTP"
     return CheckResult(
-        "clock", ok, f"The database's clock and ours differ by {seconds:.1f} s{advice}."
+        "clock",
+        ok,
+        f"The clocks of the database and this machine differ by {seconds:.1f} s{advice}.",
     )
 
 
@@ -189,20 +195,18 @@ async def _revision(database: Database, settings: Settings) -> CheckResult:
     except ScraperSkyError as error:
         if settings.database_url or found is not None:
             return CheckResult("revision", False, str(error))
-        return CheckResult(
-            "revision", True, "No tables yet; they are made when it is next started."
-        )
-    return CheckResult("revision", True, f"At revision {found}, as it should be.")
+        return CheckResult("revision", True, "No tables yet; they are created at the next start.")
+    return CheckResult("revision", True, f"At revision {found}, up to date.")
 
 
 async def _system_user(database: Database, settings: Settings) -> CheckResult:
     async with database.reading() as session:
         actor = await get_system_actor(session, settings)
-    return CheckResult("system user", True, f"{actor.user_id} is there.")
+    return CheckResult("system user", True, f"{actor.user_id} exists.")
 
 
 async def _erasure_key(database: Database, settings: Settings) -> CheckResult:
-    """Without the key people who were erased would be collected again."""
+    """Check the erasure key: without it, erased people would be collected again."""
     source = ErasureKeySource.from_settings(settings)
     key = source.load()
     async with database.reading() as session:
@@ -210,7 +214,7 @@ async def _erasure_key(database: Database, settings: Settings) -> CheckResult:
     for fingerprint in used:
         require_key(source, fingerprint)
     if key is None:
-        return CheckResult("erasure key", True, "None yet; it is created when a person is erased.")
+        return CheckResult("erasure key", True, "None yet; created with the first erasure.")
     return CheckResult("erasure key", True, f"{key.fingerprint} from {source.place}; back it up.")
 
 
@@ -218,17 +222,17 @@ async def _workers(database: Database, settings: Settings) -> CheckResult:
     async with database.reading() as session:
         alive = await list_live_workers(session, settings)
     if not alive:
-        nobody = "None is running; `scrapersky serve` or `scrapersky worker` starts one."
-        return CheckResult("workers", True, nobody)
+        advice = "No workers running. Start one with `scrapersky serve` or `scrapersky worker`."
+        return CheckResult("workers", True, advice)
     names = ", ".join(f"{each.hostname}:{each.pid}" for each in alive)
     return CheckResult("workers", True, f"{format_count(len(alive), 'worker')}: {names}.")
 
 
 async def _limits(database: Database, settings: Settings) -> CheckResult:
     async with database.reading() as session:
-        told = (await load_status(session, STAGES, settings)).own_limits
-    calm = "No worker has run out of anything in the last five minutes."
-    return CheckResult("limits", not told, " ".join(told) or calm)
+        limits = (await load_status(session, STAGES, settings)).own_limits
+    ok_text = "No worker hit a resource limit in the last 5 minutes."
+    return CheckResult("limits", not limits, " ".join(limits) or ok_text)
 
 
 async def _stages(database: Database, settings: Settings) -> CheckResult:
@@ -239,8 +243,8 @@ async def _stages(database: Database, settings: Settings) -> CheckResult:
     said = [*problems, *(f"{name} is paused." for name in paused)]
     counts = [each.due for each in reports]
     rows = "row" if sum(counts) == 1 else "rows"
-    calm = f"{format_count(len(reports), 'stage')}, {describe_count(*counts)} {rows} due."
-    return CheckResult("stages", not problems, " ".join(said) or calm)
+    ok_text = f"{format_count(len(reports), 'stage')}, {describe_count(*counts)} {rows} due."
+    return CheckResult("stages", not problems, " ".join(said) or ok_text)
 
 
 async def _chores(database: Database, settings: Settings) -> CheckResult:
@@ -248,7 +252,7 @@ async def _chores(database: Database, settings: Settings) -> CheckResult:
         failing = [
             each.sentence for _, each in find_chore_issues(await list_chore_failures(session))
         ]
-    return CheckResult("chores", not failing, " ".join(failing) or "No chore is failing.")
+    return CheckResult("chores", not failing, " ".join(failing) or "No chores are failing.")
 
 
 async def _jobs(database: Database, settings: Settings) -> CheckResult:
@@ -270,7 +274,7 @@ async def _dead_letters(database: Database, settings: Settings) -> CheckResult:
 
 
 def doctor() -> int:
-    """Look whether everything is in order; starts and changes nothing."""
+    """Check settings, database and workers. Starts and changes nothing."""
     configure_logging(level="critical")
     return run(_print_report())
 
@@ -284,12 +288,16 @@ async def _print_report() -> int:
         out.print(line, highlight=False, soft_wrap=True)
         wrong += not finding.ok
     out.print()
-    out.print("All is well." if not wrong else f"[red]{wrong} to be mended.[/red]")
+    out.print(
+        "All checks passed."
+        if not wrong
+        else f"[red]{wrong} {'check' if wrong == 1 else 'checks'} failed.[/red]"
+    )
     return ExitCode.FAILED if wrong else ExitCode.OK
 
 
 async def run_checks() -> AsyncIterator[CheckResult]:
-    """In the order things depend on each other."""
+    """Yield the check results, prerequisites first."""
     yield check_python()
     yield check_descriptors()
     try:

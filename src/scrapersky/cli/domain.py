@@ -1,4 +1,4 @@
-"""`scrapersky domain`: refresh or delete a domain."""
+"""`scrapersky domain`: rescan or delete a domain."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from scrapersky.domains.service import DomainRefresh, delete_domain, get_domain_
 from scrapersky.errors import InvalidInput
 from scrapersky.lists.imports.sites import parse_site
 
-app = typer.Typer(help="Look at a domain again, or delete it.", no_args_is_help=True)
+app = typer.Typer(help="Rescan or delete a domain.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A domain that is stored.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A stored domain.")]
 
 
 @app.command()
 def refresh(name: Name) -> int:
-    """Queue its home page and its sitemaps now, however short ago the last look was."""
+    """Queue the home page and the sitemaps now, regardless of the last scan."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> DomainRefresh:
         key = parse_site(name, everything.settings).key
@@ -33,15 +33,15 @@ def refresh(name: Name) -> int:
 
 
 def _print_refreshed(refreshed: DomainRefresh) -> None:
-    metadata = "queued" if refreshed.metadata_queued else "being read already"
-    sitemaps = "queued" if refreshed.sitemaps_queued else "being looked for already"
-    job = f" by job {refreshed.active_job_id}" if refreshed.active_job_id else ""
+    metadata = "queued" if refreshed.metadata_queued else "already in progress"
+    sitemaps = "queued" if refreshed.sitemaps_queued else "already in progress"
+    job = f" (job {refreshed.active_job_id})" if refreshed.active_job_id else ""
     out.print(f"Home page: {metadata}. Sitemaps: {sitemaps}{job}.", highlight=False)
 
 
 @app.command()
 def delete(name: Name, yes: Yes = False) -> int:
-    """Delete it with its sitemaps, URLs, pages, contacts and jobs."""
+    """Delete a domain with its sitemaps, URLs, pages, contacts and jobs."""
 
     async def command(everything: CommandContext) -> None:
         key = parse_site(name, everything.settings).key
@@ -55,15 +55,15 @@ def delete(name: Name, yes: Yes = False) -> int:
                 deleted = await delete_domain(session, everything.actor, domain_id)
             rows, finished = rows + deleted.deleted_rows, deleted.finished
             if not finished:
-                note(f"{rows:,} rows so far.")
+                note(f"{format_count(rows, 'row')} deleted so far.")
         below = format_count(rows, "row")
-        out.print(f"{key} is deleted, with {below} below it.", highlight=False)
+        out.print(f"{key} deleted, with {below} below it.", highlight=False)
 
     return run_with_context(command)
 
 
 def _confirm_delete(key: str) -> None:
-    sentence = f"{key} and all that is known of it is to be deleted."
+    sentence = f"{key} and everything stored about it will be deleted."
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{sentence} Nobody is here to be asked; add --yes if that is meant.")
-    typer.confirm(f"{sentence} Go on?", abort=True, err=True)
+        raise InvalidInput(f"{sentence} Standard input is not a terminal; add --yes to confirm.")
+    typer.confirm(f"{sentence} Continue?", abort=True, err=True)

@@ -1,4 +1,4 @@
-"""Exit codes, and the conversion of exceptions to one line on standard error."""
+"""Exit codes, and the conversion of exceptions to a one-line message on standard error."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ import typer
 from rich.markup import escape
 
 from scrapersky.cli.output import err
-from scrapersky.db.outages import is_unavailable
 from scrapersky.errors import InvalidInput, ScraperSkyError, SettingsError
 from scrapersky.redaction import redact
 
 
 class ExitCode(IntEnum):
     OK = 0
-    """Done, all of it."""
+    """Success."""
     FAILED = 1
-    """Not done; the sentence on standard error says why."""
+    """Failed; the message on standard error says why."""
     USAGE = 2
-    """What was typed, or a setting, cannot be; nothing was done."""
+    """Invalid arguments or settings; nothing was done."""
     PARTIAL = 3
-    """Done, but not all of it could be had."""
+    """Finished, but the result is incomplete."""
     INTERRUPTED = 130
-    """Ctrl-C or `kill`; unfinished rows were handed back."""
+    """Stopped by Ctrl-C or `kill`; unfinished rows were released."""
 
 
 def run_command(command: Callable[[], object]) -> int:
-    """Run a command; nobody ever sees a traceback unless they ask for one."""
+    """Run a command and return its exit code. Tracebacks appear only with LOG_LEVEL=debug."""
     try:
         answer = command()
         sys.stdout.flush()
         return answer if isinstance(answer, int) else ExitCode.OK
     except (BrokenPipeError, SystemExit):
-        # Typer makes the second of the first, and of nothing else.
+        # Typer turns a BrokenPipeError into SystemExit, and nothing else.
         _discard_output()
         return ExitCode.OK
     except (KeyboardInterrupt, typer.Abort):
@@ -63,14 +62,14 @@ def print_error(sentence: str, code: ExitCode) -> int:
 
 
 def _discard_output() -> None:
-    """Whoever read our output has had enough; Python must not try to flush the rest at exit."""
+    """Redirect stdout to /dev/null: the reader closed the pipe, and Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_usage_error(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     sentence = error.format_message().strip()
-    if not sentence:  # help was asked for by giving nothing, and has been shown
+    if not sentence:  # called without arguments: the help was printed already
         return error.exit_code
     print_error(sentence, ExitCode.USAGE)
     if context is not None:
@@ -79,8 +78,12 @@ def _print_usage_error(error: typer.TyperException) -> int:
 
 
 def _is_database_unreachable(error: Exception) -> bool:
-    """A connection that was lost, or that could not be made: the driver tells the second by
-    whatever the system said."""
+    """Return whether the connection was lost or could not be made.
+
+    The driver reports the second case as a plain `OSError`, so the traceback decides.
+    """
+    from scrapersky.db.outages import is_unavailable  # loads the driver, which --help must not
+
     if is_unavailable(error):
         return True
     frames = traceback.walk_tb(error.__traceback__)
@@ -89,7 +92,7 @@ def _is_database_unreachable(error: Exception) -> bool:
 
 
 def _print_database_unreachable() -> int:
-    return print_error("The database is away; start again once it is back.", ExitCode.FAILED)
+    return print_error("The database is unreachable. Try again when it is back.", ExitCode.FAILED)
 
 
 def _print_unexpected_error(error: Exception) -> int:
@@ -99,7 +102,6 @@ def _print_unexpected_error(error: Exception) -> int:
     first_line = str(cause).strip().partition("\n")[0][:300]
     what = f"{type(cause).__name__}: {first_line}" if first_line else type(cause).__name__
     return print_error(
-        f"Something went wrong that should not ({what}); "
-        "run with LOG_LEVEL=debug for the traceback.",
+        f"Unexpected error ({what}). Run with LOG_LEVEL=debug for the traceback.",
         ExitCode.FAILED,
     )

@@ -31,22 +31,23 @@ EXPORTS = (LEADS, CONTACTS, DOMAINS, PAGES, SITEMAP_FILES, JOBS)
 STANDARD_OUTPUT = "-"
 BINARY_FORMATS = (ExportFormat.XLSX, ExportFormat.PARQUET)
 
-app = typer.Typer(help="All rows of a list that fit, as a file.", no_args_is_help=True)
+app = typer.Typer(help="Export all matching rows of a list to a file.", no_args_is_help=True)
 
 FormatOption = Annotated[
     ExportFormat | None,
-    typer.Option("--format", help="File format; as the output file is named, else csv."),
+    typer.Option("--format", help="File format. Default: from the file name, else csv."),
 ]
-Columns = Annotated[str | None, typer.Option(help="Which, in this order, with commas between.")]
-Sort = Annotated[str | None, typer.Option(help="As in the list; highest first with a minus.")]
-Bom = Annotated[bool, typer.Option("--bom", help="For CSV: the mark by which Excel knows UTF-8.")]
-Output = Annotated[
-    str, typer.Option("--output", "-o", help="Write to this file, whole or not at all.")
+Columns = Annotated[str | None, typer.Option(help="Comma-separated columns, in this order.")]
+Sort = Annotated[
+    str | None, typer.Option(help="Sort order of the list; prefix with - for descending.")
 ]
+Bom = Annotated[
+    bool, typer.Option("--bom", help="Start CSV files with a byte order mark, for Excel.")
+]
+Output = Annotated[str, typer.Option("--output", "-o", help="Output file; written atomically.")]
 
 
 def _build_command(export: Export) -> Callable[..., int]:
-    """The command for rows of one kind."""
 
     def write(
         format: FormatOption = None,

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from scrapersky.cli.output import note
 from scrapersky.errors import InvalidInput
+from scrapersky.plurals import pluralise
 
 F = TypeVar("F", bound=StrEnum)
 
@@ -20,35 +21,37 @@ FORMAT_ALIASES = {"ndjson": "jsonl", "pq": "parquet"}
 
 
 def choose_format(given: F | None, file: Path | None, *, default: F) -> F:
-    """The format that was given, else that of the file's name, else the default.
+    """Return the given format, else the one of the file name, else the default.
 
-    Raises `InvalidInput` when the file's name says another format than the one that was given.
+    Raises `InvalidInput` when the file name contradicts the given format.
     """
     named = _get_named_format(type(default), file)
     if given is not None and named is not None and given != named:
         raise InvalidInput(
-            f"{file} is named as a {named} file and --format says {given}. "
-            "Leave --format out, or name the file differently."
+            f"{file} has the extension of a {named} file, but --format is {given}. "
+            "Omit --format or rename the file."
         )
     return given or named or default
 
 
 def _get_named_format(formats: type[F], file: Path | None) -> F | None:
-    """None where there is no file, or its name ends in nothing that is a format."""
+    """Return the format of the file's extension; None if there is no file or no such format."""
     suffix = file.suffix.lower().removeprefix(".") if file else ""
     suffix = FORMAT_ALIASES.get(suffix, suffix)
     return next((each for each in formats if each.value == suffix), None)
 
 
 def note_written(count: int, noun: str, file: Path) -> None:
-    note(f"Wrote {count:,} {noun if count == 1 else f'{noun}s'} to {file}.")
+    note(f"Wrote {count:,} {noun if count == 1 else pluralise(noun)} to {file}.")
 
 
 @contextmanager
 def replace_atomically(target: Path) -> Iterator[Path]:
-    """A path to write to; it takes the target's place when the block ends well. Only its owner can
-    read the file (0600), whatever the umask and the file that was there before: what we write
-    holds people's data."""
+    """Yield a temporary path that replaces the target when the block succeeds.
+
+    The file is readable by its owner only (0600), regardless of the umask and of the file it
+    replaces: it contains personal data.
+    """
     made = _create_temporary_file(target)
     try:
         yield made
@@ -62,11 +65,11 @@ def replace_atomically(target: Path) -> Iterator[Path]:
 
 def _create_temporary_file(target: Path) -> Path:
     if target.is_dir():
-        raise InvalidInput(f"{target} is a folder; name a file.")
+        raise InvalidInput(f"{target} is a directory. Give a file name.")
     try:
         number, path = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise InvalidInput(f"{target} cannot be written: {error.strerror}.") from error
+        raise InvalidInput(f"Cannot write {target}: {error.strerror}.") from error
     os.close(number)
     return Path(path)
 
@@ -76,12 +79,12 @@ COMMENT_PREFIX = "#"
 
 
 def read_lines(file: str) -> list[str]:
-    """Empty lines and those that begin with # are none."""
+    """Read the lines of a text file, skipping empty lines and # comments."""
     try:
         text = sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text("utf-8-sig")
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+        raise InvalidInput(f"Cannot read {file}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is no text in UTF-8.") from error
+        raise InvalidInput(f"{file} is not UTF-8 text.") from error
     lines = (each.strip() for each in text.splitlines())
     return [each for each in lines if each and not each.startswith(COMMENT_PREFIX)]

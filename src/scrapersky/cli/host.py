@@ -15,15 +15,15 @@ from scrapersky.operations import service
 from scrapersky.operations.routes import HostOut, host_out
 from scrapersky.pipeline.tables import Host
 
-app = typer.Typer(help="See how hosts are treated; ask one again.", no_args_is_help=True)
+app = typer.Typer(help="List hosts and reset their circuit breakers.", no_args_is_help=True)
 
-LeftAlone = Annotated[bool, typer.Option("--left-alone", help="Only those not asked at present.")]
-Count = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
+LeftAlone = Annotated[bool, typer.Option("--left-alone", help="Only hosts that are backing off.")]
+Count = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Maximum number of rows.")]
 
 
 @app.command("list")
 def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJson = False) -> int:
-    """Show hosts by name: requests under way, failures, and until when one is left alone."""
+    """List hosts with requests in flight, failures and the end of their backoff."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> list[HostOut]:
         found = await service.list_hosts(session, left_alone=left_alone, limit=limit)
@@ -35,14 +35,14 @@ def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJs
         elif hosts:
             _print_hosts(hosts)
         else:
-            out.print("No host is left alone." if left_alone else "No hosts yet.")
+            out.print("No hosts are backing off." if left_alone else "No hosts yet.")
 
     return run_in_transaction(step, show)
 
 
 def _print_hosts(hosts: Sequence[HostOut]) -> None:
     shown = build_table(
-        "host", "under way", "failures", "left alone until", "because", right=["failures"]
+        "host", "in flight", "failures", "backing off until", "reason", right=["failures"]
     )
     for each in hosts:
         until = each.circuit_open_until
@@ -57,10 +57,12 @@ def _print_hosts(hosts: Sequence[HostOut]) -> None:
 
 
 @app.command("ask-again")
-def ask_again(host: Annotated[str, typer.Argument(help="Its name, as listed.")]) -> int:
-    """Forget the host's failures, so that the next request goes out at once."""
+def ask_again(host: Annotated[str, typer.Argument(help="Host name, as listed.")]) -> int:
+    """Reset the failures of a host, so that the next request is sent immediately."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> tuple[Host, int]:
         return await service.reset_host(session, everything.actor, host.lower())
 
-    return run_in_transaction(step, lambda found: note(f"{found[0].host} is asked again."))
+    return run_in_transaction(
+        step, lambda found: note(f"Circuit breaker of {found[0].host} reset.")
+    )

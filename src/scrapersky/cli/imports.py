@@ -33,7 +33,7 @@ from scrapersky.places.imports import import_places
 from scrapersky.sitemaps import service
 
 app = typer.Typer(
-    help="Hand in files of domains, sitemaps, pages or businesses.", no_args_is_help=True
+    help="Import domains, sitemaps, pages or businesses from a file.", no_args_is_help=True
 )
 
 STANDARD_INPUT = "-"
@@ -44,18 +44,16 @@ TableFile = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="A CSV file with any delimiter, with a header or without, or one per line; "
+        help="CSV file (any delimiter, header optional) or one value per line; "
         "- reads standard input.",
     ),
 ]
 Queue = Annotated[
-    bool, typer.Option("--queue/--no-queue", help="Begin the work on them, or only store them.")
+    bool, typer.Option("--queue/--no-queue", help="Queue the imported rows, or only store them.")
 ]
 ColumnName = Annotated[
     str | None,
-    typer.Option(
-        "--column", help="The column to read: its name, or its number. Left out: the usual one."
-    ),
+    typer.Option("--column", help="Column to read, by name or number. Default: detected."),
 ]
 
 
@@ -63,7 +61,7 @@ ColumnName = Annotated[
 def domains(
     file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
 ) -> int:
-    """Domains: their home pages are read and their sitemaps looked for."""
+    """Import domains: read their home pages and find their sitemaps."""
     return _import_file(domain_intake.DOMAIN_IMPORT, file, column, queue=queue, as_json=as_json)
 
 
@@ -71,7 +69,7 @@ def domains(
 def sitemaps(
     file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
 ) -> int:
-    """Sitemaps by their addresses: fetched, and their URLs become pages."""
+    """Import sitemap URLs: fetch each sitemap and turn its URLs into pages."""
     return _import_file(service.SITEMAP_IMPORT, file, column, queue=queue, as_json=as_json)
 
 
@@ -79,7 +77,7 @@ def sitemaps(
 def pages(
     file: TableFile, queue: Queue = True, column: ColumnName = None, as_json: AsJson = False
 ) -> int:
-    """Pages by their addresses: read for contacts."""
+    """Import page URLs: read each page for contacts."""
     return _import_file(page_intake.PAGE_IMPORT, file, column, queue=queue, as_json=as_json)
 
 
@@ -88,11 +86,11 @@ def places(
     file: TableFile,
     queue: Queue = True,
     region: Annotated[
-        str | None, typer.Option(help="The country, in two letters, of numbers without a code.")
+        str | None, typer.Option(help="Two-letter country of phone numbers without a country code.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Businesses with their columns known by name: each becomes a lead."""
+    """Import businesses from a CSV file with named columns. Each becomes a lead."""
 
     async def command(everything: CommandContext) -> int:
         where = region or everything.settings.places_region or None
@@ -126,14 +124,15 @@ def _open_file(file: str) -> AbstractContextManager[BinaryIO]:
     try:
         return Path(file).open("rb")
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+        raise InvalidInput(f"Cannot read {file}: {error.strerror}.") from error
 
 
 async def _store_rows(
     everything: CommandContext, trade: Importer, given: Iterator[InputRow], queue: bool
 ) -> list[ImportRow]:
-    """However long the file is: each part in a transaction of its own, so that what is stored
-    stays stored."""
+    """Store a file of any length in batches, each in a separate transaction, so that stored rows
+    persist.
+    """
     rows: list[ImportRow] = []
     seen: dict[Any, int] = {}
     while part := list(islice(given, ROWS_PER_TRANSACTION)):
@@ -141,7 +140,7 @@ async def _store_rows(
             asker = ImportContext(session, everything.actor, everything.settings, queue)
             rows += (await import_rows(asker, trade, part, seen)).rows
         if len(part) == ROWS_PER_TRANSACTION:
-            note(f"{len(rows):,} rows so far.")
+            note(f"{format_count(len(rows), 'row')} imported so far.")
     return rows
 
 
@@ -155,13 +154,13 @@ def _print_summary(rows: Sequence[ImportRow], noun: str) -> None:
     for row in bad[:MAX_ERRORS_SHOWN]:
         note(f"line {row.line}: {row.input}: {row.error}")
     if len(bad) > MAX_ERRORS_SHOWN:
-        note(f"{len(bad) - MAX_ERRORS_SHOWN:,} more rows could not be taken; --json tells of each.")
+        note(f"{len(bad) - MAX_ERRORS_SHOWN:,} more rows were invalid; --json lists all of them.")
     found = Counter(row.status for row in rows)
     facts = [f"{format_count(found[ImportRowStatus.CREATED], noun)} added"]
     for status, words in (
-        (ImportRowStatus.EXISTS, "there already"),
-        (ImportRowStatus.DUPLICATE, "repeated"),
-        (ImportRowStatus.INVALID, "not taken"),
+        (ImportRowStatus.EXISTS, "already stored"),
+        (ImportRowStatus.DUPLICATE, "duplicate"),
+        (ImportRowStatus.INVALID, "invalid"),
     ):
         facts += [f"{found[status]:,} {words}"] if found[status] else []
     out.print(f"{', '.join(facts)}; {_format_queued(rows)}.", highlight=False)

@@ -46,17 +46,17 @@ from scrapersky.sitemaps.schemas import scan_status
 from scrapersky.sitemaps.service import list_job_files
 from scrapersky.stages import STAGES
 
-app = typer.Typer(help="See, cancel or retry jobs.", no_args_is_help=True)
+app = typer.Typer(help="List, cancel and retry jobs.", no_args_is_help=True)
 
-JobId = Annotated[UUID, typer.Argument(help="See `scrapersky job list`.")]
-JobIds = Annotated[list[UUID] | None, typer.Argument(help="One or several.")]
+JobId = Annotated[UUID, typer.Argument(help="Job id; see `scrapersky job list`.")]
+JobIds = Annotated[list[UUID] | None, typer.Argument(help="Job ids.")]
 OfStatus = Annotated[
     list[str] | None,
-    typer.Option("--status", help=f"{', '.join(JOB_STATUSES.all)}; several may be given."),
+    typer.Option("--status", help=f"{', '.join(JOB_STATUSES.all)}. Repeatable."),
 ]
-OfType = Annotated[list[str] | None, typer.Option("--type", help="Only of this type.")]
-OfError = Annotated[str | None, typer.Option(help="Only with this in the error.")]
-OfDomain = Annotated[str | None, typer.Option("--domain", help="Only of this site.")]
+OfType = Annotated[list[str] | None, typer.Option("--type", help="Only this job type.")]
+OfError = Annotated[str | None, typer.Option(help="Only rows with this text in the error.")]
+OfDomain = Annotated[str | None, typer.Option("--domain", help="Only this domain.")]
 
 
 @app.command("list")
@@ -82,7 +82,6 @@ def _build_job_filters(
     older_than: str | None,
     newer_than: str | None,
 ) -> dict[str, Any]:
-    """What was typed, as the list's filters are called."""
     return {
         "status": status,
         "job_type": job_type,
@@ -97,7 +96,7 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
     if not jobs:
         out.print("No jobs.")
         return
-    made = build_table("Job", "Type", "Subject", "Status", "Attempts", "Asked", "Error")
+    made = build_table("Job", "Type", "Subject", "Status", "Attempts", "Created", "Error")
     for each in jobs:
         asked, error = format_time(each.created_at), escape(each.error or "")
         words = (
@@ -112,7 +111,7 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
 
 @app.command()
 def show(job_id: JobId, as_json: AsJson = False) -> int:
-    """Show one job and what it has found."""
+    """Show a job and its results so far."""
 
     async def step(
         session: AsyncSession, everything: CommandContext
@@ -149,7 +148,7 @@ def cancel(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """End jobs; what they have stored stays."""
+    """Cancel jobs. Results stored so far are kept."""
 
     async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Job:
         wait = everything.settings.rescan_interval
@@ -198,9 +197,7 @@ def retry(
     if has_ids(job_id, given, every=every):
         return run_for_each(one, job_id or [], tell=_print_outcome)
     asked = BulkRequest(build_filters(JOBS, every=every, **given), note=why, per_minute=per_minute)
-    return run_bulk(
-        many, asked, BulkCommandOptions("queued again", "job", yes=yes, dry_run=dry_run)
-    )
+    return run_bulk(many, asked, BulkCommandOptions("requeued", "job", yes=yes, dry_run=dry_run))
 
 
 def _print_outcome(job: Job) -> None:

@@ -28,10 +28,12 @@ from scrapersky.lists import ListQuery
 from scrapersky.lists.filters import FilterValues
 from scrapersky.models import Lead, LeadCuration
 
-app = typer.Typer(help="Look at a lead, or decide about it.", no_args_is_help=True)
+app = typer.Typer(help="Show a lead, or set its curation status.", no_args_is_help=True)
 
-LeadId = Annotated[UUID, typer.Argument(help="See `scrapersky leads`.")]
-Sort = Annotated[str, typer.Option(help=f"By {', '.join(LEADS.sorts)}; - turns it round.")]
+LeadId = Annotated[UUID, typer.Argument(help="Lead id; see `scrapersky leads`.")]
+Sort = Annotated[
+    str, typer.Option(help=f"Sort by {', '.join(LEADS.sorts)}; prefix with - for descending.")
+]
 
 
 @add_filter_options(LEADS, lead_curation_status="--status", **AGE_OPTIONS)
@@ -42,7 +44,7 @@ def leads(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
-    """List leads, newest first: whom to write to, or why nobody is known."""
+    """List leads, newest first, with the best contact or the reason there is none."""
     asked = ListQuery(given, sort=check_sort(LEADS, sort), limit=limit)
 
     async def step(session: AsyncSession, everything: CommandContext) -> list[LeadOut]:
@@ -60,7 +62,7 @@ def _print_leads(found: Sequence[LeadOut]) -> None:
         out.print("No leads.")
         return
     made = build_table(
-        "Lead", "Name", "Category", "Phone", "E-mail", "Website", "Others", "Status", "Why empty"
+        "Lead", "Name", "Category", "Phone", "E-mail", "Website", "Others", "Status", "Empty reason"
     )
     for each in found:
         others = len(each.other_emails) + len(each.other_phones) + len(each.profiles)
@@ -90,7 +92,7 @@ def _print_lead(lead: LeadDetail) -> None:
             out.print(escape(said), highlight=False)
     if not lead.contact_list:
         return
-    made = build_table("Contact", "Kind", "Value", "Type", "Name", "Role", "Found by", "Status")
+    made = build_table("Contact", "Kind", "Value", "Type", "Name", "Role", "Method", "Status")
     for each in lead.contact_list:
         value = f"{each.value} (suppressed)" if each.suppressed else each.value
         whose = (each.email_type or "", escape(each.name or ""), escape(each.role or ""))
@@ -103,10 +105,10 @@ def _print_lead(lead: LeadDetail) -> None:
 @app.command("set-status")
 def set_status(
     lead_id: LeadId,
-    status: Annotated[LeadCuration, typer.Argument(help="What was decided.")],
+    status: Annotated[LeadCuration, typer.Argument(help="New curation status.")],
     tenant: TenantOption = None,
 ) -> int:
-    """Decide about a lead."""
+    """Set the curation status of a lead."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> Lead:
         actor = await switch_tenant(session, everything.actor, tenant)

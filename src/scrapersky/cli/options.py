@@ -25,18 +25,20 @@ FilterOption = Annotated[
     typer.Option(
         "--filter",
         metavar="NAME=VALUE",
-        help="Only rows of which this holds, as in the list; several may be given.",
+        help="Filter of the list. Repeatable.",
     ),
 ]
 
 
 def parse_filters(filters: Sequence[str]) -> dict[str, Any]:
-    """`cms=WordPress` → a filter of the list; one that is given twice means either."""
+    """Parse `cms=WordPress` into a filter. A name given twice matches either value."""
     given: dict[str, Any] = {}
     for each in filters:
         name, equals, value = each.partition("=")
         if not equals:
-            raise InvalidInput(f"{each} is no filter; write NAME=VALUE, such as status=error.")
+            raise InvalidInput(
+                f"{each} is not a filter. Write NAME=VALUE, for example status=error."
+            )
         before = given.get(name)
         given[name] = value if before is None else [*_as_list(before), value]
     return given
@@ -46,19 +48,20 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-# An option for each filter of a list, made of the list's own declaration: what the API can narrow
-# by, the command line can, and under the same name.
-
 FILTERS_PARAMETER = "given"
-"""By this name a command takes what was typed, as its list's filters take it."""
+"""Parameter in which a command receives the validated filter values."""
 AGE_OPTIONS = {"created_until": "--older-than", "created_since": "--newer-than"}
-"""As people say it, where rows are as old as they are in our tables."""
+"""Option names for listings whose rows have a creation time."""
 
 Command = Callable[..., int]
 
 
 def add_filter_options(listing: Listing, **shorter: str) -> Callable[[Command], Command]:
-    """The command with an option for each filter of the list; some have a `shorter` name, too."""
+    """Add an option for each filter of the listing to a command.
+
+    The options are derived from the listing, so that the command line and the API have the same
+    filters under the same names. `shorter` gives filters an additional, shorter option name.
+    """
     if unknown := shorter.keys() - listing.filter_names:
         raise ValueError(f"{listing.name} has no filter {min(unknown)}")
 
@@ -82,7 +85,7 @@ def add_filter_options(listing: Listing, **shorter: str) -> Callable[[Command], 
 
 
 def _set_signature(command: Command, parameters: list[Parameter]) -> None:
-    """What a command is called with is read from its signature."""
+    """Replace the signature, from which Typer reads the parameters."""
     as_options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
     command.__signature__ = inspect.Signature(as_options)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in as_options}
@@ -102,21 +105,24 @@ def _format_option_name(name: str) -> str:
 
 
 def _format_flag(name: str) -> str:
-    """`--has-email/--no-email`, `--is-empty/--not-empty`, `--completed/--not-completed`."""
+    """Return `--has-email/--no-email`, `--is-empty/--not-empty`, `--completed/--not-completed`."""
     start, _, rest = name.partition("_")
     refused = {"has": f"no_{rest}", "is": f"not_{rest}"}.get(start, f"not_{name}")
     return f"{_format_option_name(name)}/{_format_option_name(refused)}"
 
 
 def _get_option_type(annotation: Any) -> tuple[Any, str | None]:
-    """What is typed, and how the help calls it. Whatever is neither yes or no, nor a number, nor
-    one of a few words is a text: the list's own model judges it."""
+    """Return the option's type and its metavar.
+
+    Everything that is not a boolean, a number or a choice is text; the listing's filter model
+    validates it.
+    """
     kind = _strip_none(annotation)
     if get_origin(kind) is list:
         one, metavar = _get_option_type(*get_args(kind))
         return list.__class_getitem__(one), metavar
     if get_origin(kind) is Literal:
-        # Of plain words a command takes one, and not several.
+        # A literal filter takes a single value.
         return StrEnum("Word", {each: each for each in get_args(kind)}), None
     if kind in (bool, int, float):
         return kind, None
@@ -124,18 +130,17 @@ def _get_option_type(annotation: Any) -> tuple[Any, str | None]:
 
 
 def _strip_none(annotation: Any) -> Any:
-    """All filters may be left out."""
     if get_origin(annotation) not in (Union, UnionType):
         return annotation
     return next(each for each in get_args(annotation) if each is not type(None))
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as the API would answer.")]
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the format of the API.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")]
 TenantOption = Annotated[
-    str | None, typer.Option("--tenant", help="A tenant's name or id; left out: your own.")
+    str | None, typer.Option("--tenant", help="Tenant, by name or id. Default: your own.")
 ]
-StageName = Annotated[str, typer.Argument(help="See `scrapersky stage list`.")]
+StageName = Annotated[str, typer.Argument(help="Stage name; see `scrapersky stage list`.")]
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -146,20 +151,20 @@ def validate_input(model: type[Model], **given: Any) -> Model:
         return model(**given)
     except ValidationError as error:
         first = error.errors()[0]
-        where = str(first["loc"][-1]) if first["loc"] else "It"
-        raise InvalidInput(f"{where} does not fit: {first['msg']}.") from None
+        where = str(first["loc"][-1]) if first["loc"] else "The input"
+        raise InvalidInput(f"{where} is invalid: {first['msg']}.") from None
 
 
 def check_sort(listing: Listing, text: str) -> str:
     if text.removeprefix("-") not in listing.sorts:
-        raise InvalidInput(f"There is no order by {text}; known are {', '.join(listing.sorts)}.")
+        raise InvalidInput(f"Cannot sort by {text}. Choose one of: {', '.join(listing.sorts)}.")
     return text
 
 
 def confirm_irreversible(sentence: str, *, yes: bool) -> None:
-    """For what cannot be taken back."""
+    """Ask for confirmation of an action that cannot be undone, unless --yes was given."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{sentence} Nobody is here to be asked; add --yes if that is meant.")
-    typer.confirm(f"{sentence} Go on?", abort=True, err=True)
+        raise InvalidInput(f"{sentence} Standard input is not a terminal; add --yes to confirm.")
+    typer.confirm(f"{sentence} Continue?", abort=True, err=True)

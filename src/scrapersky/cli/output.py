@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scrapersky.plurals import pluralise
+
 PIPE_WIDTH = 10_000
-"""Columns where nobody looks at a screen: a line that is cut or wrapped is of no use to `grep`."""
+"""Width when the output is not a terminal: cut or wrapped lines are useless to `grep`."""
 
 STATUS_COLOURS = {
     "ok": "green",
@@ -40,12 +42,12 @@ err = _build_console(stderr=True)
 
 
 def note(sentence: str) -> None:
-    """Something a person may want to know; never part of the result."""
+    """Print a note to standard error; it is never part of the result."""
     err.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
-    """One document, as the API would answer it."""
+    """Print one JSON document in the format of the API."""
     plain: Any = (
         value.model_dump(mode="json")
         if isinstance(value, BaseModel)
@@ -64,7 +66,7 @@ def build_table(*columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def print_table(made: Table) -> None:
-    """Where nobody looks at a screen, lines end with their last word."""
+    """Print a table. In a pipe, lines have no trailing spaces."""
     if out.is_terminal:
         out.print(made)
         return
@@ -79,7 +81,7 @@ def format_status(word: str) -> Text:
 
 
 def format_count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else pluralise(noun)}"
 
 
 def format_time(moment: datetime | None) -> str:
@@ -87,7 +89,7 @@ def format_time(moment: datetime | None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """`0:07`, `12:34`, `1:02:03`."""
+    """Format seconds as `0:07`, `12:34` or `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

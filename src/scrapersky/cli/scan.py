@@ -1,4 +1,4 @@
-"""`scrapersky scan`: scan one site and show the progress until it ends."""
+"""`scrapersky scan`: scan one site and show its progress."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 
 POLL_SECONDS = 0.2
 DATABASE_TIMEOUT_SECONDS = 60.0
-"""A database that restarts is back by then; the work under way does not mind either."""
+"""Long enough for a database restart, which the running work survives as well."""
 
 
 @dataclass(frozen=True)
 class ScanSnapshot:
-    """The job at one look."""
+    """State of the job at one poll."""
 
     status: str
     phase: str | None
@@ -80,7 +80,11 @@ SnapshotCallback = Callable[[ScanSnapshot], None]
 
 @asynccontextmanager
 async def run_interactive_engine(everything: CommandContext) -> AsyncIterator[Engine]:
-    """Somebody looks: failures are on the screen already, and Ctrl-C does not wait for the work."""
+    """Run an engine for a command with a progress display.
+
+    Pipeline logs are silenced because the display shows failures. Ctrl-C does not wait for running
+    work.
+    """
     silence_logger("scrapersky.pipeline", everything.settings)
     impatient = everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
     async with run_engine(everything.database, impatient, [discovery.STAGE]) as engine:
@@ -88,7 +92,7 @@ async def run_interactive_engine(everything: CommandContext) -> AsyncIterator[En
 
 
 class ScanRun:
-    """Works the job when it is due and nobody else does, and looks at it all the while."""
+    """Processes the job when it is due and unclaimed, and polls it until it ends."""
 
     def __init__(self, engine: Engine, job: Job, show: SnapshotCallback) -> None:
         self.engine = engine
@@ -111,7 +115,7 @@ class ScanRun:
         return self._working is not None and not self._working.done()
 
     async def _wait_for_poll(self) -> None:
-        """Until it is time for the next look, or our own work has ended."""
+        """Wait for the poll interval, or until our own work ends."""
         if self._working is not None and self._is_working():
             await asyncio.wait([self._working], timeout=POLL_SECONDS)
         else:
@@ -124,7 +128,8 @@ class ScanRun:
         if sight.is_due:
             self._working = asyncio.create_task(self._work(), name="scan")
         elif monotonic() - self._rescued_at > self.engine.settings.worker_beat_seconds:
-            # Whoever holds it may have died, and there may be nobody but us to notice.
+            # The worker that holds the job may have died, and we may be the only process that can
+            # notice.
             self._rescued_at = monotonic()
             await self.engine.rescuer.rescue()
 
@@ -139,7 +144,9 @@ class ScanRun:
         )
 
     def _raise_work_error(self) -> None:
-        """Somebody else was faster, or the database is away: no reason to end. The rest is."""
+        """Raise the error of our work, unless another worker claimed the job first or the database
+        is down.
+        """
         if self._working is None or (error := self._working.exception()) is None:
             return
         self._working = None
@@ -147,7 +154,9 @@ class ScanRun:
             raise error
 
     async def _wait_for_claim(self) -> None:
-        """A claim under way when we are interrupted must be seen by the engine to be undone."""
+        """Wait for a pending claim when interrupted: the engine can only release claims it has
+        registered.
+        """
         held = self.engine.runner(SITEMAP_STAGE).held
         while self._is_working() and not held:  # noqa: ASYNC110 (there is no event for it)
             await asyncio.sleep(0.01)
@@ -166,8 +175,8 @@ class ScanRun:
     def _build_stale_snapshot(self, error: Exception) -> ScanSnapshot:
         if self._sight is None or monotonic() - self._answered_at > DATABASE_TIMEOUT_SECONDS:
             raise DatabaseRefused(
-                f"The database has not answered for {DATABASE_TIMEOUT_SECONDS:.0f} seconds; "
-                f"job {self.job.id} goes on when it is back and a worker runs."
+                f"The database has not answered for {DATABASE_TIMEOUT_SECONDS:.0f} s. "
+                f"Job {self.job.id} continues when the database is back and a worker runs."
             ) from error
         return replace(self._sight, database_is_away=True)
 
@@ -176,12 +185,14 @@ class ScanRun:
             found = await session.execute(_select_snapshot(self.job.id))
             facts = found.one_or_none()
         if facts is None:
-            raise NotFound(f"Job {self.job.id} is gone.")
+            raise NotFound(f"Job {self.job.id} was deleted.")
         return ScanSnapshot(**facts._mapping)
 
 
 def _select_snapshot(job_id: UUID) -> Select[Any]:
-    """Files that have been read know their count; only those being read are counted."""
+    """Select the job's state and counts. Only the URLs of files being read are counted row by row;
+    the other files have a stored count.
+    """
     files = select(SitemapFile.id).where(SitemapFile.job_id == job_id)
     being_read = files.where(SitemapFile.status == FileStatus.READING)
     counted = select(func.coalesce(func.sum(SitemapFile.url_count), 0)).where(
@@ -202,19 +213,18 @@ def _select_snapshot(job_id: UUID) -> Select[Any]:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether the database cannot be reached just now."""
     return isinstance(error, OSError) or is_unavailable(error)
 
 
 RATE_WINDOW_SECONDS = 5.0
-"""The rate shown is that of the last few seconds."""
+"""Sliding window of the displayed rate."""
 LINE_INTERVAL_SECONDS = 5.0
-"""Where lines are kept, counts alone are worth a new one this often."""
+"""Minimum interval between lines that differ only in their counts."""
 
 
 @contextmanager
 def show_progress(subject: str, *, quiet: bool) -> Iterator[SnapshotCallback]:
-    """Something to hand every look at the job to."""
+    """Yield a callback that displays snapshots: live on a terminal, as lines otherwise."""
     if quiet:
         yield lambda sight: None
     elif err.is_terminal:
@@ -225,7 +235,7 @@ def show_progress(subject: str, *, quiet: bool) -> Iterator[SnapshotCallback]:
 
 
 class RateMeter:
-    """How long it has been going on, and how fast."""
+    """Elapsed time and URLs per second."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -237,7 +247,7 @@ class RateMeter:
         return self._now() - self._began
 
     def rate(self, urls: int) -> float:
-        """URLs per second of late."""
+        """Return URLs per second over the sliding window."""
         now = self._now()
         self._samples.append((now, urls))
         while now - self._samples[0][0] > RATE_WINDOW_SECONDS:
@@ -255,7 +265,7 @@ def _show_live(subject: str) -> Iterator[SnapshotCallback]:
 
 @contextmanager
 def _print_logs_above() -> Iterator[None]:
-    """Log lines go where Live puts what is printed meanwhile: above itself, not through itself."""
+    """Redirect log handlers to the stderr of `Live`, which prints lines above the display."""
     handlers = [each for each in logging.root.handlers if isinstance(each, logging.StreamHandler)]
     before = [each.setStream(sys.stderr) for each in handlers]
     try:
@@ -285,14 +295,14 @@ def describe_phase(sight: ScanSnapshot) -> str:
     if sight.database_is_away:
         return "waiting for the database"
     if sight.waits:
-        return f"next try in {max(sight.due_in_seconds, 1):,.0f} s"
+        return f"retrying in {max(sight.due_in_seconds, 1):,.0f} s"
     if sight.status == JOB_STATUSES.queued:
         return "starting"
-    return sight.phase or "looking for sitemaps"
+    return sight.phase or "finding sitemaps"
 
 
 def describe_trouble(sight: ScanSnapshot) -> str:
-    """Why this is not the first attempt."""
+    """Describe the previous failed attempt, if any."""
     if sight.status == JOB_STATUSES.queued and sight.error:
         return f"attempt {sight.attempts} failed: {sight.error}"
     return f"attempt {sight.attempts}" if sight.attempts > 1 else ""
@@ -305,7 +315,7 @@ def _format_counts(sight: ScanSnapshot) -> list[str]:
 
 
 class LinePrinter:
-    """One line per change, for logs and pipes."""
+    """Prints one line per change, for logs and pipes."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
@@ -316,7 +326,7 @@ class LinePrinter:
     def show(self, sight: ScanSnapshot) -> None:
         if sight.has_ended:
             return
-        doing = "waiting to try again" if sight.waits else describe_phase(sight)
+        doing = "waiting to retry" if sight.waits else describe_phase(sight)
         state = (doing, sight.attempts, sight.error)
         counts = (sight.sitemaps, sight.urls)
         grown = self._said[1:] != (counts,) and self._meter.elapsed - self._line_at > (
@@ -335,18 +345,18 @@ class LinePrinter:
 
 
 def scan(
-    domain: Annotated[str, typer.Argument(help="A domain or a URL, for example example.com.")],
+    domain: Annotated[str, typer.Argument(help="Domain or URL, for example example.com.")],
     max_pages: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_PAGES_LIMIT, help="Store at most so many URLs."),
+        typer.Option(min=1, max=MAX_PAGES_LIMIT, help="Maximum number of URLs to store."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document and nothing else.")
     ] = False,
 ) -> int:
-    """Find a site's sitemaps, store the URLs in them and show what was found."""
+    """Find a site's sitemaps, store their URLs and show a summary."""
     settings = load_interactive_settings()
-    parse_site(domain, settings)  # refused before a database is started for it
+    parse_site(domain, settings)  # reject invalid input before starting a database
     return run(_scan(settings, domain, max_pages, as_json))
 
 
@@ -372,7 +382,7 @@ async def _request_scan(
             session, everything.actor, everything.settings, domain, max_pages
         )
     if not created and not quiet:
-        note(f"Job {job.id} is scanning {job.subject} already; this shows how it goes on.")
+        note(f"Job {job.id} is already scanning {job.subject}; showing its progress.")
     return job
 
 
@@ -393,9 +403,9 @@ async def _describe_interruption(everything: CommandContext, job_id: UUID) -> st
         job = await job_service.get(session, everything.actor, job_id)
     if job.status == JOB_STATUSES.queued:
         return (
-            f"Interrupted. Job {job_id} was handed back; it goes on when a worker or "
+            f"Interrupted. Job {job_id} was released; it continues when a worker or "
             "`scrapersky serve` runs."
         )
     if job.status == JOB_STATUSES.processing:
-        return f"Interrupted. Another process works job {job_id} and goes on with it."
+        return f"Interrupted. Job {job_id} continues in another process."
     return f"Interrupted. Job {job_id} is {job.status}."

@@ -24,14 +24,14 @@ from scrapersky.scraper.sitemaps.events import ScanOutcome
 from scrapersky.sitemaps.schemas import scan_status
 
 MAX_FILES_SHOWN = 100
-"""An index may name thousands; what went wrong comes first then."""
+"""An index may list thousands of files. Files with problems come first."""
 INCOMPLETE_STATUSES = (FileStatus.PARTIAL, FileStatus.ERROR)
 USABLE_STATUSES = (FileStatus.OK, FileStatus.PARTIAL)
 
 
 @dataclass(frozen=True)
 class ScanResult:
-    """A job that has ended, and its files."""
+    """A finished job and its files."""
 
     job: Job
     files: tuple[SitemapFile, ...]
@@ -90,9 +90,8 @@ def _build_summary(ended: ScanResult) -> list[str]:
     job, result = ended.job, ended.result
     if ended.failed:
         verdict = "failed" if job.status == JOB_STATUSES.failed else job.status
-        return [
-            f"[red]The scan of {escape(job.subject)} {verdict}[/red]: {escape(_describe_failure(job))}"
-        ]
+        reason = escape(_describe_failure(job))
+        return [f"[red]The scan of {escape(job.subject)} {verdict}[/red]: {reason}"]
     return [
         _build_headline(ended),
         *_list_shortcomings(result),
@@ -103,7 +102,7 @@ def _build_summary(ended: ScanResult) -> list[str]:
 
 def _describe_failure(job: Job) -> str:
     tries = f" (after {format_count(job.attempts, 'attempt')})" if job.attempts > 1 else ""
-    return f"{job.error or 'no reason was given.'}{tries}"
+    return f"{job.error or 'No reason was given.'}{tries}"
 
 
 def _build_headline(ended: ScanResult) -> str:
@@ -127,12 +126,12 @@ def _list_shortcomings(result: dict[str, Any]) -> list[str]:
 
 
 def _list_refusals(result: dict[str, Any]) -> list[str]:
-    """Grouped, for the usual places mostly answer alike."""
+    """Group refused locations by reason: the common locations mostly answer alike."""
     reasons = Counter(each["reason"] for each in result.get("refused", ()))
     places = {each["reason"]: each["url"] for each in reversed(result.get("refused", ()))}
     return [
         f"No sitemap at {escape(places[reason])}"
-        f"{f' and {count - 1:,} more places' if count > 1 else ''}: {escape(reason)}"
+        f"{f' and {count - 1:,} more' if count > 1 else ''}: {escape(reason)}"
         for reason, count in reasons.items()
     ]
 
@@ -141,4 +140,4 @@ def _suggest_next_command(ended: ScanResult) -> list[str]:
     if ended.result.get("outcome") == ScanOutcome.NONE:
         return []
     domain = escape(str(ended.job.params.get("domain")))
-    return [f"[dim]`scrapersky urls {domain}` lists the URLs.[/dim]"]
+    return [f"[dim]List the URLs with `scrapersky urls {domain}`.[/dim]"]

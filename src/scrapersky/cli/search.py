@@ -33,33 +33,40 @@ from scrapersky.settings import Settings
 
 
 def search(
-    business_type: Annotated[str, typer.Argument(help="What to look for: bakeries, say.")],
+    business_type: Annotated[str, typer.Argument(help="Type of business, for example bakery.")],
     location: Annotated[
-        str | None, typer.Option("--in", help="Where: a name on the map, for example Leipzig.")
+        str | None, typer.Option("--in", help="Place name, for example Leipzig.")
     ] = None,
     radius_km: Annotated[
-        float | None, typer.Option("--radius-km", help="Only so far from its middle.")
+        float | None, typer.Option("--radius-km", help="Radius in km around the centre.")
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="LAT,LNG", help="Around this point; needs --radius-km."),
+        typer.Option("--at", metavar="LAT,LNG", help="Centre point; requires --radius-km."),
     ] = None,
-    provider: Annotated[SearchProvider, typer.Option(help="Whom to ask.")] = SearchProvider.GOOGLE,
-    max_results: Annotated[int | None, typer.Option(min=1, help="Places at most.")] = None,
+    provider: Annotated[
+        SearchProvider, typer.Option(help="Place provider.")
+    ] = SearchProvider.GOOGLE,
+    max_results: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of places.")
+    ] = None,
     website: Annotated[
-        bool | None, typer.Option("--website/--no-website", help="Only with one, or without.")
+        bool | None,
+        typer.Option("--website/--no-website", help="Only places with or without a website."),
     ] = None,
-    min_rating: Annotated[float | None, typer.Option(help="Rated so at least: 0 to 5.")] = None,
-    repeat_days: Annotated[int | None, typer.Option(help="Again every so many days.")] = None,
+    min_rating: Annotated[float | None, typer.Option(help="Minimum rating (0–5).")] = None,
+    repeat_days: Annotated[int | None, typer.Option(help="Repeat every N days.")] = None,
     only_list: Annotated[
-        bool, typer.Option("--only-list", help="Do not take what is found on to leads.")
+        bool, typer.Option("--only-list", help="Store the places, but do not turn them into leads.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it costs.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Work it now, and show what came.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate the cost.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Run the search now and show the results.")
+    ] = False,
     tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """Find businesses of a kind in an area; what is found goes on to leads by itself."""
+    """Find businesses in an area. Results become leads unless --only-list is given."""
     settings = load_interactive_settings()
     given = {
         "business_type": business_type,
@@ -74,7 +81,7 @@ def search(
         "dry_run": dry_run,
     }
     wanted = validate_input(SearchIn, **{k: v for k, v in given.items() if v is not None})
-    service.build_params(wanted, settings)  # refused before a database is started for it
+    service.build_params(wanted, settings)  # reject invalid input before starting a database
     return run(_search(settings, wanted, tenant, wait=wait, as_json=as_json))
 
 
@@ -128,7 +135,7 @@ def _print_request(asked: SearchOut, expected: CostEstimate) -> None:
     already = " already" if asked.already_active else ""
     _print_line(f"Search {asked.search_id} is {asked.status}{already}. {expected.sentence}")
     _print_line(
-        "A worker or `scrapersky serve` works it; `scrapersky job show` tells how it is doing."
+        "A worker or `scrapersky serve` runs it. Check its progress with `scrapersky job show`."
     )
 
 
@@ -138,7 +145,7 @@ async def _run_and_report(
     try:
         await SearchRun(everything, search_id, quiet=as_json).run_to_end()
     except asyncio.CancelledError:
-        note(f"Interrupted. Search {search_id} goes on when a worker or `scrapersky serve` runs.")
+        note(f"Interrupted. Search {search_id} continues when a worker or `scrapersky serve` runs.")
         return ExitCode.INTERRUPTED
     async with everything.database.reading() as session:
         job = await service.get_search(session, actor, search_id)
@@ -149,16 +156,16 @@ async def _run_and_report(
 
 def _print_status(status: SearchStatus) -> None:
     covered = status.coverage
-    found = f"{format_count(covered.found, 'place')}, {covered.new:,} of them new"
+    found = f"{format_count(covered.found, 'place')}, {covered.new:,} new"
     if status.status == JOB_STATUSES.failed:
         _print_line(f"[red]The search failed[/red]: {escape(status.error or '')}", markup=True)
     elif status.status != JOB_STATUSES.done:
-        _print_line(f"[yellow]The search waits[/yellow]: {escape(status.error or '')}", markup=True)
-    _print_line(f"{found}; {status.fits:,} pass the filters. {covered.sentence}")
-    spent = (
-        f"{format_count(status.requests, 'request')}, {status.paid_requests:,} of them of a kind"
-    )
-    _print_line(f"{spent} that costs; {status.cost_usd:,.2f} USD.")
+        _print_line(
+            f"[yellow]The search is waiting[/yellow]: {escape(status.error or '')}", markup=True
+        )
+    _print_line(f"{found}; {status.fits:,} match the filters. {covered.sentence}")
+    spent = f"{format_count(status.requests, 'request')}, {status.paid_requests:,} billable"
+    _print_line(f"{spent}; {status.cost_usd:,.2f} USD.")
     if status.attribution:
         _print_line(status.attribution)
 

@@ -1,4 +1,4 @@
-"""Run one search to its end in this process, or follow the worker that holds it."""
+"""Run one search in this process, or follow the worker that holds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapersky.places.search import execution
 
 POLL_SECONDS = 0.2
 MAX_WAIT = timedelta(minutes=2)
-"""A search that waits longer, for money or for the provider's next day, is not waited for."""
+"""A longer wait, for budget or for the provider's daily quota, ends the command."""
 
 
 class SearchRun:
@@ -30,7 +30,7 @@ class SearchRun:
         self._said: str | None = None
 
     async def run_to_end(self) -> None:
-        """Until it has ended, or waits for something that takes long."""
+        """Run until the search ends or has to wait longer than `MAX_WAIT`."""
         silence_logger("scrapersky.pipeline", self._everything.settings)
         settings = self._everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
         database = self._everything.database
@@ -55,7 +55,7 @@ class SearchRun:
     async def _work(self, engine: Engine) -> EventKind | None:
         runner = engine.runner(SEARCH_STAGE)
         held = await runner.claim_by_id(self._search_id)
-        if held is None:  # somebody else was faster
+        if held is None:  # another worker claimed it first
             return None
         runner.free_slots -= 1
         task = runner.begin(held)
@@ -73,7 +73,7 @@ class SearchRun:
             )
             row = found.one_or_none()
         if row is None:
-            raise NotFound(f"Search {self._search_id} is gone.")
+            raise NotFound(f"Search {self._search_id} was deleted.")
         job, wait = row
         return job, timedelta(seconds=wait)
 

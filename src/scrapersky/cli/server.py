@@ -26,20 +26,23 @@ from scrapersky.main import create_app
 from scrapersky.settings import Settings
 
 HEADER_TIMEOUT_SECONDS = 20.0
-"""From a connection's first moment, or a request's first byte, to the end of its headers."""
+"""From a connection's start, or a request's first byte, to the end of its headers."""
 
 
 LINGER_SECONDS = 2.0
 
 
 class HeadersTooLarge(Exception):
-    """Raised into the parser, which then reads no further."""
+    """Raised inside the parser callback to make the parser stop reading."""
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """Headers are limited in size, for all that was sent of them is kept until their end, and in
-    time, or a few bytes now and then would hold a connection for ever; and a connection whose other
-    end takes nothing any more can be dropped."""
+    """HTTP protocol with limits on headers, and connections that can be aborted.
+
+    Header size is limited because the parser buffers headers until they end. Header time is limited
+    because a client that sends a few bytes now and then would otherwise hold its connection
+    forever. The abort extension drops a connection whose client has stopped reading.
+    """
 
     max_header_bytes: int
     header_seconds: float
@@ -76,15 +79,15 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             if self._header_bytes > self.max_header_bytes:
                 self.send_400_response("")
         if still_in_headers or not (self._is_responding() or self.timeout_keep_alive_task):
-            # The second: bytes that begin no request, such as empty lines, which have ended
-            # uvicorn's own patience with an idle connection.
+            # The second condition: bytes that start no request, such as empty lines, cancel
+            # uvicorn's own keep-alive timeout for idle connections.
             self._start_header_timer()
 
     def _is_responding(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _start_header_timer(self) -> None:
-        """Once for a request: what comes later of its headers does not prolong it."""
+        """Start the timer once per request; later header bytes do not extend it."""
         if self._header_timer is None and not self.transport.is_closing():
             self._header_timer = self.loop.call_later(
                 self.header_seconds, self._handle_header_timeout
@@ -98,8 +101,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def _handle_header_timeout(self) -> None:
         self._header_timer = None
         if self._is_responding():
-            # Headers of the next request while an answer is on its way: nothing may be written
-            # into that, and the connection is in use anyhow.
+            # Headers of the next request arrive while a response is being sent. Nothing may be
+            # written into that response, and the connection is in use anyway.
             self._start_header_timer()
         elif self._began > self._ended:
             self._send_408_response()
@@ -123,7 +126,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def _send_408_response(self) -> None:
         sentence = (
-            f"The headers did not arrive within {self.header_seconds:g} s. Send them at once."
+            f"The headers did not arrive within {self.header_seconds:g} s. Send them without delay."
         )
         document = {
             "type": "about:blank",
@@ -134,7 +137,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._send_and_close(408, PROBLEM_JSON, json.dumps(document).encode())
 
     def send_400_response(self, msg: str) -> None:
-        """In place of uvicorn's sentence, where what is wrong is the size."""
+        """Answer 431 instead of uvicorn's 400 when the headers are too large."""
         if not self._too_large and self._header_bytes <= self.max_header_bytes:
             self._send_and_close(400, "text/plain; charset=utf-8", msg.encode())
             return
@@ -151,8 +154,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._linger_and_close()
 
     def _linger_and_close(self) -> None:
-        """Close when the client has closed, or after a moment. Closing at once while it still sends
-        makes its system throw our answer away unread."""
+        """Close when the client has closed, or after a short delay.
+
+        Closing while the client is still sending makes its TCP stack reset the connection and
+        discard our unread response.
+        """
         self._leaving = True
         self._stop_header_timer()
         if self.transport.can_write_eof():
@@ -163,7 +169,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
 
 CONNECTIONS_GRACE_SECONDS = 5
-"""Answers under way may be finished; whoever downloads for longer has to ask again."""
+"""Time for responses in flight to finish. Longer downloads are cut off and must be requested again.
+"""
 
 log = get_logger(__name__)
 
@@ -172,9 +179,9 @@ def refuse_open_exposure(settings: Settings, sockets: list[socket.socket]) -> No
     others = [address for each in sockets if not is_loopback(address := each.getsockname()[0])]
     if settings.auth_mode == OPEN_MODE and others:
         raise SettingsError(
-            f"Without sign-in the server answers on loopback only, not on {others[0]}: "
-            "set AUTH_MODE=required and make a key with `scrapersky api-key create`, "
-            "or leave --host out."
+            f"Without sign-in the server listens on loopback only, not on {others[0]}. "
+            "Set AUTH_MODE=required and create a key with `scrapersky api-key create`, "
+            "or omit --host."
         )
 
 
@@ -190,13 +197,13 @@ async def serve_sockets(settings: Settings, sockets: list[socket.socket]) -> Non
             lifespan="off",
             log_config=None,
             access_log=False,
-            # Uvicorn would believe every process of this machine; see `http/proxies.py`.
+            # Uvicorn would trust forwarded headers from every local process; see `http/proxies.py`.
             proxy_headers=False,
             timeout_graceful_shutdown=CONNECTIONS_GRACE_SECONDS,
         ),
         settings,
     )
-    # Not uvicorn's lifespan: it would log what keeps us from starting and say no more.
+    # Not uvicorn's lifespan: it logs a startup error and then hides it from the caller.
     grace = settings.shutdown_grace_seconds + CONNECTIONS_GRACE_SECONDS
     with handle_stop_signals(server.stop, within=grace):
         async with app.router.lifespan_context(app):
@@ -207,13 +214,13 @@ async def serve_sockets(settings: Settings, sockets: list[socket.socket]) -> Non
             if scheduler is not None and scheduler.engine.gave_up.is_set():
                 exit_after(settings.shutdown_grace_seconds + EXIT_SLACK_SECONDS)
                 raise DatabaseUnavailable(
-                    "The database was out of reach for "
+                    "The database was unreachable for "
                     f"{settings.worker_exit_after_seconds:g} s (WORKER_EXIT_AFTER_SECONDS)."
                 )
 
 
 class ApiServer(uvicorn.Server):
-    """Leaves signals to us, and tells people where it is."""
+    """Uvicorn server that leaves signals to us and prints its URL."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config, settings: Settings) -> None:
         super().__init__(config)
@@ -222,7 +229,9 @@ class ApiServer(uvicorn.Server):
         self._task = asyncio.current_task()
 
     def stop(self) -> None:
-        """Before it serves there is nothing to finish, so what is being opened is closed again."""
+        """Stop gracefully. During startup nothing is in flight, so the startup is cancelled
+        instead.
+        """
         self.should_exit = True
         if self.started:
             self._app.state.context.stopping.set()
@@ -238,14 +247,16 @@ class ApiServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # Uvicorn raises them again when it is done, before the schedulers have handed back.
+        # Uvicorn re-raises captured signals when it is done, before the schedulers have released
+        # their rows.
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
             await super().startup(sockets)
         except OSError as error:
-            # Two may bind the same port at once; the second to listen on it is told only then.
+            # Two processes can bind the same port; the second one gets the error only when it
+            # listens.
             raise PortInUse(
                 f"{get_socket_url((sockets or [])[0])} is in use: {error.strerror}."
             ) from error
@@ -256,10 +267,10 @@ class ApiServer(uvicorn.Server):
 def build_banner(settings: Settings, sockets: list[socket.socket]) -> list[str]:
     url = get_socket_url(sockets[0])
     access = (
-        "Open: whoever can reach this machine's loopback may do anything."
+        "Sign-in is off: everyone with access to this machine's loopback interface has full access."
         if settings.auth_mode == OPEN_MODE
         else "Requests need an API key or a token."
     )
-    work = "" if settings.scheduler_enabled else " The queues are left to `scrapersky worker`."
-    where = f"ScraperSky listens on {url}, for browsers and programs ({url}/openapi.json)."
+    work = "" if settings.scheduler_enabled else " Start `scrapersky worker` to process the queues."
+    where = f"ScraperSky listens on {url}, with the API described at {url}/openapi.json."
     return [where, access + work]

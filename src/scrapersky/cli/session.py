@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CommandContext:
-    """What a command works with."""
+    """Resources of a command."""
 
     settings: Settings
     database: Database
@@ -43,7 +43,9 @@ Step = Callable[[AsyncSession, CommandContext], Awaitable[T]]
 
 
 def load_interactive_settings() -> Settings:
-    """Somebody looks at the screen: logs stay quiet unless they were asked for."""
+    """Load settings for an interactive command. Logs are limited to warnings unless LOG_LEVEL is
+    set.
+    """
     settings = load_checked_settings()
     level = settings.log_level if _has_log_level(settings) else "warning"
     configure_logging(level=level, style=settings.log_format)
@@ -52,7 +54,7 @@ def load_interactive_settings() -> Settings:
 
 
 def silence_logger(logger: str, settings: Settings) -> None:
-    """For what the screen shows anyhow: its log lines, with tracebacks, would run through it."""
+    """Silence a logger whose messages the display already shows, unless LOG_LEVEL is set."""
     if not _has_log_level(settings):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
 
@@ -62,20 +64,20 @@ def _has_log_level(settings: Settings) -> bool:
 
 
 def load_service_settings() -> Settings:
-    """Nobody looks, or looks at the logs."""
+    """Load settings for a service, whose output is its log."""
     settings = load_checked_settings()
     configure_logging(level=settings.log_level, style=settings.log_format)
     return settings
 
 
 def run(main: Coroutine[Any, Any, int | None]) -> int:
-    """Run to the end; Ctrl-C and `kill` cancel it, which clears up on its way out."""
+    """Run a command. Ctrl-C and `kill` cancel it, so that it can clean up."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run_interruptible(main)) or ExitCode.OK
 
 
 def run_service(main: Coroutine[Any, Any, None]) -> int:
-    """Run until it is stopped; it minds the signals itself, for being stopped is its usual end."""
+    """Run a service until it is stopped. It handles signals itself: a stop is its normal end."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(CancelledError):
         runner.run(main)
     return ExitCode.OK
@@ -92,7 +94,7 @@ async def _run_interruptible(main: Coroutine[Any, Any, int | None]) -> int | Non
 
 @asynccontextmanager
 async def open_context(settings: Settings) -> AsyncIterator[CommandContext]:
-    """The database at the right revision; what is enqueued in it wakes the workers."""
+    """Open the database at the expected revision, with wake-ups for workers on enqueue."""
     async with open_database(settings, say=note) as database:
         wakeups = Wakeups(database)
         try:
@@ -104,7 +106,7 @@ async def open_context(settings: Settings) -> AsyncIterator[CommandContext]:
 
 
 def run_with_context(command: Command) -> int:
-    """Open everything, run the command on it, close everything."""
+    """Run a command with its resources open."""
     settings = load_interactive_settings()
 
     async def main() -> int | None:
@@ -115,7 +117,7 @@ def run_with_context(command: Command) -> int:
 
 
 def run_in_transaction(step: Step[T], show: Callable[[T], int | None]) -> int:
-    """The same for a command that is one transaction; what came of it is shown once it is sure."""
+    """Run a step in one transaction and show its result after the commit."""
 
     async def command(everything: CommandContext) -> int | None:
         async with everything.database.transaction() as session:
@@ -127,7 +129,7 @@ def run_in_transaction(step: Step[T], show: Callable[[T], int | None]) -> int:
 
 
 async def _record_unaudited(session: AsyncSession, actor: Actor, step: Step[Any]) -> None:
-    """A command whose service noted nothing is in the audit log all the same, in plainer words."""
+    """Add a generic audit log entry for changes whose service recorded none."""
     await session.flush()
     if has_unrecorded_changes(session):
         group = step.__module__.rpartition(".")[2]

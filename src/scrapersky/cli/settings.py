@@ -1,4 +1,4 @@
-"""`scrapersky settings`: show every setting, its value and its origin."""
+"""`scrapersky settings`: list settings with values and origins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from scrapersky.cli.settings_check import list_effective_settings, load_checked_
 from scrapersky.operations.configuration import EffectiveSetting
 from scrapersky.settings import SettingOrigin, SettingsSource
 
-Changed = Annotated[bool, typer.Option("--changed", help="Only those that are not the default.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; secrets have no value there.")]
+Changed = Annotated[
+    bool, typer.Option("--changed", help="Only settings that differ from their default.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; values of secrets are omitted.")]
 
 
 def settings(changed: Changed = False, as_json: AsJson = False) -> int:
-    """Show every setting, its value and where that comes from; secrets stay hidden."""
+    """List every setting with its value and origin. Secrets are hidden."""
     source = SettingsSource()
     found = list(list_effective_settings(load_checked_settings(source), source))
     shown = [each for each in found if each.is_set or not changed]
@@ -27,7 +29,7 @@ def settings(changed: Changed = False, as_json: AsJson = False) -> int:
 
 def _print_settings(shown: list[EffectiveSetting]) -> None:
     if not shown:
-        out.print("Every setting has its default.")
+        out.print("All settings have their default.")
         return
     made = build_table("Variable", "Value", "From")
     for each in shown:

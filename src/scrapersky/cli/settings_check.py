@@ -1,4 +1,10 @@
-"""Load settings and reject misspelled variables, values out of range and contradictions."""
+"""Load settings and reject misspelled variables, values out of range and contradictions.
+
+The environment also contains variables of other programs, so a variable is judged by two rules. One
+with a reserved prefix must be a setting. Any other is rejected only if it is so close to a setting
+that it can hardly be anything else. In `.env`, which is written for this program, the first rule
+applies to the first word of every setting.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +24,29 @@ def find_out_of_range(settings: Settings) -> Iterator[str]:
     for name in Settings.model_fields:
         value = getattr(settings, name)
         if isinstance(value, float) and not abs(value) <= MAX_SETTING_NUMBER:
-            yield f"{name.upper()} cannot be {value:g}: the most is {MAX_SETTING_NUMBER:,}."
+            yield f"{name.upper()} cannot be {value:g}. The maximum is {MAX_SETTING_NUMBER:,}."
 
 
 def find_contradictions(settings: Settings) -> Iterator[str]:
-    """Values that are fine one by one and cannot work together."""
+    """Yield an error for each pair of values that are valid separately but not together."""
     if settings.sitemap_rescan_min_hours > settings.sitemap_rescan_max_hours:
         yield (
-            f"SITEMAP_RESCAN_MIN_HOURS ({settings.sitemap_rescan_min_hours:g}) is more than "
+            f"SITEMAP_RESCAN_MIN_HOURS ({settings.sitemap_rescan_min_hours:g}) must not exceed "
             f"SITEMAP_RESCAN_MAX_HOURS ({settings.sitemap_rescan_max_hours:g})."
         )
     if settings.worker_dead_after_seconds <= settings.worker_beat_seconds:
         yield (
             f"WORKER_DEAD_AFTER_SECONDS ({settings.worker_dead_after_seconds:g}) must be more than "
-            f"WORKER_BEAT_SECONDS ({settings.worker_beat_seconds:g}), best three times as much: "
-            "otherwise every worker is taken for dead between two beats."
+            f"WORKER_BEAT_SECONDS ({settings.worker_beat_seconds:g}), ideally three times as much. "
+            "Otherwise every worker counts as dead between two heartbeats."
         )
     if settings.retry_base_seconds > settings.retry_cap_seconds:
         yield (
-            f"RETRY_BASE_SECONDS ({settings.retry_base_seconds:g}) is more than "
+            f"RETRY_BASE_SECONDS ({settings.retry_base_seconds:g}) must not exceed "
             f"RETRY_CAP_SECONDS ({settings.retry_cap_seconds:g})."
         )
     if settings.listen_database_url and not settings.database_url:
-        yield "LISTEN_DATABASE_URL is set and DATABASE_URL is not: it is for the same database."
+        yield "LISTEN_DATABASE_URL is set without DATABASE_URL. Set both, for the same database."
     yield from _find_forbidden_pins(settings)
 
 
@@ -49,60 +55,55 @@ def _find_forbidden_pins(settings: Settings) -> Iterator[str]:
         address = ipaddress.ip_address(text)
         if not any(each.allows(address, port) for each in settings.allowed_networks):
             yield (
-                f"FETCH_RESOLVE sends {name} to {address}, which is in no network of "
+                f"FETCH_RESOLVE maps {name} to {address}, which is not in any network of "
                 "FETCH_ALLOW_NETWORKS."
             )
 
 
-# Find variables that somebody meant for us and that we would pass over in silence.
-#
-# Others' variables stand in the same environment, so the rule has two halves. A name that begins as
-# only ours do is refused unless it is a setting. Any other name is refused only when it is so much
-# like one of ours that it can hardly be anything else. In `.env`, a file written for this program,
-# the first half goes for every word that settings of ours begin with.
-
 RESERVED_PREFIXES = frozenset({"SCRAPERSKY", "SITEMAP", "FETCH", "ALERT", "RETENTION"})
-"""First words that no other program's variables are known to begin with."""
+"""First words that no other common program uses for its variables."""
 RENAMED_SETTINGS = {"SITEMAP_JOB_TIMEOUT_SECONDS": "SITEMAP_SCHEDULER_TIMEOUT_SECONDS"}
-"""What settings of earlier systems are called here."""
+"""Names in earlier systems → names here."""
 MAX_TYPOS = 2
-"""Letters wrong, missing, too many or swapped that still count as a slip of the pen."""
+"""Maximum edit distance that counts as a typo."""
 SHORT_NAME_LENGTH = 9
-"""Shorter names are like each other by chance, so a single slip is all they are allowed."""
+"""Names up to this length resemble each other by chance, so they are allowed a single typo."""
 WORD_CHANGE_DISTANCE = MAX_TYPOS + 1
-"""A name with one word other than it should be is farther off than any slip."""
+"""A name with one different word is a worse match than any typo."""
 MIN_WORDS = 3
-"""From here on a name that differs in one word is no other name but a wrong one."""
+"""A name of at least this many words that differs in one word is a mistake rather than another
+name.
+"""
 
 KUBERNETES_PATTERN = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)\Z"
 )
-"""What Kubernetes tells every container about each service, under the service's own name."""
+"""Variables that Kubernetes injects into every container for each service."""
 PACE_SUFFIXES = tuple(f"_SCHEDULER_{each.name.upper()}" for each in fields(Pace))
 
 
 @dataclass(frozen=True)
 class KnownVariables:
-    """Every setting's variable, and the prefixes of the stages'."""
+    """The variables of all settings, and the prefixes of the stages' settings."""
 
     known: frozenset[str]
     stage_prefixes: tuple[str, ...]
     foreign: frozenset[str] = frozenset()
-    """Names that were declared to be none of ours."""
+    """Variables declared as belonging to other programs."""
 
     def check_variable(self, variable: str, *, in_our_file: bool = False) -> str | None:
-        """What is wrong with a variable, in a sentence; None for ours and for other people's."""
+        """Return an error message for a misspelled variable; None for settings and foreign
+        variables.
+        """
         if variable in self.known or variable in self.foreign or not _looks_like_setting(variable):
             return None
         meant = RENAMED_SETTINGS.get(variable) or self.find_nearest(variable)
         if meant is None and not self._has_our_prefix(variable, in_our_file=in_our_file):
             return None
-        advice = (
-            f"did you mean {meant}" if meant else "see `scrapersky settings` for those there are"
-        )
+        advice = f"Did you mean {meant}?" if meant else "`scrapersky settings` lists all settings."
         return (
-            f"{variable} is no setting; {advice}, or does it belong to another program and should "
-            "be named in SCRAPERSKY_FOREIGN_VARIABLES?"
+            f"{variable} is not a setting. {advice} If it belongs to another program, "
+            "add it to SCRAPERSKY_FOREIGN_VARIABLES."
         )
 
     def _has_our_prefix(self, variable: str, *, in_our_file: bool) -> bool:
@@ -117,7 +118,7 @@ class KnownVariables:
         return variable.partition("_")[0] in families
 
     def find_nearest(self, variable: str) -> str | None:
-        """The setting that was most likely meant, if any was."""
+        """Return the closest setting, or None."""
         alike = {
             each: distance
             for each in self.known
@@ -129,7 +130,7 @@ class KnownVariables:
 def find_first_problem(
     names: KnownVariables, environ: Iterable[str], in_file: Collection[str]
 ) -> str | None:
-    """About the environment first: it wins over the file."""
+    """Return the first error; the environment comes first because it overrides the file."""
     for variable in sorted(environ):
         if complaint := names.check_variable(variable):
             return complaint
@@ -140,12 +141,12 @@ def find_first_problem(
 
 
 def _looks_like_setting(variable: str) -> bool:
-    """Ours have capitals and at least two words; `HOST`, `HOSTNAME`, `http_proxy` have not."""
+    """Return whether the name is in capitals with two words or more, unlike `HOST`."""
     return re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", variable) is not None
 
 
 def _measure_distance(given: str, known: str) -> int | None:
-    """How far a name is from a setting's; None when they are not alike."""
+    """Return the distance between two names; None if they are not similar."""
     allowed = MAX_TYPOS if len(known) > SHORT_NAME_LENGTH else 1
     slips = count_typos(given, known, most=allowed)
     if slips <= allowed:
@@ -156,8 +157,10 @@ def _measure_distance(given: str, known: str) -> int | None:
 
 
 def _differs_by_one_word(given: list[str], known: list[str]) -> bool:
-    """One word left out, put in or another, but never the first; longer names only. A stage's
-    name in one word more or less is another stage."""
+    """Return whether one word is missing, added or different, except the first; long names only.
+
+    Stage settings are excluded: a stage's name with one word more or less is another stage.
+    """
     if "SCHEDULER" in given:
         return False
     if len(known) < MIN_WORDS or len(given) < MIN_WORDS - 1 or given[0] != known[0]:
@@ -170,7 +173,7 @@ def _differs_by_one_word(given: list[str], known: list[str]) -> bool:
 
 
 def _count_shared_words(one: list[str], other: list[str]) -> int:
-    """How many words both begin with."""
+    """Return the length of the common prefix, in words."""
     count = 0
     for ours, theirs in zip(one, other, strict=False):
         if ours != theirs:
@@ -180,9 +183,9 @@ def _count_shared_words(one: list[str], other: list[str]) -> int:
 
 
 def count_typos(one: str, other: str, *, most: int) -> int:
-    """Letters to add, drop, change or swap with their neighbour to make one the other.
+    """Return the edit distance (insert, delete, substitute, transpose), or `most + 1` if larger.
 
-    More than `most` are not counted to the end: nearly all names are nothing like ours.
+    Stopping early matters because nearly all variables are nothing like a setting.
     """
     if abs(len(one) - len(other)) > most:
         return most + 1
@@ -202,8 +205,11 @@ def count_typos(one: str, other: str, *, most: int) -> int:
 
 
 def load_checked_settings(source: SettingsSource | None = None) -> Settings:
-    """As `load_settings`, which looks at each value by itself; here they must also go together, a
-    variable that is nearly one of ours is refused, and every stage's pace is read at once."""
+    """Load settings with all checks.
+
+    `load_settings` validates each value separately. This also rejects contradictions and misspelled
+    variables, and validates the pace of every stage at startup.
+    """
     source = source or SettingsSource()
     settings = load_settings(source)
     named = find_first_problem(_build_known_variables(settings), source.environ, source.from_file())
@@ -213,7 +219,9 @@ def load_checked_settings(source: SettingsSource | None = None) -> Settings:
     for stage in STAGES:
         stage.get_pace(settings)
     if settings.fetch_ca_file is not None and not settings.fetch_ca_file.is_file():
-        raise SettingsError(f"FETCH_CA_FILE names {settings.fetch_ca_file}, which is no file.")
+        raise SettingsError(
+            f"FETCH_CA_FILE points to {settings.fetch_ca_file}, which is not a file."
+        )
     return settings
 
 

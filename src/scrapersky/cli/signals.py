@@ -1,4 +1,4 @@
-"""Stop on SIGINT, SIGTERM and SIGHUP: the first asks for an orderly stop, the second exits now."""
+"""Handle SIGINT, SIGTERM and SIGHUP: the first stops gracefully, the second exits immediately."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from scrapersky.cli.errors import ExitCode
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNAL_DEBOUNCE_SECONDS = 0.5
-"""`timeout` and some shells send a signal to the process and to its group: that is one wish."""
+"""`timeout` and some shells signal the process and its group; both signals count as one."""
 EXIT_SLACK_SECONDS = 10.0
-"""Beyond the grace, for everything that is closed after the work. Whatever hangs then (a half-open
-connection, a thread) is left behind."""
+"""Added to the grace period for closing resources. Anything that still hangs then (a half-open
+connection, a thread) is abandoned.
+"""
 SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -26,10 +27,10 @@ SHOW_CURSOR = "\x1b[?25h"
 def handle_stop_signals(
     stop: Callable[[], object], *, within: float | None = None
 ) -> Iterator[None]:
-    """For as long as the block lasts; needs a running loop.
+    """Handle stop signals while the block runs; needs a running event loop.
 
-    `within` is the grace in seconds of a service: a process that has not ended by itself a few
-    seconds after it is ended by a timer of its own thread, which no hanging await holds up.
+    `within` is the grace period of a service in seconds. A timer thread ends a process that has not
+    exited a few seconds after it; no hanging await can block that thread.
     """
     first: float | None = None
 
@@ -65,10 +66,12 @@ async def wait_for_first(*events: asyncio.Event) -> None:
 
 
 def exit_after(seconds: float) -> None:
-    """End the process after so many seconds, whatever hangs by then."""
+    """Force the process to exit after this time, even if something hangs."""
 
     def end() -> None:
-        sys.stderr.write(f"Did not stop within {seconds:g} s; ended. Its rows will be rescued.\n")
+        sys.stderr.write(
+            f"Not stopped within {seconds:g} s; exiting. Unfinished rows will be rescued.\n"
+        )
         sys.stderr.flush()
         os._exit(ExitCode.FAILED)
 
@@ -78,12 +81,12 @@ def exit_after(seconds: float) -> None:
 
 
 def _is_ignored(number: signal.Signals) -> bool:
-    """`nohup` has us ignore the terminal's end, and that shall stay so."""
+    """Return whether `nohup` set SIGHUP to be ignored; that must stay so."""
     return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
 
 
 def _exit_now(number: signal.Signals) -> None:
-    """As `kill -9` would, which nothing of ours minds; but the terminal gets its cursor back."""
+    """Exit like `kill -9`, which is always safe, but restore the terminal's cursor."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR)
         sys.stderr.flush()

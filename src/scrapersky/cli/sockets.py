@@ -9,11 +9,11 @@ from scrapersky.errors import InvalidInput, ScraperSkyError
 
 
 class PortInUse(ScraperSkyError):
-    """Somebody else listens there."""
+    """Another process listens on the port."""
 
 
 def bind_sockets(host: str, port: int) -> list[socket.socket]:
-    """A socket for every address the name has; nobody can connect before they are listened on."""
+    """Bind a socket for each address of the host. Clients cannot connect before `listen`."""
     sockets: list[socket.socket] = []
     try:
         for family, address in _resolve_addresses(host, port):
@@ -48,12 +48,12 @@ def _bind_socket(family: socket.AddressFamily, address: tuple[str, int]) -> sock
 def _build_bind_error(error: OSError, host: str, port: int) -> ScraperSkyError:
     if error.errno == errno.EADDRINUSE:
         return PortInUse(
-            f"Port {port} on {host} is in use; stop who uses it, or choose another with --port."
+            f"Port {port} on {host} is in use. Stop the other process or choose another --port."
         )
     if error.errno == errno.EACCES:
-        return PortInUse(f"Port {port} may only be used by root; choose one from 1024 with --port.")
+        return PortInUse(f"Port {port} requires root. Choose a --port of 1024 or higher.")
     reason = error.strerror or str(error)
-    return InvalidInput(f"{host} is no address of this machine ({reason}); see --host.")
+    return InvalidInput(f"{host} is not an address of this machine ({reason}). Check --host.")
 
 
 def get_socket_url(bound: socket.socket) -> str:

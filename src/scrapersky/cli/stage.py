@@ -63,7 +63,7 @@ from scrapersky.pipeline.tables import Worker
 from scrapersky.stages import STAGES
 
 USE_SETTING = "as set"
-"""Takes a change back: what the settings say."""
+"""Option value that removes an override."""
 
 PaceOption = Annotated[str | None, typer.Option(metavar="NUMBER", help=f"Or '{USE_SETTING}'.")]
 
@@ -75,7 +75,7 @@ def pace(
     interval_minutes: PaceOption = None,
     high_water: PaceOption = None,
 ) -> int:
-    """Change how fast a stage goes, in every process, without a restart."""
+    """Override the pace of a stage in every process, without a restart."""
     stage = service.find_stage(STAGES, name)
     given = (interval_minutes, batch_size, concurrency, high_water)
     changes = {
@@ -89,7 +89,7 @@ def pace(
 
     def show(changed: dict[str, Any]) -> None:
         said = ", ".join(f"{key} {value}" for key, value in changed.items())
-        out.print(f"{stage.name}: {said or 'as the settings say'}", highlight=False)
+        out.print(f"{stage.name}: {said or 'no overrides'}", highlight=False)
 
     return run_in_transaction(step, show)
 
@@ -126,9 +126,11 @@ def print_stages(standing: PipelineStatus) -> None:
 
 def print_workers(workers: Sequence[Worker]) -> None:
     if not workers:
-        out.print("No worker is running; `scrapersky serve` or `scrapersky worker` starts one.")
+        out.print("No workers running. Start one with `scrapersky serve` or `scrapersky worker`.")
         return
-    made = build_table("Worker", "Version", "Since", "Beat", "In flight", right=["In flight"])
+    made = build_table(
+        "Worker", "Version", "Started", "Heartbeat", "In flight", right=["In flight"]
+    )
     for each in workers:
         in_flight = sum(stage.get("in_flight", 0) for stage in each.stages.values())
         name = f"{each.hostname}:{each.pid}"
@@ -145,18 +147,18 @@ def print_workers(workers: Sequence[Worker]) -> None:
 def print_stage(report: StageReport) -> None:
     facts = {
         "Stage": report.name,
-        "Does": report.does,
+        "Task": report.does,
         "Workflow": report.workflow or "",
         "State": _format_state(report),
         "Note": report.note or "",
-        "Held back": report.held_back or "",
+        "Backpressure": report.held_back or "",
         "Rows": _format_counts(report.counts),
         "Due": f"{report.due:,}",
         "Next due": format_time(report.next_due_at),
         "In flight": _format_in_flight(report),
         "Dead letters": f"{report.dead_letters:,}" if report.dead_letters else "",
         "Last hour": _format_counts(report.last_hour),
-        "Took": _format_durations(report),
+        "Latency": _format_durations(report),
         "Workers": str(report.consumers),
         "Last tick": format_time(report.last_tick),
         "Pace": ", ".join(f"{name} {value:g}" for name, value in asdict(report.pace).items()),
@@ -179,7 +181,7 @@ def _format_in_flight(report: StageReport) -> str:
 def _format_durations(report: StageReport) -> str:
     if report.p50_ms is None or report.p95_ms is None:
         return ""
-    return f"half of them up to {report.p50_ms:,.0f} ms, 95 % up to {report.p95_ms:,.0f} ms"
+    return f"p50 {report.p50_ms:,.0f} ms, p95 {report.p95_ms:,.0f} ms"
 
 
 def _format_state(report: StageReport) -> str:
@@ -189,17 +191,20 @@ def _format_state(report: StageReport) -> str:
 
 
 def _format_counts(counts: object) -> str:
-    assert hasattr(counts, "items"), "counts are by name"
+    assert hasattr(counts, "items"), "counts must be a mapping"
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
 
 
-RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="This row; several may be given.")]
+RowIds = Annotated[list[UUID] | None, typer.Option("--id", help="Row id. Repeatable.")]
 OfStatus = Annotated[
-    list[str] | None, typer.Option("--status", help="A word of the stage; several may be given.")
+    list[str] | None, typer.Option("--status", help="A status of the stage. Repeatable.")
 ]
-OfError = Annotated[str | None, typer.Option(help="Only with this in the error.")]
+OfError = Annotated[str | None, typer.Option(help="Only rows with this text in the error.")]
 AlsoProcessing = Annotated[
-    bool, typer.Option("--also-processing", help="Rows that are being worked lose their claim.")
+    bool,
+    typer.Option(
+        "--also-processing", help="Include rows being processed; their workers lose the claim."
+    ),
 ]
 
 
@@ -215,11 +220,11 @@ def requeue(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Queue failed rows again, with all their attempts."""
+    """Queue failed rows again with all attempts restored."""
     given = {"error": error, "created_until": older_than, "created_since": newer_than}
     asked = _build_request(name, ids, every, given, note=why, per_minute=per_minute)
     return _run_transition(
-        name, REQUEUE, asked, BulkCommandOptions("queued again", "row", yes=yes, dry_run=dry_run)
+        name, REQUEUE, asked, BulkCommandOptions("requeued", "row", yes=yes, dry_run=dry_run)
     )
 
 
@@ -234,7 +239,7 @@ def cancel(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Take rows that wait out of the queue."""
+    """Remove waiting rows from the queue."""
     given = {"error": error, "created_until": older_than, "created_since": newer_than}
     asked = _build_request(name, ids, every, given, note=why)
     return _run_transition(
@@ -256,7 +261,7 @@ def reset(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Have ended rows worked again, from the start."""
+    """Reset finished rows, so that they are processed again."""
     given = {
         "status": of_status,
         "error": error,
@@ -266,7 +271,7 @@ def reset(
     how = {"note": why, "per_minute": per_minute, "also_processing": also_processing}
     asked = _build_request(name, ids, every, given, **how)
     return _run_transition(
-        name, RESET, asked, BulkCommandOptions("started over", "row", yes=yes, dry_run=dry_run)
+        name, RESET, asked, BulkCommandOptions("reset", "row", yes=yes, dry_run=dry_run)
     )
 
 
@@ -293,16 +298,18 @@ def _run_transition(
     return run_bulk(many, asked, way)
 
 
-app = typer.Typer(help="See, run, pause or resume the queues.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, run, pause and tune the stages of the pipeline.", no_args_is_help=True
+)
 for each in (pace, requeue, cancel, reset):
     app.command()(each)
 
-Here = Annotated[bool, typer.Option("--here", help="Work the queue in this process.")]
+Here = Annotated[bool, typer.Option("--here", help="Process the queue in this process.")]
 
 
 @app.command("list")
 def list_stages(as_json: AsJson = False) -> int:
-    """Show every stage, in the order rows travel, and who works them."""
+    """List all stages in pipeline order, and the workers."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> PipelineStatus:
         return await load_full_status(session, STAGES, everything.settings)
@@ -318,7 +325,7 @@ def list_stages(as_json: AsJson = False) -> int:
 
 @app.command()
 def show(name: StageName, as_json: AsJson = False) -> int:
-    """Show one stage: its counts, ages, pace and problems."""
+    """Show the counts, latencies, pace and problems of a stage."""
     stage = service.find_stage(STAGES, name)
 
     async def step(session: AsyncSession, everything: CommandContext) -> StageReport:
@@ -332,13 +339,13 @@ def show(name: StageName, as_json: AsJson = False) -> int:
 
 @app.command()
 def run(name: StageName, here: Here = False) -> int:
-    """Have the queue looked at now: by the workers there are, or else by this process."""
+    """Process the queue now: wake the workers, or process it here if there are none."""
     stage = service.find_stage(STAGES, name)
 
     async def command(everything: CommandContext) -> int:
         consumers = 0 if here else await _wake_workers(everything, stage)
         if consumers:
-            out.print(f"{format_count(consumers, 'worker')} woken.", highlight=False)
+            out.print(f"{format_count(consumers, 'worker')} notified.", highlight=False)
             return ExitCode.OK
         return await _run_here(everything, stage)
 
@@ -346,7 +353,10 @@ def run(name: StageName, here: Here = False) -> int:
 
 
 async def _wake_workers(everything: CommandContext, stage: AnyStage) -> int:
-    """How many will look. A `scan` beside us is a worker too, but looks at no queue."""
+    """Wake the stage and return how many workers will respond.
+
+    A `scan` running elsewhere is registered as a worker but does not tick any queue.
+    """
     async with everything.database.transaction() as session:
         alive = await list_live_workers(session, everything.settings)
         service.wake_stage(session, everything.actor, stage)
@@ -365,13 +375,13 @@ async def _run_here(everything: CommandContext, stage: AnyStage) -> int:
 
 @app.command()
 def pause(name: StageName, note: NoteOption = None) -> int:
-    """Stop claiming rows, in every process; rows being worked go on."""
+    """Stop claiming rows in every process. Rows being processed are finished."""
     return _set_paused(name, paused=True, reason=note)
 
 
 @app.command()
 def resume(name: StageName) -> int:
-    """Claim rows again."""
+    """Resume claiming rows."""
     return _set_paused(name, paused=False)
 
 
@@ -382,6 +392,6 @@ def _set_paused(name: str, *, paused: bool, reason: str | None = None) -> int:
         await service.set_paused(session, everything.actor, stage, paused=paused, note=reason)
 
     def show(_: None) -> None:
-        note(f"{stage.name} is {'paused' if paused else 'working again'}.")
+        note(f"{stage.name} is {'paused' if paused else 'running'}.")
 
     return run_in_transaction(step, show)

@@ -44,18 +44,23 @@ from scrapersky.lists import ListQuery
 from scrapersky.lists.filters import FilterValues
 from scrapersky.models import Suppression, SuppressionKind
 
-app = typer.Typer(help="Say whom not to write to.", no_args_is_help=True)
+app = typer.Typer(help="Manage the suppression list (do not contact).", no_args_is_help=True)
 
 OfKind = Annotated[
-    SuppressionKind | None, typer.Option("--kind", help="Left out: what each looks like.")
+    SuppressionKind | None, typer.Option("--kind", help="Default: detected from each value.")
 ]
-Reason = Annotated[str | None, typer.Option(help="Why, for whoever wonders later.")]
+Reason = Annotated[str | None, typer.Option(help="Reason, stored with the suppression.")]
 Values = Annotated[
     list[str],
-    typer.Argument(help="Addresses, domains (acme.com, @acme.com), numbers with their country."),
+    typer.Argument(
+        help="E-mail addresses, domains (acme.com, @acme.com) or phone numbers with country code."
+    ),
 ]
 ListFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="One per line; - reads standard input.")
+    str,
+    typer.Argument(
+        metavar="FILE", help="Text file with one value per line; - reads standard input."
+    ),
 ]
 
 
@@ -67,7 +72,7 @@ def add(
     tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """Keep addresses, domains or numbers out of every lead and export."""
+    """Exclude addresses, domains or phone numbers from all leads and exports."""
     return _suppress(values, kind, reason, tenant, as_json=as_json)
 
 
@@ -79,7 +84,7 @@ def import_list(
     tenant: TenantOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """The same for a list in a text file; empty lines and those that begin with # are none."""
+    """Import suppressions from a text file. Empty lines and # comments are skipped."""
     return _suppress(read_lines(file), kind, reason, tenant, as_json=as_json)
 
 
@@ -113,7 +118,7 @@ def _print_done(done: SuppressedOut) -> None:
         if line.outcome is SuppressionOutcome.REFUSED:
             note(f"{line.given}: {line.error}")
     facts = [f"{format_count(done.added, 'suppression')} added"]
-    facts += [f"{done.already_there:,} there already"] if done.already_there else []
+    facts += [f"{done.already_there:,} already listed"] if done.already_there else []
     facts += [f"{done.refused:,} refused"] if done.refused else []
     out.print(f"{', '.join(facts)}.", highlight=False)
 
@@ -123,7 +128,7 @@ def _print_done(done: SuppressedOut) -> None:
 def list_suppressions(
     given: FilterValues, tenant: TenantOption = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
-    """List them, newest first."""
+    """List suppressions, newest first."""
     asked = ListQuery(given, limit=limit)
 
     async def step(session: AsyncSession, everything: CommandContext) -> list[SuppressionOut]:
@@ -138,9 +143,9 @@ def list_suppressions(
 
 def _print_suppressions(found: Sequence[SuppressionOut]) -> None:
     if not found:
-        out.print("Nobody is suppressed.")
+        out.print("No suppressions.")
         return
-    made = build_table("Suppression", "Kind", "Value", "Reason", "Made")
+    made = build_table("Suppression", "Kind", "Value", "Reason", "Created")
     for each in found:
         words = (escape(each.value or "(erased)"), escape(each.reason or ""))
         made.add_row(str(each.id), each.kind, *words, format_time(each.created_at))
@@ -149,16 +154,18 @@ def _print_suppressions(found: Sequence[SuppressionOut]) -> None:
 
 @app.command()
 def remove(
-    suppression_ids: Annotated[list[UUID], typer.Argument(help="See `suppression list`.")],
+    suppression_ids: Annotated[
+        list[UUID], typer.Argument(help="Suppression ids; see `suppression list`.")
+    ],
     tenant: TenantOption = None,
 ) -> int:
-    """What they name is in leads and exports again."""
+    """Remove suppressions. Their values appear in leads and exports again."""
 
     async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Suppression:
         actor = await switch_tenant(session, everything.actor, tenant)
         return await delete_suppression(session, actor, named)
 
     def tell(lifted: Suppression) -> None:
-        note(f"{lifted.value or 'An erased person'} is suppressed no more.")
+        note(f"{lifted.value or 'An erased person'} is no longer suppressed.")
 
     return run_for_each(one, suppression_ids, tell=tell)

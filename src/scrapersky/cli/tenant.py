@@ -16,12 +16,12 @@ from scrapersky.cli.output import build_table, format_time, note, out, print_jso
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.models import Tenant
 
-app = typer.Typer(help="Make or list tenants.", no_args_is_help=True)
+app = typer.Typer(help="Create and list tenants.", no_args_is_help=True)
 
 
 @app.command()
-def create(name: Annotated[str, typer.Argument(help="To know it by.")]) -> int:
-    """Make a tenant and print its id."""
+def create(name: Annotated[str, typer.Argument(help="Name of the tenant.")]) -> int:
+    """Create a tenant and print its id."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> Tenant:
         return await tenants.create_tenant(session, everything.actor, name)
@@ -44,7 +44,7 @@ def list_tenants(as_json: AsJson = False) -> int:
         if as_json:
             print_json([TenantOut.model_validate(each) for each in found])
             return
-        made = build_table("Tenant", "Name", "Made")
+        made = build_table("Tenant", "Name", "Created")
         for each in found:
             made.add_row(str(each.id), escape(each.name), format_time(each.created_at))
         print_table(made)

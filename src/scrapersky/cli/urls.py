@@ -15,10 +15,11 @@ import typer
 
 from scrapersky.cli.files import choose_format, note_written, replace_atomically
 from scrapersky.cli.options import AsJson
-from scrapersky.cli.output import note
+from scrapersky.cli.output import format_count, note
 from scrapersky.cli.session import CommandContext, run_with_context
 from scrapersky.errors import InvalidInput
 from scrapersky.lists.export import ExportCounts
+from scrapersky.lists.imports.sites import parse_site
 from scrapersky.models import Domain
 from scrapersky.sitemaps import service
 from scrapersky.sitemaps.changes import ChangeCursor, UrlChange, list_changes
@@ -38,13 +39,13 @@ _AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(we
 
 
 def changes(
-    domain: Annotated[str, typer.Argument(help="A domain that was scanned.")],
+    domain: Annotated[str, typer.Argument(help="A scanned domain.")],
     since: Annotated[
-        str, typer.Option(help="A date (2026-11-01), a time, or how long ago: 12h, 7d, 4w.")
+        str, typer.Option(help="Date (2026-11-01), time or age (12h, 7d, 4w).")
     ] = "7d",
     as_json: AsJson = False,
 ) -> int:
-    """List the URLs that are new (+), changed (~) or gone (-) on a site."""
+    """List the new (+), changed (~) and removed (-) URLs of a site."""
 
     async def command(everything: CommandContext) -> None:
         moment = parse_moment(since)
@@ -53,26 +54,27 @@ def changes(
         async for change in _stream_changes(everything, found, moment):
             count += 1
             sys.stdout.write(_format_json_line(change) if as_json else _format_line(change))
-        note(f"{count:,} changes since {moment:%Y-%m-%d %H:%M} UTC. {found.next_scan_why or ''}")
+        changed = format_count(count, "change")
+        note(f"{changed} since {moment:%Y-%m-%d %H:%M} UTC. {found.next_scan_why or ''}")
 
     return run_with_context(command)
 
 
 def parse_moment(text: str) -> datetime:
-    """A moment as people write it; times without a zone are UTC."""
+    """Parse a date, time or age. Times without a zone are UTC."""
     if ago := _AGE_PATTERN.match(text.strip().lower()):
         return datetime.now(UTC) - int(ago[1]) * _AGE_UNITS[ago[2]]
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise InvalidInput(
-            f"{text!r} is no moment; write for example 2026-11-01, 12h, 7d or 4w."
+            f"{text!r} is not a time. Write for example 2026-11-01, 12h, 7d or 4w."
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 async def _find_domain(everything: CommandContext, name: str) -> Domain:
-    site = service.parse_site(name, everything.settings)
+    site = parse_site(name, everything.settings)
     async with everything.database.reading() as session:
         return await service.get_domain_by_name(session, everything.actor, site.key)
 
@@ -100,18 +102,18 @@ def _format_json_line(change: UrlChange) -> str:
 
 
 OutputFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write to this file, whole or not at all.")
+    Path | None, typer.Option("--output", "-o", help="Output file; written atomically.")
 ]
 
 
 def urls(
-    domain: Annotated[str, typer.Argument(help="A domain that was scanned.")],
+    domain: Annotated[str, typer.Argument(help="A scanned domain.")],
     format: Annotated[
-        ListFormat | None, typer.Option(help="File format; as the output file is named, else txt.")
+        ListFormat | None, typer.Option(help="File format. Default: from the file name, else txt.")
     ] = None,
     output: OutputFile = None,
 ) -> int:
-    """List the URLs that a site's sitemaps name."""
+    """List the URLs in a site's sitemaps."""
     chosen = choose_format(format, output, default=ListFormat.TXT)
 
     async def command(everything: CommandContext) -> None:
@@ -133,7 +135,7 @@ def urls(
 
 
 async def _find_domain_id(everything: CommandContext, domain: str) -> UUID:
-    site = service.parse_site(domain, everything.settings)
+    site = parse_site(domain, everything.settings)
     async with everything.database.reading() as session:
         return (await service.get_domain_by_name(session, everything.actor, site.key)).id
 
@@ -148,17 +150,17 @@ def format_urls(
 
 
 async def _count_rows(
-    handfuls: AsyncIterator[Sequence[StoredUrl]], counts: ExportCounts
+    batches: AsyncIterator[Sequence[StoredUrl]], counts: ExportCounts
 ) -> AsyncIterator[Sequence[StoredUrl]]:
-    async for rows in handfuls:
+    async for rows in batches:
         counts.rows += len(rows)
         yield rows
 
 
-async def format_json(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
-    """One array, an object per line, however many there are."""
+async def format_json(batches: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+    """Yield one JSON array with an object per line, without loading all rows."""
     before = "[\n"
-    async for rows in handfuls:
+    async for rows in batches:
         for row in rows:
             line = json.dumps(url_out(row).model_dump(mode="json"), ensure_ascii=False)
             yield before + line

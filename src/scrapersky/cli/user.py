@@ -21,20 +21,22 @@ from scrapersky.models import Actor, Role, User
 from scrapersky.settings import Settings
 
 app = typer.Typer(
-    help="Make, list, change or deactivate users; give them passwords.", no_args_is_help=True
+    help="Create, list, change and deactivate users, and set passwords.", no_args_is_help=True
 )
 
-UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A name or id; see `user list`.")]
+UserArgument = Annotated[
+    str, typer.Argument(metavar="USER", help="User name or id; see `user list`.")
+]
 UserOperation = Callable[[AsyncSession, Actor, UUID, Settings], Awaitable[User]]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="To know them by.")],
-    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.VIEWER,
+    name: Annotated[str, typer.Option(help="Name of the user.")],
+    role: Annotated[Role, typer.Option(help="Role of the user.")] = Role.VIEWER,
     tenant: TenantOption = None,
 ) -> int:
-    """Make a user and print their id."""
+    """Create a user and print their id."""
 
     async def step(session: AsyncSession, everything: CommandContext) -> User:
         actor = await switch_tenant(session, everything.actor, tenant)
@@ -43,8 +45,8 @@ def create(
     def show(made: User) -> None:
         out.print(str(made.id), highlight=False)
         note(
-            f"{made.name} is {made.role}; `scrapersky user password` lets them sign in, "
-            "`scrapersky api-key create --user` gives them a key."
+            f"{made.name} is {made.role}. Set a password with `scrapersky user password`, or "
+            "create a key with `scrapersky api-key create --user`."
         )
 
     return run_in_transaction(step, show)
@@ -69,7 +71,7 @@ def list_users(tenant: TenantOption = None, as_json: AsJson = False) -> int:
 
 
 def _print_users(found: Sequence[User]) -> None:
-    made = build_table("User", "Name", "Issuer", "Role", "Made", "Deactivated")
+    made = build_table("User", "Name", "Issuer", "Role", "Created", "Deactivated")
     for each in found:
         words = (escape(each.name), escape(each.issuer or ""), each.role)
         made.add_row(
@@ -84,7 +86,7 @@ def set_role(
     role: Annotated[Role, typer.Argument(help="viewer, curator or admin.")],
     tenant: TenantOption = None,
 ) -> int:
-    """Change what a user may do; their keys follow."""
+    """Change the role of a user. It also applies to their API keys."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
         return await service.set_role(session, actor, user_id, role)
@@ -94,40 +96,38 @@ def set_role(
 
 @app.command()
 def deactivate(user: UserArgument, tenant: TenantOption = None) -> int:
-    """Let a user in no more; what they made stays."""
+    """Deactivate a user. Rows they created are kept."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, settings: Settings) -> User:
         return await service.deactivate(session, actor, settings, user_id)
 
-    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is let in no more.")
+    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is deactivated.")
 
 
 @app.command()
 def reactivate(user: UserArgument, tenant: TenantOption = None) -> int:
-    """Let a user in again."""
+    """Reactivate a user."""
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
         return await service.reactivate(session, actor, user_id)
 
-    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is let in again.")
+    return _run_operation(deed, user, tenant, lambda changed: f"{changed.name} is active again.")
 
 
 @app.command()
 def password(user: UserArgument, tenant: TenantOption = None) -> int:
-    """Give a user a password for the dashboard; it is asked for, or read from standard input."""
+    """Set a user's dashboard password. It is prompted for, or read from standard input."""
     given = _read_password()
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
         fresh = await passwords.hash_password(given)
         return await service.set_password(session, actor, user_id, fresh)
 
-    return _run_operation(
-        deed, user, tenant, lambda changed: f"{changed.name} can sign in with it."
-    )
+    return _run_operation(deed, user, tenant, lambda changed: f"Password of {changed.name} set.")
 
 
 def _read_password() -> str:
-    """Typed twice and not shown; or the first line of what comes through a pipe."""
+    """Prompt twice without echo, or read the first line of a pipe."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

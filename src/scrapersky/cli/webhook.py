@@ -25,6 +25,7 @@ from scrapersky.cli.options import (
 )
 from scrapersky.cli.output import (
     build_table,
+    format_count,
     format_status,
     format_time,
     note,
@@ -46,7 +47,7 @@ from scrapersky.webhooks.schemas import (
     webhook_out,
 )
 
-app = typer.Typer(help="Have events posted to a URL.", no_args_is_help=True)
+app = typer.Typer(help="Manage webhooks.", no_args_is_help=True)
 
 POLL_SECONDS = 0.2
 FINAL_STATUSES = frozenset(DELIVERY_STATUSES.all) - {
@@ -54,13 +55,12 @@ FINAL_STATUSES = frozenset(DELIVERY_STATUSES.all) - {
     DELIVERY_STATUSES.processing,
 }
 
-Webhook = Annotated[UUID, typer.Argument(help="See `scrapersky webhook list`.")]
-Webhooks = Annotated[list[UUID], typer.Argument(help="See `scrapersky webhook list`.")]
-Events = Annotated[
-    list[WebhookEvent], typer.Option("--event", help="What it is told of; several may be given.")
-]
+Webhook = Annotated[UUID, typer.Argument(help="Webhook id; see `scrapersky webhook list`.")]
+Webhooks = Annotated[list[UUID], typer.Argument(help="Webhook ids; see `scrapersky webhook list`.")]
+Events = Annotated[list[WebhookEvent], typer.Option("--event", help="Event to send. Repeatable.")]
 Wait = Annotated[
-    float, typer.Option("--wait", min=0, help="Seconds to wait for what comes of it; 0: do not.")
+    float,
+    typer.Option("--wait", min=0, help="Seconds to wait for the result; 0 returns immediately."),
 ]
 
 
@@ -87,7 +87,7 @@ def _print_webhooks(found: Sequence[WebhookOut]) -> None:
         out.print("No webhooks.")
         return
     made = build_table(
-        "Webhook", "URL", "Events", "On", "Failures", "Last taken", right=["Failures"]
+        "Webhook", "URL", "Events", "Active", "Failures", "Last delivered", right=["Failures"]
     )
     for each in found:
         words = (escape(each.url), ", ".join(each.events), "yes" if each.is_active else "no")
@@ -100,12 +100,12 @@ def _print_webhooks(found: Sequence[WebhookOut]) -> None:
 
 @app.command()
 def create(
-    url: Annotated[str, typer.Argument(help="Where events are posted.")],
+    url: Annotated[str, typer.Argument(help="URL that receives the events.")],
     events: Events,
-    description: Annotated[str | None, typer.Option(help="To know it by later.")] = None,
+    description: Annotated[str | None, typer.Option(help="Description of the webhook.")] = None,
     tenant: TenantOption = None,
 ) -> int:
-    """Have events posted to a URL, and print the secret that signs them, this once."""
+    """Create a webhook and print its signing secret. The secret is shown only once."""
     wanted = validate_input(
         WebhookIn, url=url, events=[each.value for each in events], description=description
     )
@@ -120,20 +120,20 @@ def create(
     def show(made: tuple[WebhookEndpoint, str]) -> None:
         endpoint, secret = made
         out.print(secret, markup=False, highlight=False, soft_wrap=True)
-        note(f"Webhook {endpoint.id}; the secret is shown this once, keep it.")
+        note(f"Webhook {endpoint.id}. The signing secret is shown only once; save it now.")
 
     return run_in_transaction(step, show)
 
 
 @app.command("test")
 def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: TenantOption = None) -> int:
-    """Send a test event and say what came of it. A worker or the server must be running."""
+    """Send a test event and show the result. Needs a running worker or server."""
 
     async def command(everything: CommandContext) -> int:
         async with everything.database.transaction() as session:
             actor = await switch_tenant(session, everything.actor, tenant)
             delivery = await service.send_test(session, actor, webhook_id)
-        note(f"Delivery {delivery.id} is queued.")
+        note(f"Delivery {delivery.id} queued.")
         return (
             _print_delivery_result(await _wait_for_delivery(everything, delivery, wait))
             if wait
@@ -146,7 +146,7 @@ def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: TenantOption = None)
 async def _wait_for_delivery(
     everything: CommandContext, delivery: WebhookDelivery, seconds: float
 ) -> DeliveryOut:
-    """As it is when its time is up, or when it has been tried."""
+    """Return the delivery after its first attempt, or when the time is up."""
     for _ in range(max(1, round(seconds / POLL_SECONDS))):
         await asyncio.sleep(POLL_SECONDS)
         async with everything.database.reading() as session:
@@ -158,24 +158,27 @@ async def _wait_for_delivery(
 
 def _print_delivery_result(delivery: DeliveryOut) -> int:
     if delivery.status == DELIVERY_STATUSES.done:
-        out.print(f"It was taken: {delivery.response_status}.", highlight=False)
+        out.print(f"Delivered: {delivery.response_status}.", highlight=False)
         return ExitCode.OK
-    why = delivery.error or "Nobody has tried it yet; is a worker running?"
-    out.print(f"It was not taken. {why}", highlight=False, markup=False, soft_wrap=True)
+    why = delivery.error or "No attempt yet. Is a worker running?"
+    out.print(f"Not delivered. {why}", highlight=False, markup=False, soft_wrap=True)
     return ExitCode.FAILED
 
 
 @app.command()
 def delete(webhook_ids: Webhooks, tenant: TenantOption = None, yes: Yes = False) -> int:
-    """Delete webhooks, with what they were told and what waits for them."""
-    confirm_irreversible(f"{len(webhook_ids)} to be deleted, with their deliveries.", yes=yes)
+    """Delete webhooks with their deliveries, including pending ones."""
+    confirm_irreversible(
+        f"{format_count(len(webhook_ids), 'webhook')} will be deleted, with all deliveries.",
+        yes=yes,
+    )
 
     async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> UUID:
         actor = await switch_tenant(session, everything.actor, tenant)
         await service.delete(session, actor, named)
         return named
 
-    return run_for_each(one, webhook_ids, tell=lambda gone: note(f"Webhook {gone} is deleted."))
+    return run_for_each(one, webhook_ids, tell=lambda gone: note(f"Webhook {gone} deleted."))
 
 
 @app.command()
@@ -187,7 +190,7 @@ def deliveries(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> int:
-    """List what a webhook was told, newest first."""
+    """List deliveries of a webhook, newest first."""
     asked = ListQuery(given, limit=limit)
 
     async def step(session: AsyncSession, everything: CommandContext) -> list[DeliveryOut]:
@@ -206,7 +209,14 @@ def _print_deliveries(found: Sequence[DeliveryOut]) -> None:
         out.print("No deliveries.")
         return
     made = build_table(
-        "Delivery", "Event", "Status", "Tries", "Answer", "Made", "Why", right=["Tries"]
+        "Delivery",
+        "Event",
+        "Status",
+        "Attempts",
+        "Response",
+        "Created",
+        "Error",
+        right=["Attempts"],
     )
     for each in found:
         answer = str(each.response_status or "")

@@ -31,17 +31,13 @@ log = get_logger(__name__)
 
 
 def worker(
-    stage: Annotated[
-        list[str] | None, typer.Option(help="Only this stage; may be given several times.")
-    ] = None,
+    stage: Annotated[list[str] | None, typer.Option(help="Only this stage. Repeatable.")] = None,
     isolated: Annotated[
         bool,
-        typer.Option(
-            help="Work only rows that were lost with their worker twice, one at a time, then end."
-        ),
+        typer.Option(help="Process only rows that were rescued twice, one at a time, then exit."),
     ] = False,
 ) -> int:
-    """Work the queues, without the API, until Ctrl-C or `kill`."""
+    """Process the queues without the API until Ctrl-C or `kill`."""
     settings = load_service_settings()
     names = stage or [each.name for each in STAGES]
     stages = {each.name: each for each in (find_stage(STAGES, name) for name in names)}
@@ -60,7 +56,7 @@ async def _run_worker(settings: Settings, stages: Sequence[AnyStage]) -> None:
                 if scheduler.engine.gave_up.is_set():
                     exit_after(settings.shutdown_grace_seconds + EXIT_SLACK_SECONDS)
                     raise DatabaseUnavailable(
-                        "The database was out of reach for "
+                        "The database was unreachable for "
                         f"{settings.worker_exit_after_seconds:g} s (WORKER_EXIT_AFTER_SECONDS)."
                     )
 
@@ -76,8 +72,8 @@ async def _run_isolated_worker(settings: Settings, stages: Sequence[AnyStage]) -
             stopping = asyncio.create_task(stopped.wait())
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
-            # Being stopped: what is under way is handed back as the engine ends.
+            # Stopping: the engine releases the rows in flight when it closes.
             if working.done():
-                log.info("isolated rows worked", rows=working.result())
+                log.info("isolated rows processed", rows=working.result())
             else:
                 working.cancel()

@@ -1,1 +1,1 @@
-"""Contacts: list, look, correct, add; whom not to write to; and erasing a person."""
+"""Contacts: extraction, listing and editing, suppressions, and erasure of personal data."""

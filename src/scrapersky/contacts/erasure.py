@@ -45,15 +45,17 @@ from scrapersky.models import (
 from scrapersky.models.suppression import compute_digest
 
 UNSCRUBBED_MODELS: tuple[type[Base], ...] = (Tenant, User, ApiKey)
-"""Accounts are no contacts, although somebody may be called like one."""
+"""Account tables. A user may share a name with an erased person."""
 KEPT_COLUMNS = frozenset({"url", "value", "kind", "id"})
-"""What a row is known by: URLs are a site's own words, and other contacts are other people's."""
+"""Columns that identify a row. URLs belong to the site, and other values to other people."""
 
 
 async def scrub(
     session: AsyncSession, tenant_id: UUID, wording: ValuePattern
 ) -> dict[str, set[Any]]:
-    """Of every table with rows of the tenant: the first key of those that said it."""
+    """Redact the value in every table of the tenant. Return the first key of each changed row by
+    table.
+    """
     changed = {
         model.__tablename__: await _scrub_table(session, model, tenant_id, wording)
         for model in _list_models()
@@ -65,7 +67,7 @@ async def scrub(
 
 
 def _list_models() -> Iterator[Any]:
-    """Those that are not there yet are found by themselves."""
+    """Yield every tenant model with text columns, so that new tables are covered automatically."""
     for mapper in sorted(Base.registry.mappers, key=lambda each: each.class_.__name__):
         model = mapper.class_
         if (
@@ -91,13 +93,13 @@ def _cast_to_text(column: Any) -> Any:
 
 
 def _belongs_to_tenant(tenant_id: UUID) -> ColumnElement[bool]:
-    """URLs of sitemaps come by the million and have no tenant of their own."""
+    """Match sitemap URLs through their file: there are millions, so they carry no tenant."""
     files = select(SitemapFile.id).where(SitemapFile.tenant_id == tenant_id)
     return SitemapUrl.sitemap_id.in_(files)
 
 
 async def count_in_urls(session: AsyncSession, tenant_id: UUID, wording: ValuePattern) -> int:
-    """URLs of pages, of sitemaps and in sitemaps that hold it; each is counted once."""
+    """Count the distinct URLs of pages, sitemaps and sitemap entries that contain the value."""
     found: set[str] = set()
     for model, mine in (
         (Page, Page.tenant_id == tenant_id),
@@ -149,7 +151,7 @@ def _compute_changes(
 async def clear_stored_responses(
     session: AsyncSession, tenant_id: UUID, wording: ValuePattern
 ) -> int:
-    """Answers kept to be repeated are not repeated if they say it."""
+    """Clear stored idempotent responses that contain the value, so that they are not replayed."""
     body: Any = func.encode(IdempotencyKey.body, "escape")
     forgotten = await session.execute(
         update(IdempotencyKey)
@@ -161,8 +163,10 @@ async def clear_stored_responses(
 
 
 LOCK_TIMEOUT_MS = 500
-"""Less than PostgreSQL's deadlock_timeout. Whoever stores a page holds its row and waits for us,
-while we may wait for that row: we give way, and those who store are never the victims."""
+"""Below PostgreSQL's `deadlock_timeout`. A worker that stores a page holds its row and waits for
+our advisory lock, while we may wait for that row. We time out and retry, so that the worker is
+never the deadlock victim.
+"""
 MAX_ATTEMPTS = 40
 LOCK_CONFLICT_SQLSTATES = ("55P03", "40P01")
 """lock_not_available and deadlock_detected."""
@@ -170,7 +174,7 @@ LOCK_CONFLICT_SQLSTATES = ("55P03", "40P01")
 
 @dataclass(frozen=True)
 class ErasureResult:
-    """What was removed; the value itself stands in it nowhere."""
+    """Counts of what was removed. It never contains the value itself."""
 
     kind: SuppressionKind
     contacts: int
@@ -185,7 +189,7 @@ async def erase(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, text: str
 ) -> ErasureResult:
     if kind is SuppressionKind.DOMAIN:
-        raise InvalidInput("A person is erased by an e-mail address or a phone number.")
+        raise InvalidInput("Erase a person by e-mail address or phone number, not by domain.")
     value = parse_suppressed_value(kind, text)
     for _ in range(MAX_ATTEMPTS):
         try:
@@ -194,14 +198,14 @@ async def erase(
         except DBAPIError as error:
             if get_sqlstate(error) not in LOCK_CONFLICT_SQLSTATES:
                 raise
-    raise Conflict("What holds it is being changed all the time. Try again in a minute.")
+    raise Conflict("The affected rows are locked by running work. Retry in a minute.")
 
 
 async def _erase(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str
 ) -> ErasureResult:
     await _set_lock_timeout(session, LOCK_TIMEOUT_MS)
-    # Nobody stores what was read for the tenant until this is done, and then without the value.
+    # Blocks every store of the tenant until this commits. Stores after that redact the value.
     await session.execute(select(func.pg_advisory_xact_lock(get_erasure_lock(actor.tenant_id))))
     key = await claim_key(session)
     suppression_id = await _store_digest(session, actor, kind, value, key)
@@ -235,14 +239,16 @@ async def _erase(
 
 
 async def _set_lock_timeout(session: AsyncSession, milliseconds: int) -> None:
-    """Until the transaction ends, or until it is set again."""
+    """Set the lock timeout for the rest of the transaction. 0 disables it."""
     await session.execute(select(func.set_config("lock_timeout", str(milliseconds), True)))
 
 
 async def _store_digest(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str, key: ErasureKey
 ) -> UUID:
-    """One that was suppressed before loses its value too, and its plain digest."""
+    """Upsert the keyed digest. A suppression that already exists loses its plain value and plain
+    digest.
+    """
     keyed = {"digest": key.get_digest(value), "key_id": key.fingerprint}
     there = (Suppression.tenant_id == actor.tenant_id, Suppression.kind == kind.value)
     plain = await session.scalar(
@@ -278,7 +284,9 @@ async def _store_digest(
 async def _find_contacts(
     session: AsyncSession, actor: Actor, kind: SuppressionKind, value: str
 ) -> tuple[ValuePattern, Sequence[Contact]]:
-    """Its contacts, and profiles that are nothing but the number; and how pages wrote it."""
+    """Return the pattern of all spellings, and the contacts: exact matches and profiles that
+    contain only the number.
+    """
     mine = select(Contact).where(Contact.tenant_id == actor.tenant_id)
     named = mine.where(Contact.kind == kind.value, Contact.value == value)
     contacts = list(await session.scalars(named))
@@ -299,7 +307,7 @@ async def _load_raw_spellings(session: AsyncSession, contacts: Sequence[Contact]
 
 
 async def _lock_leads(session: AsyncSession, domain_ids: Sequence[UUID]) -> set[UUID]:
-    """Everything of a domain is stored one after the other: nobody finds it again meanwhile."""
+    """Lock the leads, which serialises stores per domain: no page adds the value meanwhile."""
     ids = sorted(set(domain_ids))
     domains = await session.scalars(select(Domain).where(Domain.id.in_(ids)).order_by(Domain.id))
     for each in domains.all():

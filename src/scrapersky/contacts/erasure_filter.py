@@ -1,10 +1,10 @@
-"""Remove erased people from whatever was read, before any of it is stored.
+"""Remove erased people from results before anything is stored.
 
-Everything that is read or handed in passes `remove_erased` on its way to the database: home pages,
-pages, contacts, what providers and lists say of a place, what people type. Of an erased value only
-a keyed digest is known, so it cannot be searched for: whatever looks like an address or a number is
-read out of the texts, and its digest is compared. Once a value is recognised it is known, and all
-its spellings are masked.
+Everything that is fetched or submitted passes `remove_erased` on its way to the database: home
+pages, pages, contacts, place data from providers and imports, and user input. Only a keyed digest
+of an erased value exists, so the value cannot be searched for. Instead, everything that looks like
+an address or a number is extracted from the texts and its digest is compared. A match reveals the
+value, and all its spellings are then masked.
 """
 
 from __future__ import annotations
@@ -45,15 +45,18 @@ from scrapersky.scraper.contacts.phone_numbers import SPACES, extract_digits, to
 
 T = TypeVar("T")
 MAX_GUESSED_NUMBERS = 5_000
-"""Of one result. A number without its country is tried in every country, which takes about 0.5 ms
-in a transaction that waits for it; those beyond this limit are masked, whoever's they are."""
+"""Limit per result. A number without a country code is tried in every country, which takes about
+0.5 ms while the transaction waits. Numbers beyond the limit are masked, no matter whose they
+are.
+"""
 MAX_COMBINATIONS = 500_000
-"""Of neighbouring groups of digits in one result, read as numbers without a country: the same for
-digits that repeat, such as a table's."""
+"""Limit per result for combinations of adjacent digit groups that are read as numbers without a
+country code. It bounds the work for repeating digits, such as those of a table.
+"""
 MAX_E164_DIGITS = 15
-"""Of an E.164 number."""
+"""Maximum digits of an E.164 number."""
 MAX_RUN_DIGITS = MAX_E164_DIGITS + 3
-"""Of an international number as written: `00` or `(0)` is no part of E.164."""
+"""Maximum digits of an international number as written: `00` or `(0)` is not part of E.164."""
 MAX_URL_CHARACTERS = 2_000
 
 log = get_logger(__name__)
@@ -70,8 +73,11 @@ _DATE = re.compile(r"(?:19|20)\d\d-[01]\d-[0-3]\d")
 
 
 async def remove_erased(session: AsyncSession, tenant_id: UUID, result: T) -> T:
-    """The same without anybody who was erased. Nobody is erased from here to the transaction's
-    end, so call it before rows are locked that an erasure changes."""
+    """Return the result with all erased values masked.
+
+    Takes a shared lock that blocks erasures until the transaction ends. To avoid deadlocks, call it
+    before locking rows that an erasure changes.
+    """
     erased = await load_erased(session, tenant_id)
     if not erased:
         return result
@@ -79,7 +85,7 @@ async def remove_erased(session: AsyncSession, tenant_id: UUID, result: T) -> T:
 
 
 async def load_erased(session: AsyncSession, tenant_id: UUID) -> ErasedValues:
-    """What the tenant erased; `ErasureKeyRefused` where it could not be recognised."""
+    """Load the tenant's erased values; raise `ErasureKeyRefused` without their key."""
     await session.execute(select(func.pg_advisory_xact_lock_shared(get_erasure_lock(tenant_id))))
     found = await session.execute(
         select(Suppression.id, Suppression.kind, Suppression.digest, Suppression.key_id).where(
@@ -97,8 +103,11 @@ async def load_erased(session: AsyncSession, tenant_id: UUID) -> ErasedValues:
 
 
 def get_erasure_lock(tenant_id: UUID) -> Any:
-    """Advisory lock: shared by those who store what was read, held alone by whoever erases. So
-    nobody stores a value that was compared before it was erased."""
+    """Return the key of the tenant's advisory lock for erasures.
+
+    Transactions that store results share it; an erasure holds it exclusively. So no transaction can
+    store a value that was compared before it was erased.
+    """
     name = hashlib.blake2b(f"erasures of {tenant_id}".encode(), digest_size=8)
     return sql_cast(int.from_bytes(name.digest(), "big", signed=True), BigInteger)
 
@@ -108,16 +117,16 @@ class ErasedValues:
     """The digests of a tenant's erased values."""
 
     ids: Mapping[bytes, UUID]
-    """Of the suppression, by digest."""
+    """Suppression ID by digest."""
     kinds: frozenset[str]
     key: ErasureKey | None
-    """None where all digests are of an earlier version, which had no key."""
+    """None if all digests come from an earlier version, which had no key."""
 
     def __bool__(self) -> bool:
         return bool(self.ids)
 
     def find(self, value: str) -> UUID | None:
-        """The suppression of a value that was erased."""
+        """Return the ID of the suppression if the value was erased."""
         digest = compute_digest(value)
         keyed = self.ids.get(self.key.rekey(digest)) if self.key else None
         return keyed or self.ids.get(digest)
@@ -154,12 +163,15 @@ class ErasedValues:
         return candidates
 
     def guess_country(self, digits: str) -> str:
-        """Find the erased number that these digits are in some country, with or without the digit
-        that is dialled before it there; else return them as if the country was written."""
+        """Return the erased number that these digits form in some country.
+
+        They are tried with and without a leading trunk prefix. Without a match, the digits are
+        returned as if they included the country code.
+        """
         nationals = [digits]
         if digits[0] in "018":
             nationals.append(digits[1:])
-        if digits.startswith("06"):  # Hungary
+        if digits.startswith("06"):  # trunk prefix of Hungary
             nationals.append(digits[2:])
         for national in nationals:
             for code in _get_calling_codes().get(len(national), ()):
@@ -170,7 +182,7 @@ class ErasedValues:
 
 @cache
 def _get_calling_codes() -> Mapping[int, tuple[int, ...]]:
-    """Calling codes by the number of digits that may follow them."""
+    """Return the calling codes by the possible lengths of their national numbers."""
     found: dict[int, set[int]] = {}
     for code, regions in COUNTRY_CODE_TO_REGION_CODE.items():
         for region in regions:
@@ -181,18 +193,19 @@ def _get_calling_codes() -> Mapping[int, tuple[int, ...]]:
 
 
 class _NumberGuesses:
-    """Compare the numbers in texts, also those without a country.
+    """Compares the numbers in texts, including those without a country code.
 
-    Of an erased number nothing is known but the digest, so each of these costs a digest per
-    country. Their number is limited, because whoever wrote a page can put a million on it; what
-    was not compared then is masked. Texts are compared in the order of the result, so the same
-    result always ends the same.
+    Only the digest of an erased number is stored, so each such number costs one digest per country.
+    Their count is limited, because a hostile page can contain a million of them; numbers beyond the
+    limit are masked. Texts are compared in the order of the result, so the outcome is
+    deterministic.
     """
 
     def __init__(self, erased: ErasedValues, candidates: _Candidates) -> None:
         self._erased = erased
         self._candidates = candidates
-        # Others than erased ones would hide an erased number of another country with the same end.
+        # Only erased numbers: others would hide an erased number of another country with the same
+        # ending.
         known = (each for each in candidates.raws if _E164.match(each))
         self._known = _KnownNumbers(each for each in known if erased.find(each) is not None)
         self._guessed: dict[str, str] = {}
@@ -231,7 +244,7 @@ class _NumberGuesses:
             self._compared_runs.add(run)
 
     def mask(self, text: str) -> str:
-        """Replace the runs of digits that were not compared in full."""
+        """Replace the digit runs that were not fully compared."""
         for spelling in list_spellings(text):
             if (masked := self._mask_spelling(spelling)) != spelling:
                 text = masked
@@ -250,7 +263,7 @@ class _NumberGuesses:
 
 @dataclass
 class _Candidates:
-    """Values that may be erased ones, each with how it is written."""
+    """Values that may be erased, each with its spellings."""
 
     raws: dict[str, set[str]] = field(default_factory=dict)
 
@@ -263,7 +276,7 @@ class _Candidates:
 
 
 class _KnownNumbers:
-    """Erased numbers that stand somewhere with their country, to recognise them without it."""
+    """Erased numbers that occur with their country code, to recognise them without it."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._by_end: dict[str, list[str]] = {}
@@ -277,11 +290,11 @@ class _KnownNumbers:
 
 @dataclass(frozen=True)
 class _WrittenNumber:
-    """Digits of a text that may be a number."""
+    """Digits in a text that may be a phone number."""
 
     digits: str
     raw: str | None
-    """As written, where that tells more than its digits."""
+    """The original spelling, if it contains more than `digits` does."""
     is_international: bool
 
 
@@ -303,7 +316,7 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The same with every text changed that `_list_texts` yields."""
+    """Return a copy with `change` applied to every text that `_list_texts` yields."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -348,7 +361,7 @@ def _build_pattern(value: str, raws: Iterable[str]) -> ValuePattern | None:
 
 
 def _find_addresses(text: str) -> Iterator[tuple[str, str]]:
-    """(value, as written), also where the "@" is escaped or spelled out."""
+    """Yield (value, spelling), including addresses with an escaped or spelled-out "@"."""
     for spelling in list_spellings(text):
         at = spelling.find("@")
         while at >= 0:
@@ -376,19 +389,22 @@ def _is_url(text: str) -> bool:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Where digits stand with nothing but signs between them."""
+    """Yield the spans of digits that are separated only by punctuation and spaces."""
     for match in _NUMBER.finditer(_DATE.sub(lambda date: "x" * len(date[0]), text)):
         yield match.span()
 
 
 def _read_run(run: str, *, is_url: bool) -> Iterator[_WrittenNumber]:
-    """Every run of digit groups with as many digits as a number may have. Groups of two numbers
-    in a row, or of an hour before a number, are tried in all neighbourly combinations. In a URL
-    a number has its country, or it is some id of which there are too many to be tried."""
+    """Yield every sequence of adjacent digit groups that is long enough for a number.
+
+    All adjacent combinations are tried, because a run may contain two numbers, or a time before a
+    number. In a URL only numbers with a country code are considered: there are too many IDs to try
+    them all.
+    """
     found = (
         (each.span(), extract_digits(to_ascii_digits(each[0]))) for each in _DIGITS.finditer(run)
     )
-    window: deque[tuple[tuple[int, int], str]] = deque()  # no more of the run than a number takes
+    window: deque[tuple[tuple[int, int], str]] = deque()  # never longer than one number
     is_start = True
     while True:
         while sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
@@ -400,7 +416,7 @@ def _read_run(run: str, *, is_url: bool) -> Iterator[_WrittenNumber]:
         is_international = is_start and (run.startswith("+") or window[0][1].startswith("00"))
         yield from _join_groups(run, list(window), is_start, is_url or is_international)
         if is_international and sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
-            return  # the run is one number
+            return  # the whole run is one number
         window.popleft()
         is_start = False
 
@@ -408,7 +424,7 @@ def _read_run(run: str, *, is_url: bool) -> Iterator[_WrittenNumber]:
 def _join_groups(
     run: str, groups: list[tuple[tuple[int, int], str]], is_start: bool, is_international: bool
 ) -> Iterator[_WrittenNumber]:
-    """Numbers that begin with the first group."""
+    """Yield the numbers that start with the first group."""
     start = 0 if is_start else groups[0][0][0]
     joined = ""
     for last, ((_, end), digits) in enumerate(groups):
@@ -427,6 +443,9 @@ def _join_groups(
 
 
 def _get_non_ascii_spelling(raw: str) -> str | None:
-    """A wording knows all ways to write a number in ASCII digits; `30901820` alone is none of
-    them, for it may be any id."""
+    """Return the spelling if it contains non-ASCII digits, otherwise None.
+
+    A `ValuePattern` covers all spellings in ASCII digits. Bare digits such as `30901820` are not
+    among them, because they may be any ID.
+    """
     return None if all(map(str.isascii, filter(str.isdigit, raw))) else raw

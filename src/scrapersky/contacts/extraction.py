@@ -21,7 +21,7 @@ from scrapersky.scraper.http.responses import Response, is_inconclusive
 from scrapersky.settings import Pace
 
 NOT_FETCHED_STATUS = 0
-"""The status of a page that was not asked for."""
+"""Status of a page that was not requested."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class PageToRead:
     url: str
     domain_id: UUID
     domain: str = ""
-    """Its name, so that a page that leads elsewhere is noticed."""
+    """Domain name, to detect redirects to another site."""
 
 
 @dataclass(frozen=True)
 class PageStored:
-    """Everything is stored; what is left is the row's own end."""
+    """Marker yielded last: everything is stored and only the row's completion is left."""
 
 
 PageResult = ParsedPage | UnreadablePage | PageStored
 
 
 class PageReadFailed(ScraperSkyError):
-    """The page could not be read this time; trying again later may help."""
+    """The page could not be read; a retry may succeed."""
 
 
 def read(page: Page) -> PageToRead:
@@ -52,13 +52,16 @@ def read(page: Page) -> PageToRead:
 async def prepare(session: AsyncSession, page: PageToRead) -> PageToRead:
     name = await session.scalar(select(Domain.domain).where(Domain.id == page.domain_id))
     if name is None:
-        raise Rejected("The page's domain is gone.")
+        raise Rejected("The page's domain was deleted.")
     return replace(page, domain=name)
 
 
 async def work(page: PageToRead, tools: Tools) -> AsyncIterator[PageResult]:
-    """What was found is stored by itself: rows that are completed together could otherwise lock
-    what they share crosswise."""
+    """Fetch and parse the page, then yield the result and a marker.
+
+    The result is stored in its own transaction. Stored together with the completion of other rows,
+    it could deadlock on rows that they share.
+    """
     found = await _fetch_page(page, tools)
     yield found
     yield PageStored()
@@ -71,11 +74,11 @@ async def _fetch_page(page: PageToRead, tools: Tools) -> ParsedPage | Unreadable
     try:
         robots = await tools.robots.get(page.url)
         if not robots.is_known:
-            raise PageReadFailed("robots.txt cannot be read at present, so no page is asked for.")
-        if not robots.can_fetch(page.url, tools.settings.fetch_user_agent):
-            return UnreadablePage(
-                page.url, NOT_FETCHED_STATUS, "robots.txt does not allow us to read it."
+            raise PageReadFailed(
+                "robots.txt is temporarily unavailable, so the page was not requested."
             )
+        if not robots.can_fetch(page.url, tools.settings.fetch_user_agent):
+            return UnreadablePage(page.url, NOT_FETCHED_STATUS, "robots.txt disallows this page.")
         answer = await tools.fetch.get(page.url, max_bytes=tools.settings.page_max_bytes)
     except HostClosed as error:
         raise _convert_host_closed(error) from error
@@ -93,16 +96,18 @@ async def _fetch_page(page: PageToRead, tools: Tools) -> ParsedPage | Unreadable
 
 
 def _convert_host_closed(error: HostClosed) -> ScraperSkyError:
-    if not error.asked:  # it fails so often that we stay away: that has to end some day
+    if (
+        not error.asked
+    ):  # an open circuit, not a Retry-After: count the attempt, so that retries end
         return PageReadFailed(str(error))
     return RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1)))
 
 
 def _raise_for_inconclusive(answer: Response) -> None:
-    """A server in trouble has not said anything about the page."""
+    """Raise for responses that say nothing about the page, such as server errors."""
     if not is_inconclusive(answer.status) or answer.status in (401, 403):
         return
-    sentence = f"It answered {answer.status}."
+    sentence = f"HTTP {answer.status}."
     if answer.retry_after_seconds is not None:
         raise RetryLater(sentence, after=timedelta(seconds=max(answer.retry_after_seconds, 1)))
     raise PageReadFailed(sentence)
@@ -115,7 +120,7 @@ async def store(session: AsyncSession, page: Page, found: PageResult) -> None:
 
 STAGE = Stage(
     name=PAGE_STAGE,
-    does="Read the pages that are worth reading, and store the contacts on them.",
+    does="Read queued pages and store the contacts found on them.",
     workflow="WF7",
     model=Page,
     status="page_processing_status",

@@ -18,7 +18,7 @@ MAX_ENTRIES = 500
 
 
 async def load_history(session: AsyncSession, actor: Actor, contact_id: UUID) -> list[ContactEvent]:
-    """Also of one that was deleted: what was done to it stays known."""
+    """Load the history of a contact, including one that was deleted."""
     acts = [
         _build_audit_event(each)
         for each in await session.scalars(_select_audit_entries(actor, contact_id))
@@ -29,10 +29,11 @@ async def load_history(session: AsyncSession, actor: Actor, contact_id: UUID) ->
         key=_get_time,
         reverse=True,
     )
-    # Acts stay in the order in which they got at the row: their times are those of their beginning.
+    # Merge instead of sorting: audit entries carry the start time of their transaction, but their
+    # order is the order in which they locked the row.
     done = list(merge(acts, decided, key=_get_time, reverse=True))
     if not done and await session.scalar(_select_contact_id(actor, contact_id)) is None:
-        raise NotFound(f"There is no contact {contact_id}, and never was.")
+        raise NotFound(f"There is no contact {contact_id} and no history of one.")
     return done[:MAX_ENTRIES]
 
 
@@ -82,7 +83,7 @@ def _build_audit_event(entry: AuditEntry) -> ContactEvent:
 
 
 def _build_bulk_events(action: BulkAction, before: str) -> list[ContactEvent]:
-    """One decision, and that it was taken back where it was."""
+    """Return the bulk action as an event, and its undo as a second one."""
     changes = {"contact_curation_status": [before, action.to_status]}
     details = {
         "bulk_action_id": str(action.id),

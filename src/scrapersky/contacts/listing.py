@@ -1,6 +1,4 @@
-"""Contact and suppression lists and the contact export: filters, sort keys, columns and
-curation.
-"""
+"""Contact and suppression lists and the contact export: filters, sorting, columns, curation."""
 
 from __future__ import annotations
 
@@ -47,12 +45,10 @@ from scrapersky.models.suppression import build_suppression_conditions, is_suppr
 
 @dataclass(frozen=True)
 class SuppressedFilter:
-    """Whether nobody is to write there."""
-
     name: str = "suppressed"
 
     def parameters(self) -> FilterParameters:
-        said = "Whether the address, the number, its domain or its site is on the suppression list."
+        said = "Whether the value, its domain or its site is on the suppression list."
         return {self.name: (bool | None, Field(None, description=said))}
 
     def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
@@ -62,12 +58,12 @@ class SuppressedFilter:
 
 @dataclass(frozen=True)
 class EvidencePageFilter:
-    """Has evidence on one of the pages given, be it the best or not."""
+    """Filter by pages with evidence for the contact, not only its best evidence."""
 
     name: str = "page_id"
 
     def parameters(self) -> FilterParameters:
-        said = "Only those seen on this page; several may be given."
+        said = "Only contacts found on this page. Repeatable."
         given = Field(None, max_length=MAX_FILTER_VALUES, description=said)
         return {self.name: (list[UUID] | None, given)}
 
@@ -94,27 +90,29 @@ CONTACTS = Listing(
             words=tuple(each.value for each in ContactCuration),
         ),
         ChoiceFilter(
-            "method", Contact.method, says="Only found best so: mailto, json_ld, manual, …"
+            "method",
+            Contact.method,
+            says="Extraction method of the best evidence: mailto, json_ld, manual, …",
         ),
         DomainFilter(Contact.domain_id),
         ChoiceFilter("domain_id", Contact.domain_id),
         EvidencePageFilter(),
-        ChoiceFilter("value", Contact.value, says="Exactly this address, number or profile."),
+        ChoiceFilter(
+            "value", Contact.value, says="Exact e-mail address, phone number or profile URL."
+        ),
         TextFilter(
             "search",
             (Contact.value, Contact.name, Contact.role, Contact.note),
-            says="In the value, the name, the role or the note.",
+            says="Part of the value, name, role or note.",
         ),
         TextFilter("name", (Contact.name,)),
         TextFilter("role", (Contact.role,)),
         PresenceFilter("has_name", Contact.name),
         BooleanFilter(
-            "is_role_address", Contact.is_role_address, "Whether it is a desk's: info@, office@."
+            "is_role_address", Contact.is_role_address, "Shared inboxes such as info@ and office@."
         ),
-        BooleanFilter(
-            "same_site", Contact.same_site, "Whether an address is at its site's own domain."
-        ),
-        MinimumFilter("min_confidence", Contact.confidence, 1, "As sure as this at least: 0 to 1."),
+        BooleanFilter("same_site", Contact.same_site, "Addresses at the site's own domain."),
+        MinimumFilter("min_confidence", Contact.confidence, 1, "Minimum confidence (0–1)."),
         SuppressedFilter(),
         ChoiceFilter("created_by", Contact.created_by),
         DateRangeFilter("created", Contact.created_at),
@@ -137,8 +135,12 @@ SUPPRESSIONS = Listing(
     model=Suppression,
     filters=(
         ChoiceFilter("kind", Suppression.kind, words=tuple(each.value for each in SuppressionKind)),
-        ChoiceFilter("value", Suppression.value, says="Exactly this address, number or domain."),
-        TextFilter("search", (Suppression.value, Suppression.reason), says="In value or reason."),
+        ChoiceFilter(
+            "value", Suppression.value, says="Exact e-mail address, phone number or domain."
+        ),
+        TextFilter(
+            "search", (Suppression.value, Suppression.reason), says="Part of the value or reason."
+        ),
         ChoiceFilter("created_by", Suppression.created_by),
         DateRangeFilter("created", Suppression.created_at),
     ),
@@ -159,7 +161,7 @@ EXPORT = Export(
         export_field("confidence", Contact.confidence),
         export_field("method", Contact.method, "Found by"),
         export_field("page_url", Page.url, "Page"),
-        export_field("snippet", Contact.snippet, "Stands in"),
+        export_field("snippet", Contact.snippet, "Snippet"),
         export_field("last_seen_at", Contact.last_seen_at, "Last seen"),
         export_field("contact_curation_status", Contact.contact_curation_status, "Curation"),
         export_field("note", Contact.note),
@@ -169,7 +171,7 @@ EXPORT = Export(
         export_field("domain_id", Contact.domain_id),
         export_field("page_id", Contact.page_id),
         export_field("raw", Contact.raw, "As written"),
-        export_field("is_role_address", Contact.is_role_address, "Role address"),
+        export_field("is_role_address", Contact.is_role_address, "Shared inbox"),
         export_field("same_site", Contact.same_site),
         export_field("sightings", Contact.sightings),
         export_field("edited_at", Contact.edited_at, "Edited"),

@@ -1,5 +1,6 @@
-"""Parse a fetched page into facts and contacts; runs in parser processes, so it imports no database
-code.
+"""Parse a fetched page into facts and contacts.
+
+It runs in parser processes and therefore imports no database code.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from scrapersky.scraper.site.model import SiteState
 
 HTML_CONTENT_TYPES = ("text/html", "application/xhtml+xml")
 SNIFFED_BYTES = 1_024
-"""Where a page without a content type has to begin to look like one."""
+"""How far to look for an HTML tag when the content type is missing or plain text."""
 
 
 @dataclass(frozen=True)
 class ParsedPage:
-    """A page as it was found."""
+    """A page with its facts and contacts."""
 
     url: str
     final_url: str
@@ -37,7 +38,7 @@ class ParsedPage:
 
 @dataclass(frozen=True)
 class UnreadablePage:
-    """There was an answer, but nothing in it to be read; the sentence says why."""
+    """A response without a readable page, and the reason."""
 
     url: str
     status: int
@@ -74,10 +75,12 @@ async def read_home_page(
 
 
 def parse_home_page(answer: Response, asked: str, decode_obfuscated: bool) -> SiteVisit:
-    """Without the answer, which the caller has, and the tree, which cannot leave its process."""
+    """Parse a home page. The result omits the response, which the caller has, and the parsed tree,
+    which cannot be pickled.
+    """
     visit = analyze_home_page(answer, asked=asked)
     contacts = None
-    # The page of another site that this one leads to is not its home page.
+    # A page on another site that this one redirects to is not its home page.
     is_home_page = visit.is_own_page and visit.metadata.state is not SiteState.REDIRECTED
     if is_home_page and visit.document is not None:
         contacts = read_contacts(
@@ -87,20 +90,20 @@ def parse_home_page(answer: Response, asked: str, decode_obfuscated: bool) -> Si
 
 
 def get_unreadable_reason(answer: Response, domain: str) -> str | None:
-    """None for a page of the site that can be read."""
+    """Return why the response cannot be read as a page of the site, or None."""
     if answer.status in (401, 403):
-        return f"It answered {answer.status}: the site does not let us read it."
+        return f"HTTP {answer.status}: access denied."
     if answer.status in (404, 410):
-        return f"It answered {answer.status}: there is no such page."
+        return f"HTTP {answer.status}: page not found."
     if not 200 <= answer.status < 300:
-        return f"It answered {answer.status}."
+        return f"HTTP {answer.status}."
     if not is_same_site(domain, answer.final_url):
-        return f"It leads to another site, {urlsplit(answer.final_url).hostname}."
+        return f"Redirects to another site: {urlsplit(answer.final_url).hostname}."
     kind = (answer.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
     if kind not in HTML_CONTENT_TYPES and not (
         kind in ("", "text/plain") and _looks_like_html(answer.body)
     ):
-        return f"It is {kind or 'something without a type'}, not a web page."
+        return f"Not a web page: {kind or 'no content type'}."
     return None
 
 

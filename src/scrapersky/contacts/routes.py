@@ -40,16 +40,16 @@ router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
 DELETED_EXPLANATION = (
-    "It is deleted with its evidence. A page that still has it brings it back when it is read "
-    "again; set such a contact to Skipped, or suppress it, and it is in no lead and no export."
+    "The contact and its evidence were deleted. It returns when a page that still has it is read "
+    "again. To keep it out of leads and exports, suppress it or set it to Skipped instead."
 )
 SUPPRESSED_EXPLANATION = (
-    "It is deleted with its evidence, and suppressed: should a page bring it back when it is read "
-    "again, it is in no lead and no export."
+    "The contact and its evidence were deleted and the value is suppressed. If a page brings it "
+    "back, it stays out of leads and exports."
 )
 
 
-@router.get("", summary="Contacts, newest first")
+@router.get("", summary="List contacts")
 async def list_contacts(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(CONTACTS.parse_query)]
 ) -> ListPage[ContactOut]:
@@ -60,8 +60,9 @@ async def list_contacts(
 
 @router.post("", status_code=201, summary="Add a contact", responses=problem_responses(404, 409))
 async def add_contact(actor: Curator, session: Transaction, wanted: ContactIn) -> ContactDetail:
-    """One that a person found. It is spelled as one that a page has would be, and counts as sure.
-    One that is known already is answered with 409 and its id."""
+    """Add a contact with full confidence. The value is normalised. Returns 409 with the ID when the
+    contact already exists.
+    """
     new = service.NewContact(
         site=str(wanted.domain or wanted.domain_id),
         kind=wanted.kind,
@@ -75,34 +76,36 @@ async def add_contact(actor: Curator, session: Transaction, wanted: ContactIn) -
 
 @router.post("/erase", summary="Erase a person")
 async def erase_person(actor: Admin, session: Transaction, wanted: EraseIn) -> ErasedOut:
-    """Everything this tenant has of an address or a number: contacts with their evidence, and
-    wherever else it stands, the audit log included. Only its SHA-256 digest is kept, so that it is
-    not collected again. Asking twice is the same as asking once."""
+    """Delete everything this tenant stores about an e-mail address or phone number: contacts,
+    evidence, and any text that contains it, including the audit log. Only a keyed digest is
+    kept, so that the value is not collected again. Idempotent.
+    """
     kind = SuppressionKind.EMAIL if wanted.email else SuppressionKind.PHONE
     erased = await erase(session, actor, kind, wanted.email or wanted.phone or "")
     return ErasedOut.model_validate(erased)
 
 
-@router.get("/{contact_id}", summary="One contact", responses=problem_responses(404))
+@router.get("/{contact_id}", summary="Get a contact", responses=problem_responses(404))
 async def get_contact(actor: Viewer, session: Reading, contact_id: UUID) -> ContactDetail:
-    """With the evidence for it, and where it comes from."""
+    """Return a contact with its evidence and lineage."""
     return await service.get_detail(session, await service.get_contact(session, actor, contact_id))
 
 
 @router.get(
-    "/{contact_id}/history", summary="What was done to it", responses=problem_responses(404)
+    "/{contact_id}/history", summary="Get a contact's history", responses=problem_responses(404)
 )
 async def get_history(actor: Viewer, session: Reading, contact_id: UUID) -> list[ContactEvent]:
-    """Newest first; decisions about many rows are in it, and one that was deleted has its own."""
+    """Return changes newest first, including bulk actions. Works for deleted contacts too."""
     return await load_history(session, actor, contact_id)
 
 
 @router.get(
-    "/{contact_id}/lineage", summary="Where it comes from", responses=problem_responses(404)
+    "/{contact_id}/lineage", summary="Get a contact's lineage", responses=problem_responses(404)
 )
 async def get_lineage(actor: Viewer, session: Reading, contact_id: UUID) -> ContactLineage:
-    """The pages that have it, the sitemaps that list them, its site, the businesses that share the
-    site, the places they are at their providers, and the searches that found those."""
+    """Return the pages that contain the contact, the sitemaps that list them, its site, the
+    businesses that share the site, their places and the searches that found them.
+    """
     return await service.get_lineage(session, await service.get_contact(session, actor, contact_id))
 
 
@@ -110,8 +113,9 @@ async def get_lineage(actor: Viewer, session: Reading, contact_id: UUID) -> Cont
 async def edit_contact(
     actor: Curator, session: Transaction, contact_id: UUID, wanted: ContactChange
 ) -> ContactDetail:
-    """What pages say does not change name and role any more once a person did. Under a value that
-    was corrected a page may find the old one again, as a contact of its own."""
+    """Correct a contact. Once a user has edited it, pages no longer change its name and role. If
+    the value was corrected, a page may add the old value again as a separate contact.
+    """
     edited = await service.edit(
         session, actor, contact_id, wanted.changes(), seen_at=wanted.updated_at
     )
@@ -123,10 +127,12 @@ async def delete_contact(
     actor: Curator,
     session: Transaction,
     contact_id: UUID,
-    suppress: Annotated[bool, Query(description="Whether nobody is to write there.")] = False,
+    suppress: Annotated[bool, Query(description="Also suppress the value.")] = False,
 ) -> ContactDeletedOut:
-    """A page that still has it brings it back when it is read again: suppress it as well, or set it
-    to Skipped instead. To erase a person for good there is `POST /contacts/erase`."""
+    """Delete a contact and its evidence. A page that still contains it adds it again on the next
+    read: suppress it as well, or set it to Skipped instead. To erase a person permanently, use
+    `POST /contacts/erase`.
+    """
     await service.delete(session, actor, contact_id, hush=suppress)
     said = SUPPRESSED_EXPLANATION if suppress else DELETED_EXPLANATION
     return ContactDeletedOut(id=contact_id, suppressed=suppress, explanation=said)
@@ -140,7 +146,7 @@ suppressions_router = APIRouter(
 )
 
 
-@suppressions_router.get("", summary="Suppressions, newest first")
+@suppressions_router.get("", summary="List suppressions")
 async def list_suppressions(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SUPPRESSIONS.parse_query)]
 ) -> ListPage[SuppressionOut]:
@@ -148,13 +154,14 @@ async def list_suppressions(
     return found.to_page(SuppressionOut.model_validate)
 
 
-@suppressions_router.post("", summary="Suppress addresses, domains or numbers")
+@suppressions_router.post("", summary="Add suppressions")
 async def add_suppressions(
     actor: Curator, session: Transaction, wanted: SuppressionsIn
 ) -> SuppressedOut:
-    """What they name is in no lead and no export from now on. A domain stands for every address at
-    it or below it, and for every contact found on its site. One that cannot be is told so, and the
-    others are kept."""
+    """Exclude e-mail addresses, phone numbers or domains from leads and exports. A domain covers
+    every address at it or its subdomains, and every contact found on its site. Invalid entries
+    are reported and the others are stored.
+    """
     given = [each.to_request() for each in wanted.items]
     return build_suppressed_out(await suppression.suppress(session, actor, given))
 
@@ -165,8 +172,9 @@ async def add_suppressions(
 async def remove_suppression(
     actor: Curator, session: Transaction, suppression_id: UUID
 ) -> SuppressionOut:
-    """What it named is in leads and exports again. One that keeps an erased person from coming back
-    only an admin may remove."""
+    """Include the value in leads and exports again. Only an admin can remove the suppression of an
+    erased person.
+    """
     return SuppressionOut.model_validate(
         await suppression.delete_suppression(session, actor, suppression_id)
     )

@@ -23,9 +23,9 @@ from scrapersky.models import ContactDecision, ContactKind, EmailType, Suppressi
 
 def _validate_text(text: str) -> str:
     if "\x00" in text:
-        raise PydanticCustomError("text", "it holds a character that no stored text can hold")
+        raise PydanticCustomError("text", "contains a character that cannot be stored")
     if not (bare := text.strip()):
-        raise PydanticCustomError("text", "it is empty; give null to leave it empty")
+        raise PydanticCustomError("text", "must not be empty; use null to clear it")
     return bare
 
 
@@ -41,12 +41,12 @@ class ContactIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     domain: ShortText | None = Field(
-        default=None, description="The site, in any spelling.", examples=["bakery.de"]
+        default=None, description="Domain name or URL of the site.", examples=["bakery.de"]
     )
-    domain_id: UUID | None = Field(default=None, description="Or its id.")
+    domain_id: UUID | None = Field(default=None, description="ID of the site, instead of `domain`.")
     kind: ContactKind
     value: ContactValue = Field(
-        description="An address, a number with its country, or a profile's URL.",
+        description="E-mail address, international phone number or profile URL.",
         examples=["anna.berger@bakery.de"],
     )
     name: ShortText | None = Field(default=None, examples=["Anna Berger"])
@@ -61,24 +61,26 @@ class ContactIn(BaseModel):
 
 
 class ContactChange(BaseModel):
-    """What is left out stays as it is."""
+    """Changes to a contact. Omitted fields are unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: ShortText | None = Field(default=None, description="Null takes it away.")
-    role: ShortText | None = Field(default=None, description="Null takes it away.")
-    note: NoteText | None = Field(default=None, description="Null takes it away.")
-    email_type: EmailType | None = Field(default=None, description="Only of an e-mail address.")
+    name: ShortText | None = Field(default=None, description="Null clears it.")
+    role: ShortText | None = Field(default=None, description="Null clears it.")
+    note: NoteText | None = Field(default=None, description="Null clears it.")
+    email_type: EmailType | None = Field(default=None, description="Only for e-mail addresses.")
     contact_curation_status: ContactDecision | None = None
-    value: ContactValue | None = Field(default=None, description="Corrected; its kind stays.")
+    value: ContactValue | None = Field(
+        default=None, description="Corrected value of the same kind."
+    )
     updated_at: datetime | None = Field(
         default=None,
-        description="As you saw it: when it was changed since, nothing is, and 409 is answered. "
-        "Left out, the last change wins; the history shows all.",
+        description="`updated_at` of the version you read. If the contact has changed since, the "
+        "response is 409. If omitted, the last change wins.",
     )
 
     def changes(self) -> dict[str, Any]:
-        """Null means nothing where there must be something."""
+        """Return the given fields. Null is ignored for fields that cannot be null."""
         given = self.model_dump(exclude={"updated_at"}, exclude_unset=True, mode="json")
         needed = ("email_type", "contact_curation_status", "value")
         return {
@@ -92,21 +94,23 @@ class ContactOut(BaseModel):
     id: UUID
     domain_id: UUID
     domain: str = Field(examples=["bakery.de"])
-    page_id: UUID | None = Field(description="Where its best evidence stands.")
+    page_id: UUID | None = Field(description="The page with the best evidence.")
     page_url: str | None = Field(examples=["https://bakery.de/kontakt"])
     kind: str = Field(examples=["email"])
     value: str = Field(examples=["info@bakery.de"])
-    raw: str | None = Field(description="As the page writes it.")
+    raw: str | None = Field(description="As written on the page.")
     name: str | None
     role: str | None
     email_type: str | None = Field(examples=["SERVICE"])
     is_role_address: bool
     same_site: bool
-    method: str = Field(description="`manual` when a person added it.", examples=["mailto"])
+    method: str = Field(description="`manual` if a user added it.", examples=["mailto"])
     snippet: str | None
     confidence: float
     sightings: int
-    suppressed: bool = Field(description="Whether nobody is to write there; it is in no export.")
+    suppressed: bool = Field(
+        description="Whether the contact is suppressed and therefore excluded from exports."
+    )
     note: str | None
     contact_curation_status: str = Field(examples=["New"])
     last_seen_at: datetime
@@ -128,8 +132,9 @@ class EvidenceOut(BaseModel):
 
 
 class LineageOut(BaseModel):
-    """Where it comes from, step by step; null where a step is not known. Of several businesses or
-    searches it names the first; `/contacts/{id}/lineage` has them all."""
+    """Origin of a contact; unknown steps are null. With several businesses or searches it names the
+    first; `/contacts/{id}/lineage` has all.
+    """
 
     page_id: UUID | None
     page_url: str | None
@@ -141,7 +146,7 @@ class LineageOut(BaseModel):
     business_name: str | None
     place_id: UUID | None
     search_id: UUID | None
-    search: str | None = Field(description="What was looked for.")
+    search: str | None = Field(description="The search in one line.")
 
 
 class ContactStep(LineageStep):
@@ -153,7 +158,7 @@ class PageStep(LineageStep):
     url: str
     page_type: str | None
     sitemap_file_id: UUID | None
-    methods: list[str] = Field(description="How the contact was found there.")
+    methods: list[str] = Field(description="Extraction methods that found the contact.")
 
 
 class FileStep(LineageStep):
@@ -162,24 +167,24 @@ class FileStep(LineageStep):
 
 
 class ContactLineage(SiteLineage):
-    """From the contact back to who looked for its business, as far as it is known."""
+    """Steps from the contact back to the searches that found its business, as far as known."""
 
     contact: ContactStep
-    pages: list[PageStep] = Field(description="The surest first, 200 at most.")
-    sitemap_files: list[FileStep] = Field(description="Those that list these pages.")
+    pages: list[PageStep] = Field(description="Highest confidence first, at most 200.")
+    sitemap_files: list[FileStep] = Field(description="Sitemap files that list these pages.")
 
 
 class ContactDetail(ContactOut):
-    evidence: list[EvidenceOut] = Field(description="The surest first, 200 at most.")
+    evidence: list[EvidenceOut] = Field(description="Highest confidence first, at most 200.")
     lineage: LineageOut
 
 
 class ContactEvent(BaseModel):
-    """One thing that was done to a contact."""
+    """One change to a contact."""
 
     at: datetime
-    actor_id: UUID = Field(description="The user who did it.")
-    via: str | None = Field(description="By which door; null for a decision about many rows.")
+    actor_id: UUID = Field(description="The user who made the change.")
+    via: str | None = Field(description="Interface used. Null for a bulk action.")
     action: str = Field(examples=["contact.edit"])
     details: dict[str, Any]
 
@@ -196,7 +201,7 @@ class EraseIn(BaseModel):
     )
 
     email: ContactValue | None = None
-    phone: ContactValue | None = Field(default=None, description="With its country.")
+    phone: ContactValue | None = Field(default=None, description="With its country code.")
 
     @model_validator(mode="after")
     def _require_one_value(self) -> EraseIn:
@@ -206,7 +211,7 @@ class EraseIn(BaseModel):
 
 
 class ErasedOut(BaseModel):
-    """What was removed; the address itself is not repeated."""
+    """What was removed, without the value itself."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -214,17 +219,19 @@ class ErasedOut(BaseModel):
     contacts: int
     evidence: int
     places: dict[str, int] = Field(
-        description="Rows of which table it was taken out of.", examples=[{"domains": 1}]
+        description="Number of redacted rows by table.", examples=[{"domains": 1}]
     )
     left_in_urls: int = Field(
-        description="URLs of sites that hold it: they are the sites' own words for their pages, "
-        "and are left as they are."
+        description="URLs that contain the value. They are the sites' own addresses "
+        "and are not changed."
     )
     same_name: list[UUID] = Field(
-        description="Other contacts of these sites under the same name; erase them too if they "
-        "are the same person's."
+        description="Other contacts of these sites with the same name. Erase them too if they "
+        "belong to the same person."
     )
-    suppression_id: UUID = Field(description="Of the digest that keeps it from coming back.")
+    suppression_id: UUID = Field(
+        description="The suppression that keeps the value from being collected again."
+    )
 
 
 MAX_SUPPRESSIONS = 10_000
@@ -235,7 +242,7 @@ class SuppressionOut(BaseModel):
 
     id: UUID
     kind: str = Field(examples=["email"])
-    value: str | None = Field(description="Null of a person who was erased.")
+    value: str | None = Field(description="Null for an erased person.")
     reason: str | None
     created_by: UUID
     created_at: datetime
@@ -245,11 +252,11 @@ class SuppressionIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     value: ContactValue = Field(
-        description="An address, a domain (`acme.com`, `@acme.com`), or a number with its country.",
+        description="E-mail address, domain (`acme.com`, `@acme.com`) or phone number (+49 …).",
         examples=["anna.berger@bakery.de"],
     )
     kind: SuppressionKind | None = Field(
-        default=None, description="Left out: what the value looks like."
+        default=None, description="Detected from the value by default."
     )
     reason: ShortText | None = None
 
@@ -264,14 +271,14 @@ class SuppressionsIn(BaseModel):
 
 
 class SuppressionLineOut(BaseModel):
-    """What came of one of them, in the order they were given."""
+    """The result of one entry, in the order of the request."""
 
     model_config = ConfigDict(from_attributes=True)
 
     given: str
     outcome: SuppressionOutcome
     kind: SuppressionKind | None
-    value: str | None = Field(description="Its one spelling.")
+    value: str | None = Field(description="The normalised value.")
     error: str | None
     id: UUID | None
 

@@ -61,7 +61,7 @@ async def get_contact(session: AsyncSession, actor: Actor, contact_id: UUID) -> 
 async def build_contacts_out(
     session: AsyncSession, contacts: Sequence[Contact]
 ) -> list[ContactOut]:
-    """With three statements, however many there are."""
+    """Build the output of many contacts in three statements."""
     sites = await _load_texts(
         session, Domain.id, Domain.domain, {each.domain_id for each in contacts}
     )
@@ -157,7 +157,7 @@ async def _load_lineage_out(session: AsyncSession, seen: ContactOut) -> LineageO
 
 
 async def get_lineage(session: AsyncSession, contact: Contact) -> ContactLineage:
-    """Every step, with five statements."""
+    """Load every step of a contact's lineage in five statements."""
     pages, files = await _load_page_steps(session, contact)
     origin = await load_lineage(session, domain_id=contact.domain_id)
     link = f"{API_PREFIX}/contacts/{contact.id}"
@@ -205,19 +205,16 @@ def _build_file_step(file: SitemapFile) -> FileStep:
     return FileStep(id=file.id, link=link, url=file.url, discovery_method=file.discovery_method)
 
 
-# What people do to contacts: add, correct, delete.
-#
-# Everything of one domain is stored one after the other, with what pages yield: its lead is locked
-# before its contacts are.
+# Edits take the lock of the domain's lead before they lock contacts, as stores of pages do.
 
 MANUAL_METHOD = "manual"
 EDITED_FIELDS = frozenset({"name", "role", "email_type", "value"})
-"""Once a person changed one of these, pages do not fill in name and role any more."""
+"""Once a user changes one of these fields, pages no longer fill in name and role."""
 
 
 @dataclass(frozen=True)
 class NewContact:
-    """What a person knows; of which site, by its name or its id."""
+    """A contact entered by a user; `site` is a domain name or ID."""
 
     site: str
     kind: ContactKind
@@ -228,7 +225,7 @@ class NewContact:
 
 
 async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
-    """One that a person found; it counts as sure."""
+    """Add a contact entered by a user, with full confidence. Raise `Conflict` for a duplicate."""
     domain = await _find_domain(session, actor, new.site)
     facts = _build_facts(new.kind, new.value, domain)
     await _refuse_if_erased(session, actor, facts["value"])
@@ -267,9 +264,11 @@ async def edit(
     *,
     seen_at: datetime | None = None,
 ) -> Contact:
-    """Of two who change it at once the last wins, unless it says by `seen_at` what it saw."""
+    """Change a contact. The last change wins, unless `seen_at` is given and does not match
+    `updated_at`.
+    """
     erased = await load_erased(session, actor.tenant_id)
-    changes = {  # a value of somebody who was erased is refused below
+    changes = {  # an erased value is refused below, not redacted
         name: said if name == "value" else erased.redact(said) for name, said in changes.items()
     }
     contact, domain = await _lock_contact(session, actor, contact_id)
@@ -293,17 +292,21 @@ async def edit(
 async def delete(
     session: AsyncSession, actor: Actor, contact_id: UUID, *, hush: bool = False
 ) -> None:
-    """With its evidence. A page that still has it brings it back when it is read again."""
+    """Delete a contact and its evidence, and suppress its value with `hush`. A page that still
+    contains it adds it again.
+    """
     contact, domain = await _lock_contact(session, actor, contact_id)
     if hush and contact.kind == ContactKind.SOCIAL:
-        raise InvalidInput("A profile cannot be suppressed; suppress the domain of its site.")
+        raise InvalidInput(
+            "A profile cannot be suppressed. Suppress the domain of its site instead."
+        )
     said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
     await session.delete(contact)
     await session.flush()
     if hush:
         kind = SuppressionKind(contact.kind)
         await suppress(
-            session, actor, [SuppressionRequest(contact.value, kind, "Its contact was deleted.")]
+            session, actor, [SuppressionRequest(contact.value, kind, "Contact deleted.")]
         )
     record(session, actor, "contact.delete", contact_id, **said, suppressed=hush)
     await refresh_leads(session, [domain.id])
@@ -318,7 +321,7 @@ async def _lock_contact(
     locked = select(Contact).where(Contact.id == contact_id).with_for_update()
     contact = await session.scalar(locked.execution_options(populate_existing=True))
     if contact is None:
-        raise NotFound(f"There is no contact {contact_id} any more.")
+        raise NotFound(f"Contact {contact_id} was deleted.")
     return contact, domain
 
 
@@ -327,12 +330,12 @@ async def _find_domain(session: AsyncSession, actor: Actor, site: str) -> Domain
     named = Domain.id == wanted if isinstance(wanted, UUID) else Domain.domain == wanted
     found = await session.scalar(select(Domain).where(named, Domain.tenant_id == actor.tenant_id))
     if found is None:
-        raise NotFound(f"There is no site {wanted}; hand it in first.")
+        raise NotFound(f"There is no domain {wanted}. Import it first.")
     return found
 
 
 def _build_facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]:
-    """Its one spelling, and what that tells."""
+    """Return the normalised value and the columns derived from it."""
     value = parse_contact_value(kind, text, site=domain.domain)
     if kind is not ContactKind.EMAIL:
         return {"value": value}
@@ -349,7 +352,7 @@ def _build_facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]
 async def _resolve_changes(
     session: AsyncSession, actor: Actor, contact: Contact, domain: Domain, changes: dict[str, Any]
 ) -> dict[str, Any]:
-    """A corrected value brings its own facts, but what was said beside it counts."""
+    """Add the columns derived from a corrected value. Explicitly given fields take precedence."""
     if "email_type" in changes and contact.kind != ContactKind.EMAIL:
         raise InvalidInput(f"Only an e-mail address has an email_type; this is a {contact.kind}.")
     if "value" not in changes:
@@ -371,14 +374,14 @@ async def _refuse_duplicate(
         )
     )
     if twin is not None:
-        raise Conflict(f"{value} is known of {domain.domain} already, as contact {twin}.")
+        raise Conflict(f"{value} already exists for {domain.domain} as contact {twin}.")
 
 
 async def _refuse_if_erased(session: AsyncSession, actor: Actor, value: str) -> None:
     if (await load_erased(session, actor.tenant_id)).find(value) is not None:
         raise Conflict(
-            "Whoever this belongs to was erased. If they agree to be kept again, an admin has to "
-            "remove the suppression first."
+            "This person was erased. To store them again, an admin must remove the "
+            "suppression first."
         )
 
 
@@ -388,7 +391,7 @@ def _refuse_if_changed(contact: Contact, seen_at: datetime | None) -> None:
     seen = seen_at if seen_at.tzinfo else seen_at.replace(tzinfo=UTC)
     if contact.updated_at != seen:
         raise Conflict(
-            f"The contact was changed meanwhile, at {contact.updated_at.isoformat()}; look again."
+            f"The contact was changed at {contact.updated_at.isoformat()}. Reload it and retry."
         )
 
 

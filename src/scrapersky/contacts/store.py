@@ -1,4 +1,7 @@
-"""Store a parsed page and its contacts with their evidence, and emit `contact.created`."""
+"""Store a parsed page and its contacts with their evidence, and emit `contact.created`.
+
+The domain's lead is locked first, which serialises all stores of a domain.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ CREATED_EVENT = WebhookEvent.CONTACT_CREATED
 async def emit_contacts_created(
     session: AsyncSession, tenant_id: UUID, contact_ids: Collection[UUID]
 ) -> None:
-    """But for those that nobody is to write to."""
+    """Emit `contact.created` for contacts that are not suppressed."""
     if not contact_ids or not await has_subscribers(session, tenant_id, CREATED_EVENT):
         return
     found = await session.execute(
@@ -62,19 +65,15 @@ async def emit_contacts_created(
     )
 
 
-# Store what a page said and the contacts on it, each once, with where it was seen.
-#
-# Everything of one domain is stored one after the other: its lead is locked first.
-
 MAX_CONTACTS_PER_PAGE = 500
-"""A page with more is a directory, not somebody's contact page; the surest are kept."""
+"""A page with more is a directory. The contacts with the highest confidence are kept."""
 MAX_SCHEMA_TYPES = 20
 
 
 async def store_page(session: AsyncSession, page: Page, read: ParsedPage | UnreadablePage) -> None:
-    """All that reading a page came to, without anybody who was erased."""
+    """Store the result of reading a page, without values of erased people."""
     if isinstance(read, ParsedPage):
-        read = replace(read, facts=replace(read.facts, links=()))  # they are stored by nobody
+        read = replace(read, facts=replace(read.facts, links=()))  # not stored
     said: dict[str, Any] = {"read": read, "final_url": getattr(read, "final_url", None)}
     clean = await remove_erased(session, page.tenant_id, said)
     read, final_url = clean["read"], clean.get("final_url")
@@ -82,7 +81,9 @@ async def store_page(session: AsyncSession, page: Page, read: ParsedPage | Unrea
     page.read_at, page.http_status = func.now(), read.status or None
     if isinstance(read, UnreadablePage):
         page.contact_scrape_status, page.contacts_found = ContactScrapeStatus.NOT_A_FIT, 0
-        page.page_processing_error = read.reason  # the lead is made by it, before the row ends
+        page.page_processing_error = (
+            read.reason
+        )  # set before the row settles: the lead's explanation reads it
     else:
         page.final_url = final_url
         _write_facts(page, read)
@@ -107,14 +108,14 @@ def _write_facts(page: Page, read: ParsedPage) -> None:
 
 
 def _reclassify(page: Page, facts: PageFacts) -> None:
-    """Now that the title is known."""
+    """Classify the page by its title, which is now available."""
     kind = classify_page(page.url, title=facts.title, link_text=page.link_text)
     page.page_type, page.page_rule = kind.page_class.value, kind.rule
     page.page_confidence, page.priority_level = kind.confidence, kind.priority
 
 
 async def _store_contacts(session: AsyncSession, page: Page, found: Sequence[FoundContact]) -> int:
-    """How many the page has, new ones and others."""
+    """Upsert the page's contacts and evidence. Return how many contacts the page has."""
     surest = sorted(found, key=lambda each: (-each.confidence, each.kind, each.value))
     kept = surest[:MAX_CONTACTS_PER_PAGE]
     if not kept:
@@ -167,7 +168,7 @@ def _get_email_type(found: FoundContact) -> str | None:
 async def _lock_contacts(
     session: AsyncSession, page: Page, found: Sequence[FoundContact]
 ) -> Mapping[tuple[str, str], Contact]:
-    """In the order of their ids, as everybody locks them who changes many."""
+    """Lock the contacts in ID order, as all bulk changes do."""
     wanted = [(each.kind.value, each.value) for each in found]
     rows = await session.scalars(
         select(Contact)
@@ -227,7 +228,7 @@ async def _update_sightings(session: AsyncSession, ids: Sequence[UUID]) -> None:
 
 
 def _apply_sighting(contact: Contact, page: Page, found: FoundContact) -> None:
-    """The surest sighting speaks for a contact; what a person wrote is left alone."""
+    """Apply the sighting if it has a higher confidence. Name and role edited by a user are kept."""
     if contact.edited_at is None:
         contact.name = contact.name or found.name
         contact.role = contact.role or found.role

@@ -1,6 +1,4 @@
-"""Add and remove suppressions: addresses, numbers and domains that are excluded from leads and
-exports.
-"""
+"""Add and remove suppressions: values that are excluded from leads and exports."""
 
 from __future__ import annotations
 
@@ -34,16 +32,16 @@ from scrapersky.models import (
 from scrapersky.models.suppression import compute_digest
 
 SuppressionKey = tuple[str, bytes]
-"""Kind and digest: what tells suppressions of a tenant apart."""
+"""Kind and digest, unique within a tenant."""
 BATCH_SIZE = 1_000
-"""Rows of one statement: its parameters are limited."""
+"""Rows per statement: PostgreSQL limits the number of parameters."""
 
 
 @dataclass(frozen=True)
 class SuppressionRequest:
     value: str
     kind: SuppressionKind | None = None
-    """Left out: what the value looks like."""
+    """Detected from the value when None."""
     reason: str | None = None
 
 
@@ -55,7 +53,7 @@ class SuppressionOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class SuppressionResult:
-    """What came of one that was given."""
+    """The result of one request."""
 
     given: str
     outcome: SuppressionOutcome
@@ -67,7 +65,7 @@ class SuppressionResult:
 
     @property
     def is_storable(self) -> bool:
-        """Whether there is something to store, or to be found stored."""
+        """Whether there is a value to insert or look up."""
         return self.outcome is not SuppressionOutcome.REFUSED and self.value is not None
 
     @property
@@ -78,8 +76,9 @@ class SuppressionResult:
 async def suppress(
     session: AsyncSession, actor: Actor, wanted: Sequence[SuppressionRequest]
 ) -> list[SuppressionResult]:
-    """Each on its own: one that cannot be does not keep the others from it. Who was erased is
-    suppressed already, and is not written down again."""
+    """Add suppressions. Invalid ones are reported and do not stop the others. An erased person is
+    already suppressed, and the value is not stored again.
+    """
     erased = await load_erased(session, actor.tenant_id)
     lines = [_redact_erased(_parse_request(each), erased) for each in wanted]
     made: dict[SuppressionKey, UUID] = {}
@@ -101,7 +100,7 @@ def _resolve_outcomes(
     made: Mapping[SuppressionKey, UUID],
     known: Mapping[SuppressionKey, UUID],
 ) -> Iterator[SuppressionResult]:
-    """Of a value that was given twice only the first is new."""
+    """Set the outcomes. Of duplicates within the request only the first counts as added."""
     fresh = set(made)
     for line in lines:
         if not line.is_storable:
@@ -137,7 +136,7 @@ def _redact_erased(line: SuppressionResult, erased: ErasedValues) -> Suppression
 
 
 def _split_batches(lines: Sequence[SuppressionResult]) -> Iterator[list[SuppressionResult]]:
-    """Each once, and in one order, so that two lists at once do not wait for each other."""
+    """Yield distinct values in key order, so that concurrent requests cannot deadlock."""
     different = {each.key: each for each in reversed(lines)}
     ordered = [different[key] for key in sorted(different)]
     for start in range(0, len(ordered), BATCH_SIZE):
@@ -185,7 +184,7 @@ async def _load_ids(
 
 
 async def _find_domain_ids(session: AsyncSession, actor: Actor, ids: Sequence[UUID]) -> set[UUID]:
-    """The domains with contacts that these suppressions are about."""
+    """Return the domains with contacts that match the suppressions."""
     if not ids:
         return set()
     mine = (
@@ -231,7 +230,7 @@ def _record_additions(
 async def delete_suppression(
     session: AsyncSession, actor: Actor, suppression_id: UUID
 ) -> Suppression:
-    """What it named is in exports again."""
+    """Delete a suppression and refresh the affected leads."""
     found = await session.scalar(
         select(Suppression)
         .where(Suppression.id == suppression_id, Suppression.tenant_id == actor.tenant_id)
@@ -240,7 +239,7 @@ async def delete_suppression(
     if found is None:
         raise NotFound(f"There is no suppression {suppression_id}.")
     if found.value is None and not actor.role.includes(Role.ADMIN):
-        raise NotAllowed("It keeps an erased person from coming back; only an admin may remove it.")
+        raise NotAllowed("This suppression protects an erased person. Only an admin can remove it.")
     touched = await _find_domain_ids(session, actor, [suppression_id])
     told_of = await find_suppressed_businesses(session, actor.tenant_id, [suppression_id])
     await session.delete(found)

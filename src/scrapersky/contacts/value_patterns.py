@@ -28,7 +28,7 @@ from scrapersky.scraper.site.model import SiteMetadata
 
 ERASED_PLACEHOLDER = "[erased]"
 MIN_RAW_CHARACTERS = 16
-"""What a page hid an address in is looked for only where it cannot be a plain word."""
+"""Minimum length of an obfuscated spelling to search for; a shorter one may be a plain word."""
 MIN_PHONE_DIGITS = 7
 
 _KEPT_URL_FIELDS: Mapping[type, frozenset[str]] = {
@@ -37,14 +37,14 @@ _KEPT_URL_FIELDS: Mapping[type, frozenset[str]] = {
     PageLink: frozenset({"url"}),
     SiteMetadata: frozenset({"url", "final_url"}),
 }
-"""Fields by which a page is found again: they are kept as URLs of rows are."""
+"""Fields that identify a page. They are kept, like the URL columns of stored rows."""
 
 _BEFORE_EMAIL = (
     r"(?:(?<![\w.+'\-])|(?<=%[0-9A-Fa-f]{2})|(?<=u00[0-9A-Fa-f]{2})|(?<=\d{4})(?=[A-Za-z]))"
 )
-# A sentence may go on without a blank: `anna@bakery.deTelefon`, `anna@bakery.de.Call us`.
+# Text may follow without a space: `anna@bakery.deTelefon`, `anna@bakery.de.Call us`.
 _AFTER_EMAIL = r"(?:(?![\w\-])(?!\.\w)|(?<=(?-i:[a-z]))(?=\.?(?-i:[A-Z])))"
-# `anna (at) bakery [dot] de`: what is between is short, so that little is tried more than once.
+# `anna (at) bakery [dot] de`. The bounds keep backtracking short.
 _SEPARATOR = r"\s{0,3}[^\w\s]{0,3}\s{0,3}"
 _AT = rf"{_SEPARATOR}(?:@|%40|&\#x?\d\d;|(?<!\w)(?:{AT_WORDS})(?!\w)){_SEPARATOR}"
 _DOT = rf"{_SEPARATOR}(?:\.|(?<!\w)(?:{DOT_WORDS})(?!\w)){_SEPARATOR}"
@@ -61,17 +61,17 @@ _BEFORE_URL, _AFTER_URL = r"(?<!\w)", r"(?![\w\-])"
 
 @dataclass(frozen=True)
 class ValuePattern:
-    """All the ways one value may be written."""
+    """All spellings of one value."""
 
     spellings: tuple[str, ...]
     pattern: re.Pattern[str]
     words: tuple[str, ...] = ()
-    """Texts that stand together wherever it is written in letters."""
+    """Texts that all occur wherever the value is spelled out."""
     digits: str = ""
-    """Digits that follow each other wherever it is written, with or without signs in between."""
+    """Digits that occur in this order wherever the value is written, with or without separators."""
 
     def build_condition(self, column: SQLColumnExpression[str]) -> ColumnElement[bool]:
-        """Roughly; the pattern decides."""
+        """Return a cheap SQL prefilter. It may match too much; `pattern` decides."""
         ways = [column.icontains(each, autoescape=True) for each in self.spellings]
         if self.words:
             ways.append(and_(*(column.icontains(each, autoescape=True) for each in self.words)))
@@ -90,8 +90,11 @@ class ValuePattern:
         return self.pattern.sub(ERASED_PLACEHOLDER, plain) if self.pattern.search(plain) else masked
 
     def redact(self, value: Any) -> Any:
-        """The same without it: from lists and objects what holds it goes, in texts it is blotted
-        out. Contacts go as a whole when their value is it."""
+        """Return a copy without the value.
+
+        Elements of lists and objects that consist of it are dropped. In longer texts it is replaced
+        by the placeholder. A contact is dropped when its value matches.
+        """
         if isinstance(value, Enum):
             return value
         if isinstance(value, str):
@@ -122,7 +125,9 @@ class ValuePattern:
         return replace(value, **changed) if changed else value
 
     def _covers(self, value: Any) -> bool:
-        """Or so much of it that the rest says nothing, as of a link."""
+        """Return whether the value is the text, or the text has no spaces and contains it, as in a
+        link.
+        """
         if isinstance(value, FoundContact):
             return self.matches(value.value)
         if not isinstance(value, str) or isinstance(value, Enum):
@@ -175,7 +180,7 @@ def _decode_domain(domain: str) -> str:
 
 
 def _identifies_address(raw: str, local: str, domain: str) -> bool:
-    """`kontakt` alone would be blotted out of half of all texts."""
+    """Return whether the spelling is specific. Redacting `kontakt` would damage most texts."""
     bare = raw.strip().lower()
     spelled_out = local in bare and domain.partition(".")[0] in bare
     return spelled_out or (len(bare) >= MIN_RAW_CHARACTERS and not any(map(str.isspace, bare)))
@@ -188,7 +193,9 @@ def build_phone_pattern(number: str, raws: Iterable[str]) -> ValuePattern:
     plain = {number, number.removeprefix("+"), *written, *map(get_digits, written)}
     said = {each.strip() for each in raws if len(get_digits(each)) >= MIN_PHONE_DIGITS}
     national = national_significant_number(parsed)
-    code = rf"(?:\+|00)?{_NUMBER_SEPARATORS.join(str(parsed.country_code))}{_NUMBER_SEPARATORS}(?:\(?0\)?{_NUMBER_SEPARATORS})?"
+    country = _NUMBER_SEPARATORS.join(str(parsed.country_code))
+    trunk_prefix = rf"(?:\(?0\)?{_NUMBER_SEPARATORS})?"
+    code = rf"(?:\+|00)?{country}{_NUMBER_SEPARATORS}{trunk_prefix}"
     dialled = get_digits(format_number(parsed, PhoneNumberFormat.NATIONAL))
     any_signs = {code + _NUMBER_SEPARATORS.join(national), _NUMBER_SEPARATORS.join(dialled)}
     return _build_pattern(
@@ -201,7 +208,7 @@ def get_digits(text: str) -> str:
 
 
 def build_url_pattern(url: str) -> ValuePattern:
-    """Of a profile that is nothing but an erased number."""
+    """Match a profile URL that contains only an erased number."""
     return _build_pattern({url}, _BEFORE_URL, _AFTER_URL)
 
 

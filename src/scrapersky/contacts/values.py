@@ -23,14 +23,14 @@ _STRIPPED_CHARACTERS = " \t\r\n<>\"'.,;:"
 
 
 def parse_contact_value(kind: ContactKind, text: str, *, site: str) -> str:
-    """By the rules that pages are read by; `site` is the domain it is to belong to."""
+    """Normalise a value by the rules of extraction. `site` is the domain that it belongs to."""
     if kind is ContactKind.EMAIL:
         return _parse_site_email(text, site)
     if kind is ContactKind.PHONE:
         return parse_contact_phone(text, regions=guess_regions(None, f"https://{get_host(site)}/"))
     profile = parse_profile(text)
     if profile is None:
-        raise InvalidInput(f"{_shorten(text)} is no profile on a platform that is known.")
+        raise InvalidInput(f"{_shorten(text)} is not a profile on a supported platform.")
     return profile.url
 
 
@@ -38,37 +38,37 @@ def _parse_site_email(text: str, site: str) -> str:
     address = parse_contact_email(text)
     if parse_email(address, site=get_host(site)) is None:
         raise InvalidInput(
-            f"{_shorten(text)} is an address nobody can be reached under: its ending does not exist, "
-            "or it only stands where an owner's should be."
+            f"{_shorten(text)} cannot receive mail: its top-level domain does not exist or it is a "
+            "placeholder."
         )
     return address
 
 
 def parse_contact_email(text: str) -> str:
-    """Lower case, the domain as the DNS knows it; whether anybody reads there is not asked."""
+    """Return the address in lower case with an ASCII domain. Deliverability is not checked."""
     bare = text.strip(_STRIPPED_CHARACTERS)
     bare = bare[7:] if bare.lower().startswith("mailto:") else bare
     local, _, domain = bare.lower().rpartition("@")
     ascii_domain = to_a_label(domain)
     if ascii_domain is None or not _LOCAL_PART.match(local) or ".." in local:
         raise InvalidInput(
-            f"{_shorten(text)} is no e-mail address; write for example anna@acme.com."
+            f"{_shorten(text)} is not an e-mail address. Use a form like anna@acme.com."
         )
     return f"{local}@{ascii_domain}"
 
 
 def parse_contact_phone(text: str, *, regions: tuple[str, ...] = ()) -> str:
-    """E.164. Where no region is known the country has to be written."""
+    """Return the number in E.164 format. Without regions it must include its country code."""
     text = text[:MAX_VALUE_CHARACTERS]
-    # A slash with blanks around it may stand between two numbers, or within one.
+    # A slash between spaces may separate two numbers or be part of one.
     found = _find_numbers(_SLASH.sub("/", text), regions) or _find_numbers(text, regions)
     if len(found) == 1:
         return found.pop()
     if found:
-        raise InvalidInput(f"{_shorten(text)} is more than one number; give one at a time.")
+        raise InvalidInput(f"{_shorten(text)} contains more than one number. Enter one at a time.")
     raise InvalidInput(
-        f"{_shorten(text)} is no phone number that can be dialled from anywhere; "
-        "write it with its country, for example +49 30 901820."
+        f"{_shorten(text)} is not an international phone number. "
+        "Include the country code, for example +49 30 901820."
     )
 
 
@@ -77,10 +77,10 @@ def _find_numbers(text: str, regions: tuple[str, ...]) -> set[str]:
 
 
 def parse_suppressed_domain(text: str) -> str:
-    """A domain of somebody's: nobody means everything under `co.uk`."""
+    """Return the host. Raise `InvalidInput` for a public suffix such as `co.uk`."""
     host = normalise_site(text.strip().removeprefix("*").removeprefix("@")).host
     if get_registrable_domain(host) is None:
-        raise InvalidInput(f"{_shorten(text)} is no domain that anybody has.")
+        raise InvalidInput(f"{_shorten(text)} is not a registrable domain.")
     return host
 
 
@@ -95,7 +95,7 @@ def parse_suppressed_value(kind: SuppressionKind, text: str) -> str:
 
 
 def guess_suppression_kind(text: str) -> SuppressionKind:
-    """As lists of addresses mean it: `@acme.com` and `*@acme.com` are everybody at that domain."""
+    """Guess the kind as mailing lists mean it: `@acme.com` and `*@acme.com` are a whole domain."""
     bare = text.strip(_STRIPPED_CHARACTERS)
     if "@" in bare and bare.lstrip("*")[:1] != "@":
         return SuppressionKind.EMAIL
@@ -103,14 +103,14 @@ def guess_suppression_kind(text: str) -> SuppressionKind:
 
 
 def guess_contact_kind(text: str) -> ContactKind:
-    """A profile's URL may hold an "@", and an address none of a platform's names."""
+    """Guess the kind. Profiles come first, because a profile URL may contain an "@"."""
     if parse_profile(text) is not None:
         return ContactKind.SOCIAL
     return ContactKind.EMAIL if "@" in text else ContactKind.PHONE
 
 
 def is_at_site(email: str, site: str) -> bool:
-    """Whether the address is at the domain that the site's owner registered."""
+    """Return whether the address is at the registrable domain of the site."""
     own = get_registrable_domain(get_host(site))
     return own is not None and get_registrable_domain(email.rpartition("@")[2]) == own
 

@@ -1,1 +1,1 @@
-"""The dashboard: pages for people, rendered here, over the same services as the API."""
+"""Server-rendered dashboard over the same services as the API."""

@@ -20,9 +20,9 @@ from scrapersky.models import User
 MAX_TEXT_LENGTH = 70
 MAX_TOOLTIP_LENGTH = 200
 MAX_LINK_LENGTH = 1_000
-"""Longer addresses are on the row's own page: a table of them would weigh too much."""
+"""Longer URLs are shown on the row's detail page only, to keep tables small."""
 WIDE_SUBTEXT_LENGTH = 30
-"""A sentence below a value that is longer has its column made wider."""
+"""Longer subtexts make their column wider."""
 PLAIN_MARKUP = Markup("{}")
 
 ReadRow = Callable[[Row], Any]
@@ -33,7 +33,7 @@ def attribute(name: str) -> ReadRow:
 
 
 def shorten(text: Any, most: int = MAX_TEXT_LENGTH) -> Markup:
-    """The beginning of a text; some more of it when one points at it."""
+    """Truncate a text, with more of it in the tooltip."""
     if text is None or text == "":
         return formats.EMPTY_VALUE
     whole = " ".join(str(text)[: MAX_TOOLTIP_LENGTH + most].split())
@@ -48,7 +48,7 @@ def text(name: str, most: int = MAX_TEXT_LENGTH) -> Cell:
 
 
 def nowrap(name: str, most: int = 20) -> Cell:
-    """A short text that is not divided, such as a phone number."""
+    """Render a short text without line breaks, such as a phone number."""
     kept = Markup('<span class="whole">{}</span>')
     return lambda row, _: kept.format(shorten(getattr(row, name), most))
 
@@ -82,7 +82,7 @@ def boolean(name: str) -> Cell:
 
 
 def first_items(name: str, most: int = 2) -> Cell:
-    """The first ones of a list, and how many more there are."""
+    """Render the first items of a list and the number of remaining ones."""
 
     def read(row: Row, _: bool) -> Markup:
         found: list[str] = list(getattr(row, name) or ())
@@ -96,7 +96,7 @@ def first_items(name: str, most: int = 2) -> Cell:
 
 
 def web_link(name: str) -> Cell:
-    """An address on the web, which opens in a window of its own."""
+    """Render a URL as a link that opens in a new tab."""
     return lambda row, _: external_link(getattr(row, name))
 
 
@@ -109,10 +109,8 @@ def external_link(url: str | None) -> Markup:
     return formats.LINK.format(url, shorten(url.split("://", 1)[-1].rstrip("/"), 50))
 
 
-def row_link(
-    path: str, read: ReadRow, *, otherwise: str = "without a name", most: int = 60
-) -> Cell:
-    """The link to the row's own page; its text is never empty."""
+def row_link(path: str, read: ReadRow, *, otherwise: str = "Unnamed", most: int = 60) -> Cell:
+    """Render the link to the row's detail page; its text is never empty."""
     link = Markup('<a id="open-{}" data-open href="/{}/{}">{}</a>')
 
     def cell(row: Row, _: bool) -> Markup:
@@ -132,7 +130,7 @@ def join_lines(parts: Iterable[Markup]) -> Markup:
 
 
 def status_reason(status: str, reason: ReadRow) -> Cell:
-    """A word, and below it why."""
+    """Render a status badge with the reason below it."""
 
     def cell(row: Row, _: bool) -> Markup:
         return formats.render_badge(getattr(row, status)) + subtext(reason(row))
@@ -148,7 +146,7 @@ def subtext(sentence: Any) -> Markup:
 
 
 def stage(status: str, error: str, *, failed: str, retry: str) -> Cell:
-    """Where a row stands in a stage; one that failed says why and can be tried again."""
+    """Render the status of a row in a stage; failed rows show the error and a retry button."""
 
     def cell(row: Row, may_change: bool) -> Markup:
         word = getattr(row, status)
@@ -166,7 +164,7 @@ def retry_button(row: Row, path: str, label: str = "Retry") -> Markup:
 
 @dataclass(frozen=True)
 class RowButton:
-    """A button for one row, by a route of the API that is about this one."""
+    """A button that calls an API route for one row."""
 
     label: str
     method: str
@@ -188,7 +186,7 @@ OWN_WEBSITE = "own"
 
 
 def website(row: Row, _: bool) -> Markup:
-    """With what it really is, where it is none of the business's own."""
+    """Render the website, with its kind if it is not the business's own site."""
     if not row.website_url:
         return EMPTY_VALUE
     said = external_link(row.website_url)
@@ -197,20 +195,20 @@ def website(row: Row, _: bool) -> Markup:
 
 
 def address_text(name: str) -> Cell:
-    """In a column wide enough not to divide a street's name."""
+    """Render an address in a column wide enough for a street name."""
     kept = Markup('<span class="address">{}</span>')
     return lambda row, _: kept.format(shorten(getattr(row, name), 60))
 
 
 def provider_list(names: Iterable[str]) -> Markup:
-    """One on each line, none divided."""
+    """Render one provider per line without line breaks inside."""
     kept = Markup('<span class="whole">{}</span>')
     said = [kept.format(shorten(get_provider_label(each))) for each in sorted(names)]
     return join_lines(said) if said else EMPTY_VALUE
 
 
 def rating(count: str) -> Cell:
-    """With how many gave it; `count` names the column."""
+    """Render the rating with the number of reviews, read from the attribute `count`."""
     said = Markup('<span class="whole">{} <span class="soft">({})</span></span>')
 
     def read(row: Row, _: bool) -> Markup:
@@ -223,7 +221,7 @@ def rating(count: str) -> Cell:
 
 @dataclass(frozen=True)
 class CreatedRow:
-    """A row, and the name of the one who made it."""
+    """A row and the name of the user who created it."""
 
     row: Row
     who: str | None

@@ -11,16 +11,16 @@ from scrapersky.sitemaps.outcome import CHANGES_KEY, get_changes
 from scrapersky.sitemaps.rescans import ScanChanges
 
 BAR_WIDTH, BAR_GAP = 8.0, 2.0
-"""In units of the drawing, which is stretched to the room it has."""
+"""In SVG units; the drawing is scaled to the available width."""
 CHART_HEIGHT = 100.0
 COLOUR_COUNT = 8
-"""So many are told apart by the styles; a further series begins with the first again."""
+"""Number of colours in the stylesheet; further series start over with the first."""
 AXIS_STEPS = (2, 4, 6, 8, 10)
 
 
 @dataclass(frozen=True)
 class Series:
-    """One thing's numbers, from the oldest to the newest."""
+    """Values of one series, oldest first."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class BarSegment:
 
 @dataclass(frozen=True)
 class BarColumn:
-    """All that stands above one place of the axis."""
+    """All bars at one position of the axis."""
 
     x: float
     says: str
@@ -55,7 +55,7 @@ class StackedBars:
     height: float
     columns: tuple[BarColumn, ...]
     ticks: tuple[int, ...]
-    """What the heights mean, from the top down."""
+    """Labels of the y axis, from top to bottom."""
 
     @property
     def column_width(self) -> float:
@@ -63,7 +63,7 @@ class StackedBars:
 
 
 def build_stacked_bars(series: Sequence[Series], labels: Sequence[str]) -> StackedBars:
-    """`labels` name the places of the axis: "10 min ago"."""
+    """Build a stacked bar chart; `labels` name the positions of the axis: "10 min ago"."""
     sums = [sum(column) for column in zip(*(each.values for each in series), strict=True)]
     top = get_axis_maximum(max(sums, default=0))
     columns = tuple(_build_column(place, label, series, top) for place, label in enumerate(labels))
@@ -72,7 +72,7 @@ def build_stacked_bars(series: Sequence[Series], labels: Sequence[str]) -> Stack
 
 
 def get_axis_maximum(highest: int) -> int:
-    """An even, round number that is not lower: `37` → `40`."""
+    """Return the next even, round number: `37` → `40`."""
     size = 1
     while highest > AXIS_STEPS[-1] * size:
         size *= 10
@@ -104,7 +104,7 @@ MAX_CHANGE_BAR_WIDTH = 40
 
 @dataclass(frozen=True)
 class ChangeBar:
-    """One part of a column, in the picture's own units."""
+    """One segment of a bar, in SVG units."""
 
     kind: str
     x: float
@@ -125,7 +125,7 @@ class ChangeChart:
 
 
 def build_change_chart(newest_first: Sequence[Job]) -> ChangeChart | None:
-    """Nothing for a site of which no look has ended yet."""
+    """Build the chart of changes per scan; None if no scan has finished."""
     looks = [each for each in reversed(newest_first) if CHANGES_KEY in (each.result_data or {})]
     if not looks:
         return None

@@ -35,28 +35,28 @@ DECISION_KEYS = {
     "Archived": "a",
     "New": "",
 }
-"""Other words are for the stages that go on with a row, and nobody's to choose."""
+"""Statuses that people can set, with their keyboard shortcuts. All others are set by stages."""
 
 
 @dataclass(frozen=True)
 class DecisionChoice:
     word: str
     key: str
-    """Empty where there is none."""
+    """Empty if there is no shortcut."""
     chosen: bool
 
 
 @dataclass(frozen=True)
 class DecisionForm:
-    """Where decisions about one row go, and which there are."""
+    """The curation choices for one row and where they are submitted."""
 
     rows: str
-    """As their list is called, in our addresses and in the API's."""
+    """Name of the list in dashboard and API paths."""
     row_id: UUID
     status: str
     choices: tuple[DecisionChoice, ...]
     queues: bool
-    """Whether selecting it has its next stage begin."""
+    """Whether selecting the row queues its next stage."""
 
 
 def build_decision_form(curation: Curation, row: Any) -> DecisionForm:
@@ -70,7 +70,7 @@ def build_decision_form(curation: Curation, row: Any) -> DecisionForm:
 
 
 def get_permissions(actor: Actor) -> dict[str, bool]:
-    """For templates: what one may not do is not offered."""
+    """Return the permissions for templates, which hide actions that are not allowed."""
     return {
         "may_curate": actor.role.includes(Role.CURATOR),
         "may_admin": actor.role.includes(Role.ADMIN),
@@ -81,7 +81,7 @@ MAX_EVENTS = 15
 
 
 async def list_events(session: AsyncSession, stage: str, row_id: UUID) -> Sequence[StageEvent]:
-    """Newest first. The row was shown to be the reader's own before."""
+    """Return events of a row, newest first. The caller has checked access to the row."""
     found = await session.scalars(
         select(StageEvent)
         .where(StageEvent.row_id == row_id, StageEvent.stage == stage)
@@ -111,28 +111,28 @@ async def get_user_names(session: AsyncSession, people: Collection[UUID | None])
 
 
 def handle_deleted_row(parts: RenderView, head: str) -> RenderView:
-    """Where the row was deleted while it was looked at, the page's head says so."""
+    """Replace the page's head with a notice when the row is deleted while the page is open."""
 
-    async def parts_or_gone(looked: LiveContext) -> Parts:
+    async def parts_or_gone(live: LiveContext) -> Parts:
         try:
-            return await parts(looked)
+            return await parts(live)
         except NotFound:
             return {head: render("details/gone.html", {})}
 
     return parts_or_gone
 
 
-def parse_subject_id(looked: LiveContext) -> UUID:
-    """The row the page is about."""
+def parse_subject_id(live: LiveContext) -> UUID:
+    """Parse the id of the row that the page shows."""
     try:
-        return UUID(looked.subject)
+        return UUID(live.subject)
     except ValueError:
-        raise NotFound("This stream names no row.") from None
+        raise NotFound("This stream has no row id.") from None
 
 
-def is_unchanged(looked: LiveContext, stamp: Any) -> bool:
-    """Whether the last look of the same stream saw the same; the first one never did."""
-    state = looked.show.request.state
+def is_unchanged(live: LiveContext, stamp: Any) -> bool:
+    """Return whether the stamp equals that of the previous poll; False for the first poll."""
+    state = live.show.request.state
     before = getattr(state, "seen_before", None)
     state.seen_before = stamp
     return bool(before == stamp)
@@ -140,13 +140,12 @@ def is_unchanged(looked: LiveContext, stamp: Any) -> bool:
 
 MAX_ORIGINS = 5
 MAX_SEARCHES_PER_PLACE = 3
-"""Of one place."""
 MAX_ORIGIN_ROWS = 300
 
 
 @dataclass
 class ProviderSighting:
-    """That a provider told us of a business, and the searches that it told so."""
+    """A provider's record of a business, and the searches that found it."""
 
     sighting: BusinessSighting
     place: Place | None
@@ -164,7 +163,7 @@ class BusinessOrigin:
 
     @property
     def is_osm(self) -> bool:
-        """Then its makers are to be named."""
+        """OpenStreetMap data requires attribution."""
         return any(each.sighting.provider == Provider.OSM for each in self.told.values())
 
     @property
@@ -175,7 +174,7 @@ class BusinessOrigin:
 async def load_origins(
     session: AsyncSession, domain_id: UUID | None, business_id: UUID | None = None
 ) -> list[BusinessOrigin]:
-    """Of a site with all that share it, the most reviewed first; or of a business without one."""
+    """Load the businesses of a site, most reviewed first, or the business without a site."""
     mine = LocalBusiness.id == business_id
     if domain_id is not None:
         mine = LocalBusiness.domain_id == domain_id

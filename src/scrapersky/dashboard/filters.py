@@ -1,4 +1,4 @@
-"""The filters of a table (chips, menu, segments) and the URL that holds them."""
+"""Table filters (chips, menu, segments) and the URL that stores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapersky.dashboard.table import Table
 from scrapersky.lists.filters import FilterValues
 
 PAGING_PARAMETERS = ("cursor",)
-"""What is of no use any more once the list is another one."""
+"""Parameters that become invalid when the filters change."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ViewUrl:
         return [value for each, value in self.values if each == name]
 
     def without(self, *names: str) -> ViewUrl:
-        """The first page of it."""
+        """Return the URL without these parameters, on the first page."""
         gone = {*names, *PAGING_PARAMETERS}
         return ViewUrl(self.path, tuple(each for each in self.values if each[0] not in gone))
 
@@ -46,7 +46,7 @@ class ViewUrl:
         return ViewUrl(self.path, (*kept, *((name, each) for each in values)))
 
     def toggle_value(self, name: str, value: str, in_force: Sequence[str]) -> ViewUrl:
-        """With this value beside those in force, or without it where it is one of them."""
+        """Add this value to the filter, or remove it if it is already set."""
         others = [each for each in in_force if each != value]
         return self.set_values(name, *(others if value in in_force else [*others, value]))
 
@@ -56,10 +56,10 @@ class ViewUrl:
 
 
 AGE_CHOICES = {
-    "the last hour": "1h",
-    "the last day": "1d",
-    "the last 7 days": "7d",
-    "the last 30 days": "30d",
+    "Last hour": "1h",
+    "Last day": "1d",
+    "Last 7 days": "7d",
+    "Last 30 days": "30d",
 }
 SINCE_SUFFIX, UNTIL_SUFFIX = "_since", "_until"
 BOOLEAN_LABELS = {"true": "yes", "false": "no"}
@@ -74,7 +74,7 @@ class FilterChoice:
 
 @dataclass(frozen=True)
 class FilterField:
-    """One way to narrow the list: by choices, or by what is typed."""
+    """One filter of the menu: a set of choices or a text field."""
 
     name: str
     label: str
@@ -88,11 +88,11 @@ class FilterChip:
     label: str
     value: Markup
     without: str
-    """Where the same list is without it; empty for what holds unless another is said."""
+    """URL of the list without this filter; empty for a default filter, which cannot be removed."""
 
 
 def iter_leaf_types(annotation: Any) -> Iterator[Any]:
-    """The plain types, and the words, that a parameter takes."""
+    """Yield the scalar types and literal values that a parameter accepts."""
     inner = get_args(annotation)
     if get_origin(annotation) is Literal or not inner:
         yield annotation
@@ -123,7 +123,9 @@ def _build_filter_field(
     types = set(iter_leaf_types(field.annotation))
     label, hint = table.get_label(name), field.description or ""
     if name == table.search or UUID in types or (name.endswith(UNTIL_SUFFIX) and datetime in types):
-        return None  # the search box, what only links lead to, and the other half of a span
+        return (
+            None  # the search box, filters used only by links, and the second half of a date range
+        )
     if datetime in types:
         return _build_date_field(table, name.removesuffix(SINCE_SUFFIX), address)
     if words := get_literal_values(field.annotation):
@@ -165,7 +167,7 @@ def _build_boolean_choices(name: str, address: ViewUrl) -> tuple[FilterChoice, .
 
 
 def build_segments(table: Table, address: ViewUrl, given: FilterValues) -> tuple[FilterChoice, ...]:
-    """One word of the most used filter each, and all of them."""
+    """Build a segment for each value of the table's main filter, and one for all."""
     if not table.segments:
         return ()
     field = table.listing.filter_model.model_fields[table.segments]

@@ -1,4 +1,4 @@
-"""Format values for people: numbers, durations, times, links, badges and long texts."""
+"""Format values for display: numbers, durations, times, links, badges and long texts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def format_milliseconds(value: float | None) -> str:
 
 
 def format_time(at: datetime | None) -> Markup:
-    """A time that the browser shows in the person's zone; until then, and without it, in UTC."""
+    """Render a time in UTC; the browser converts it to the user's time zone."""
     if at is None:
         return EMPTY_VALUE
     universal = at.astimezone(UTC)
@@ -57,7 +57,7 @@ def format_time(at: datetime | None) -> Markup:
 
 
 def render_link(url: str | None, text: str | None = None) -> Markup:
-    """A link that leaves us, for what is an http address; everything else is only shown."""
+    """Render http(s) URLs as external links; anything else as plain text."""
     if not url:
         return EMPTY_VALUE
     shown = Markup("<bdi>{}</bdi>").format(text or url)
@@ -74,7 +74,7 @@ def get_scheme(url: str) -> str:
 
 
 def isolate_text(text: Any) -> Markup:
-    """A text from outside, which cannot turn the direction of what stands around it."""
+    """Wrap external text in `<bdi>`, so that it cannot change the direction of surrounding text."""
     if text is None or text == "":
         return EMPTY_VALUE
     return Markup("<bdi>{}</bdi>").format(text)
@@ -103,7 +103,7 @@ TONES = {
 
 
 def get_tone(word: str | None) -> str:
-    """Which colour a status has; every status stands there in words too."""
+    """Return the colour of a status. The status is always shown as text as well."""
     lower = str(word or "").lower().replace("_", " ")
     return next((name for name, words in TONES.items() if lower in words), "plain")
 
@@ -117,7 +117,7 @@ def render_badge(word: str | None, colour: str | None = None) -> Markup:
 
 
 def truncate(text: str | None, most: int = 120) -> Markup:
-    """The beginning of a long text; the whole of it when one points at it."""
+    """Truncate a long text, with the full text in the tooltip."""
     if not text:
         return EMPTY_VALUE
     if len(text) <= most:

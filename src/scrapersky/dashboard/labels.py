@@ -1,4 +1,4 @@
-"""Describe providers, searches, prices, opening hours and extraction methods in words."""
+"""Labels for providers, searches, prices, opening hours and extraction methods."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scrapersky.dashboard.formats import EMPTY_VALUE
 MAX_DAYS = 14
 PRICE_LABELS = ("free", "inexpensive", "moderate", "expensive", "very expensive")
 MATCH_REASONS = {
-    "first": "It was the first to tell us of it",
-    "place_id": "Known by the provider's own id",
-    "moved": "The provider says that it moved",
-    "domain": "Taken for it by the same website",
-    "phone": "Taken for it by the same phone number",
-    "name_and_distance": "Taken for it by its name and where it lies",
-    "person": "A person said so",
+    "first": "First source of this business",
+    "place_id": "Matched by provider id",
+    "moved": "Reported as moved by the provider",
+    "domain": "Matched by website",
+    "phone": "Matched by phone number",
+    "name_and_distance": "Matched by name and distance",
+    "person": "Matched by a user",
 }
 
 
 def describe_match(by: str) -> str:
-    """Why a sighting is taken for a business."""
-    return MATCH_REASONS.get(by, f"Taken for it by {by.replace('_', ' ')}")
+    """Describe why a sighting was matched to a business."""
+    return MATCH_REASONS.get(by, f"Matched by {by.replace('_', ' ')}")
 
 
 def describe_price(level: int | None) -> str | None:
@@ -33,7 +33,7 @@ def describe_price(level: int | None) -> str | None:
 
 
 def format_hours(hours: Mapping[str, Any] | None) -> Sequence[str]:
-    """A line a day where there are days, else as it was written."""
+    """Return one line per day, or the original text if it has no days."""
     if not hours:
         return ()
     if hours.get("always_open"):
@@ -48,44 +48,44 @@ def format_hours(hours: Mapping[str, Any] | None) -> Sequence[str]:
 MARK = Markup("<mark>{}</mark>")
 BIDI_ISOLATE = Markup("<bdi>{}</bdi>")
 MAX_CONTEXT_LENGTH = 300
-"""Characters shown before and after what was found."""
+"""Characters shown before and after the match."""
 MIN_DIGITS = 6
-"""Fewer are found everywhere."""
+"""Shorter digit sequences match by chance."""
 DIGIT_SEPARATORS = r"[\s().\-/]*"
 
 EXTRACTION_METHODS = {
-    "mailto": "a link that opens a mail to it",
-    "tel": "a link that calls it",
-    "link": "a link to the profile",
-    "same_as": "structured data that names the profile as the site's own",
+    "mailto": "mailto link",
+    "tel": "phone link",
+    "link": "profile link",
+    "same_as": "structured data (sameAs)",
     "json_ld": "structured data (JSON-LD)",
     "microdata": "structured data (microdata)",
     "rdfa": "structured data (RDFa)",
-    "hcard": "a business card in the page (hCard)",
-    "vcard": "a business card to download (vCard)",
-    "meta": "the page's header",
-    "text": "the text people read",
-    "noscript": "the text for browsers without scripts",
-    "onclick": "what a click would open",
-    "form": "where a form is sent to",
-    "attribute": "an attribute of an element",
-    "json": "data that the page brings along",
+    "hcard": "hCard",
+    "vcard": "vCard",
+    "meta": "meta tag",
+    "text": "visible text",
+    "noscript": "noscript text",
+    "onclick": "click handler",
+    "form": "form action",
+    "attribute": "HTML attribute",
+    "json": "embedded JSON",
     "script": "a script's text",
-    "cloudflare": "undone: Cloudflare's hiding of addresses",
-    "typo3": "undone: TYPO3's hiding of addresses",
-    "joomla": "undone: Joomla's hiding of addresses",
-    "spamspan": "undone: SpamSpan's hiding of addresses",
-    "wordpress_encoder": "undone: a WordPress plugin's hiding of addresses",
-    "cryptx": "undone: CryptX's hiding of addresses",
-    "enkoder": "undone: Enkoder's hiding of addresses",
-    "javascript": "undone: an address put together by a script",
-    "split_attributes": "undone: an address split over attributes",
-    "base64": "undone: an address in Base64",
-    "rot13": "undone: an address in ROT13",
-    "reversed": "undone: an address written backwards",
-    "at_dot": "undone: an address written with “at” and “dot”",
-    "entities": "undone: an address written in character codes",
-    "manual": "added by a person",
+    "cloudflare": "decoded (Cloudflare)",
+    "typo3": "decoded (TYPO3)",
+    "joomla": "decoded (Joomla)",
+    "spamspan": "decoded (SpamSpan)",
+    "wordpress_encoder": "decoded (WordPress plugin)",
+    "cryptx": "decoded (CryptX)",
+    "enkoder": "decoded (Enkoder)",
+    "javascript": "decoded (JavaScript)",
+    "split_attributes": "decoded (split attributes)",
+    "base64": "decoded (Base64)",
+    "rot13": "decoded (ROT13)",
+    "reversed": "decoded (reversed)",
+    "at_dot": "decoded (“at” and “dot”)",
+    "entities": "decoded (character codes)",
+    "manual": "added manually",
 }
 
 
@@ -94,7 +94,7 @@ def describe_extraction_method(method: str) -> str:
 
 
 def highlight_snippet(snippet: str | None, *found: str | None) -> Markup:
-    """The snippet with what was found marked in it, whichever of its spellings is there."""
+    """Mark the match in the snippet, in whichever spelling occurs."""
     if not snippet:
         return EMPTY_VALUE
     pattern = _build_pattern([each for each in found if each])
@@ -105,7 +105,7 @@ def highlight_snippet(snippet: str | None, *found: str | None) -> Markup:
 
 
 def _cut_window(snippet: str, first: re.Match[str] | None) -> tuple[str, str, str]:
-    """Of a very long one the part around what was found, with what tells of the rest."""
+    """Cut a long snippet to the part around the match, with ellipses."""
     place = first.start() if first else 0
     start = max(place - MAX_CONTEXT_LENGTH, 0)
     end = (first.end() if first else place) + MAX_CONTEXT_LENGTH
@@ -119,7 +119,7 @@ def _build_pattern(found: list[str]) -> re.Pattern[str] | None:
 
 
 def _build_digit_pattern(text: str) -> str:
-    """A number as people write it, with blanks and strokes between its digits."""
+    """Build a pattern for a phone number with separators between its digits."""
     if "@" in text or re.search(r"[A-Za-z]", text):
         return ""
     digits = re.sub(r"\D", "", text)[-20:]
@@ -135,12 +135,12 @@ def _iter_pieces(text: str, pattern: re.Pattern[str] | None) -> Iterator[Markup]
     yield escape(text[end:])
 
 
-BILLED_METHODS = {"SearchText": "Searches", "GetPlace": "Details of places"}
+BILLED_METHODS = {"SearchText": "Searches", "GetPlace": "Place details"}
 PROVIDER_LABELS = {
     "google": "Google",
     "osm": "OpenStreetMap",
-    "csv": "a list of your own",
-    "site": "the site itself",
+    "csv": "your list",
+    "site": "the website",
 }
 
 
@@ -158,8 +158,8 @@ def get_provider_label(provider: str | None) -> str:
 
 
 SearchParams = Mapping[str, Any]
-PRESENCE_LABELS = {True: "only with one", False: "only without one"}
-OPEN_LABELS = {True: "only those that are", False: "only those that closed"}
+PRESENCE_LABELS = {True: "required", False: "none"}
+OPEN_LABELS = {True: "open only", False: "closed only"}
 
 
 def describe_search(params: SearchParams) -> str:
@@ -183,25 +183,27 @@ def describe_area(params: SearchParams) -> str:
 
 
 def is_named_area(params: SearchParams) -> bool:
-    """Whether OpenStreetMap said where it lies."""
+    """Return whether the area came from OpenStreetMap's geocoder."""
     return bool(params.get("location") and not params.get("center") and not params.get("area"))
 
 
 def list_search_facts(params: SearchParams) -> dict[str, str]:
-    """Everything else that was asked, for a list of facts."""
+    """Return the query of a search as labels and values."""
     filters = params.get("filters") or {}
     said = {
-        "What": params.get("business_type"),
-        "Where": describe_area(params),
+        "Business type": params.get("business_type"),
+        "Area": describe_area(params),
         "Provider": get_provider_label(params.get("provider")),
-        "At most": _format_limit(params.get("max_results"), "places"),
+        "Maximum results": _format_limit(params.get("max_results"), "places"),
         "Website": _describe_presence(filters.get("has_website")),
         "Phone": _describe_presence(filters.get("has_phone")),
         "Rating": _describe_minimum(filters.get("min_rating")),
         "In business": _describe_open(filters.get("open")),
         "Language": params.get("language"),
         "Region": params.get("region"),
-        "Goes on": None if params.get("go_on", True) else "no: the places wait to be selected",
+        "Continue to contacts": None
+        if params.get("go_on", True)
+        else "off; places wait to be selected",
     }
     return {name: str(value) for name, value in said.items() if value}
 

@@ -4,12 +4,6 @@ One stream serves all open pages of a browser: with HTTP/1.1 a browser opens six
 server, and pages with a connection each would block the seventh. A view renders its parts from a
 short-lived session; nothing is held between two polls. A client that reconnects gets all parts, so
 nothing is missed.
-
-
-One stream serves all open pages of a browser: with HTTP/1.1 a browser opens six connections to a
-server, and pages that kept one each would block the seventh. A view renders its parts from a
-short-lived session; between two looks nothing is held. A client that comes back after a break gets
-all parts at once, so nothing is missed.
 """
 
 from __future__ import annotations
@@ -34,18 +28,18 @@ POLL_SECONDS = 1.0
 log = get_logger(__name__)
 
 Parts = Mapping[str, str]
-"""HTML by the id of the element it belongs into."""
+"""HTML by element id."""
 
 
 @dataclass(frozen=True)
 class LiveContext:
-    """What a view is rendered from."""
+    """Input of a view's render function."""
 
     show: PageRenderer
     session: AsyncSession
     actor: Actor
     subject: str
-    """Which row or choice the page is about; empty when there is none."""
+    """The row or filter of the page; empty if there is none."""
 
 
 RenderView = Callable[[LiveContext], Awaitable[Parts]]
@@ -53,30 +47,30 @@ RenderView = Callable[[LiveContext], Awaitable[Parts]]
 
 @dataclass(frozen=True)
 class LiveView:
-    """Parts of one kind of page."""
+    """The live parts of one kind of page."""
 
     name: str
     parts: RenderView
     operator: bool = False
-    """Whether it shows all tenants together to those who keep the installation running."""
+    """Whether it shows data of all tenants, for operators only."""
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """A page that shares the stream of its browser."""
+    """A page on the shared stream of its browser."""
 
     address: str
-    """As the page names it: `/live/job?subject=…`."""
+    """Address used by the page: `/live/job?subject=…`."""
     view: LiveView
     subject: str
 
 
 FindChanges = Callable[[PageRenderer, Parts], Awaitable[Parts]]
-"""Given what was sent before, what differs now."""
+"""Returns the parts that differ from those sent before."""
 
 
 def stream_view(show: PageRenderer, view: LiveView, subject: str) -> EventStream:
-    """The parts, and again those that changed, for as long as the page is open."""
+    """Stream all parts, then the changed ones, while the page is open."""
 
     async def find_news(shown: PageRenderer, sent: Parts) -> Parts:
         return await _find_changes(shown, view, subject, sent)
@@ -85,9 +79,9 @@ def stream_view(show: PageRenderer, view: LiveView, subject: str) -> EventStream
 
 
 def stream_views(show: PageRenderer, subscriptions: Sequence[Subscription]) -> EventStream:
-    """The parts of several pages, each named by its page's address: `/live/alerts#firing`."""
+    """Stream the parts of several pages, keyed by address and element: `/live/alerts#firing`."""
 
-    # A view remembers in its request's state what it saw before: each has a state of its own.
+    # Views remember their previous poll in the request's state, so each needs a separate state.
     scope = show.request.scope
     requests = [Request({**scope, "state": {**scope["state"]}}) for _ in subscriptions]
 
@@ -111,7 +105,7 @@ def _build_stream(show: PageRenderer, find_news: FindChanges) -> EventStream:
         nonlocal shown
         actor = await identify_again(show.request, context)
         if actor is not None:
-            shown = replace(show, actor=actor)  # they may have another role by now
+            shown = replace(show, actor=actor)  # the user's role may have changed
         return actor is not None
 
     async def tell(say: SendBytes) -> None:
@@ -134,11 +128,13 @@ def _build_stream(show: PageRenderer, find_news: FindChanges) -> EventStream:
 
 
 async def _find_changes(show: PageRenderer, view: LiveView, subject: str, sent: Parts) -> Parts:
-    """Nothing while the database is away; the page says so by itself when that lasts."""
+    """Return the changed parts; nothing while the database is down. The page itself reports a
+    longer interruption.
+    """
     try:
         parts = await render_parts(show, view, subject)
     except Exception as error:
-        log.warning("a live page could not be looked after", view=view.name, error=str(error))
+        log.warning("live view could not be rendered", view=view.name, error=str(error))
         return {}
     return {name: html for name, html in parts.items() if sent.get(name) != html}
 

@@ -10,13 +10,13 @@ from scrapersky.models import Actor, Role
 
 @dataclass(frozen=True)
 class NavLink:
-    """An entry of the navigation."""
+    """An entry of the navigation menu."""
 
     title: str
     path: str
     role: Role = Role.VIEWER
     operator: bool = False
-    """Whether it concerns all tenants together, and so the default tenant's people only."""
+    """Whether it covers all tenants and is therefore limited to the default tenant's users."""
 
     def is_allowed(self, actor: Actor) -> bool:
         return actor.role.includes(self.role) and (actor.is_operator or not self.operator)
@@ -68,7 +68,7 @@ LINK_GROUPS = {"Work": WORK_LINKS, "Operations": OPERATIONS_LINKS, "Team": TEAM_
 
 
 def build_navigation(actor: Actor | None, path: str) -> tuple[NavGroup, ...]:
-    """What this one may see; nothing for those who have not signed in."""
+    """Return the entries that this actor may see; none before sign-in."""
     return () if actor is None else tuple(_iter_groups(actor, path))
 
 
@@ -96,5 +96,5 @@ ROW_PATHS = {
     "sitemap_files": "/sitemap-files",
     "webhook_deliveries": "/webhook-deliveries",
 }
-"""Each has its page below."""
+"""Paths of lists; each row has a detail page below its path."""
 LIST_PATHS = {**ROW_PATHS, "webhook_deliveries": "/webhooks"}

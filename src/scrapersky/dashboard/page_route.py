@@ -22,12 +22,12 @@ from scrapersky.http.sessions import is_user_activity
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 QueryValues = list[tuple[str, str]]
-"""Names and values of a query."""
+"""Names and values of a query string."""
 MAX_INVALID_VALUES = 20
 
 
 class PageRoute(APIRoute):
-    """A route whose answers are for people."""
+    """Route class of pages."""
 
     def get_route_handler(self) -> Handler:
         answer = super().get_route_handler()
@@ -55,10 +55,10 @@ class PageRoute(APIRoute):
 
 
 async def _answer_ignoring_invalid(request: Request, answer: Handler) -> Response:
-    """Answer with the page even if its query has values that are not valid.
+    """Render the page without the invalid values of its query.
 
-    These are left out, one round after the other, and the page tells which: an old bookmark or a
-    typing error costs nobody the other filters and the rows. The status stays 422.
+    Invalid values are removed one round at a time, and the page names them: an old bookmark or a
+    typo should not discard the other filters and the rows. The status stays 422.
     """
     for _ in range(MAX_INVALID_VALUES):
         try:
@@ -76,11 +76,11 @@ async def _answer_ignoring_invalid(request: Request, answer: Handler) -> Respons
 
 
 def _find_invalid(request: Request, error: RequestValidationError | InvalidInput) -> QueryValues:
-    """The values of the query that the error is about; none if it is about something else."""
+    """Return the query values that caused the error; empty if the query is not the cause."""
     given = request.query_params.multi_items()
     if request.method != "GET":
         return []
-    if isinstance(error, InvalidInput):  # only a cursor is read so late
+    if isinstance(error, InvalidInput):  # only the cursor is parsed this late
         return [each for each in given if each[0] == "cursor"]
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
@@ -118,16 +118,19 @@ def _describe_error(error: Exception) -> tuple[int, str]:
 
 
 async def handle_not_found(request: Request, error: Exception) -> Response:
-    """For what no route answers: a page for people, a problem document for programs."""
+    """Answer unknown paths: an HTML page for browsers, a problem document for API clients."""
     assert isinstance(error, HTTPException)
     for_people = "text/html" in request.headers.get("accept", "")
     if error.status_code != 404 or not for_people or request.url.path.startswith("/api/"):
         return await handle_http_exception(request, error)
-    return render_error_page(request, 404, f"There is nothing at {request.url.path}.")
+    return render_error_page(request, 404, f"There is no page at {request.url.path}.")
+
+
+ERROR_TITLES: dict[int, str] = {HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid filter"}
 
 
 def render_error_page(request: Request, status: int, sentence: str) -> Response:
     actor = getattr(request.state, "identity", None)
     show = PageRenderer(request, request.app.state.context, actor)
-    title = HTTPStatus(status).phrase
+    title = ERROR_TITLES.get(status) or HTTPStatus(status).phrase.capitalize()
     return show.page("error.html", title=title, status=status, sentence=sentence, code=status)

@@ -1,4 +1,4 @@
-"""Render pages from Jinja templates with strict security headers, and serve the static files."""
+"""Render pages from Jinja templates with strict security headers, and serve static files."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PAGE_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # What a page shows is for the one who asked, and old a moment later.
+    # Pages are personal and outdated within seconds.
     "Cache-Control": "no-store",
 }
 
 
 @cache
 def static_version() -> str:
-    """Another one with every change of a file, so that browsers may keep them for ever."""
+    """Return a hash of all static files, so that browsers may cache them forever."""
     digest = hashlib.sha256()
     for path in sorted(STATIC_DIR.rglob("*.*")):
         digest.update(path.name.encode() + path.read_bytes())
@@ -71,20 +71,20 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class PageRenderer:
-    """Makes pages for one who asks."""
+    """Renders pages for one request."""
 
     request: Request
     context: AppContext
     actor: Actor | None
-    """None on the pages for those who have not signed in."""
+    """None before sign-in."""
 
     def page(self, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """A whole page, in its frame."""
+        """Render a full page."""
         shown = {**self._frame(), "title": title, **values}
         return HTMLResponse(render(template, shown), status, headers=PAGE_HEADERS)
 
     def part(self, template: str, **values: Any) -> str:
-        """A part of a page, to be put in the place of an older one."""
+        """Render a fragment that replaces a part of a page."""
         return render(template, {**self._frame(), **values})
 
     def _frame(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class PageRenderer:
 
 
 def get_ignored_values(request: Request) -> list[str]:
-    """A sentence for each value of the query that is not valid and was left out."""
+    """Return a message for each invalid query value that was ignored."""
     found: list[str] = getattr(request.state, "ignored", [])
     return found
 
@@ -117,7 +117,7 @@ CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
 class CachedStaticFiles(StaticFiles):
-    """The version in their address changes with them."""
+    """Static files with a version in their path, cached forever."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)

@@ -11,13 +11,12 @@ from markupsafe import Markup
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.lists import Curation, Export, Listing
+from scrapersky.plurals import pluralise
 
 Row = Any
 Cell = Callable[[Row, bool], Markup]
-"""How a row reads in a column; told whether the one who looks may change rows."""
+"""Renders a row's cell; the second argument says whether the user may change rows."""
 PrepareRows = Callable[[AsyncSession, Sequence[Row]], Awaitable[Sequence[Row]]]
-
-"""Words that tell how far a decision has come; no person decides them."""
 SHORTCUT_KEYS = {"Selected": "s", "Maybe": "m", "Not a Fit": "n", "Skipped": "n", "Archived": "a"}
 
 
@@ -27,25 +26,25 @@ class TableColumn:
     title: str
     cell: Cell
     sort: str | None = None
-    """By which of the list's orders a click on its heading sorts."""
+    """Sort order of the listing that a click on the heading selects."""
     number: bool = False
     usual: bool = True
-    """Whether it is shown unless others are chosen."""
+    """Whether it is shown by default."""
 
 
 @dataclass(frozen=True)
 class TableAction:
-    """What can be done to many rows, by a route of the API that takes ids or a filter."""
+    """A bulk action, by an API route that takes ids or a filter."""
 
     label: str
     path: str
     done: str
-    """What the rows are then, for the message: `12 leads are Selected now.`"""
+    """Past participle for the message: `12 leads marked Selected`."""
     body: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     danger: bool = False
     by_filter: bool = True
-    """Whether the route takes the filter of this list, and not only ids."""
+    """Whether the route accepts the list's filter in addition to ids."""
 
     @property
     def body_json(self) -> str:
@@ -54,7 +53,7 @@ class TableAction:
 
 @dataclass(frozen=True)
 class EmptyState:
-    """What stands there while there is no row at all: what to do next."""
+    """Text and link shown while the list has no rows at all."""
 
     sentence: str
     link: str = ""
@@ -64,7 +63,7 @@ class EmptyState:
 @dataclass(frozen=True)
 class Table:
     kind: str
-    """In its address, here and in the API."""
+    """Path segment in the dashboard and the API."""
     title: str
     noun: str
     says: str
@@ -75,28 +74,24 @@ class Table:
     acts: tuple[TableAction, ...] = ()
     export: Export | None = None
     hands_in: str = ""
-    """The kind that `/import` takes for it."""
+    """Kind on the import page; empty if it cannot be imported."""
     segments: str = ""
-    """The filter whose words stand above the table, one click each."""
+    """Filter whose values are shown as tabs above the table."""
     search: str = "search"
-    """The filter of the search box; empty where there is none."""
+    """Filter of the search box; empty if there is none."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Of filters whose name does not say enough."""
+    """Labels of filters; the default is derived from the name."""
     prepare: PrepareRows | None = None
-    """Adds to the rows of a page what their cells need."""
+    """Adds data that the cells need to the rows of a page."""
 
     adds: str = ""
-    """The template of a dialog by which rows are added here."""
+    """Template of the dialog that adds rows."""
     begins: bool = False
-    """Whether the way to a first row is offered above the rows, too."""
+    """Whether the empty state's link is also shown above the rows."""
 
     @property
     def nouns(self) -> str:
-        if self.noun.endswith(("ch", "s")):
-            return f"{self.noun}es"
-        if self.noun.endswith("y"):
-            return f"{self.noun[:-1]}ies"
-        return f"{self.noun}es" if self.noun.endswith("s") else f"{self.noun}s"
+        return pluralise(self.noun)
 
     @property
     def all_acts(self) -> tuple[TableAction, ...]:
@@ -106,7 +101,7 @@ class Table:
         return self.labels.get(name) or name.replace("_", " ").capitalize()
 
     def select_columns(self, names: Sequence[str] | None) -> tuple[TableColumn, ...]:
-        """Those that were chosen and are known; the usual ones when none is."""
+        """Return the chosen columns, or the default ones if none of the names is valid."""
         chosen = tuple(each for each in self.columns if names and each.name in names)
         return chosen or tuple(each for each in self.columns if each.usual)
 
@@ -116,6 +111,6 @@ def _build_decision_actions(curation: Curation | None) -> tuple[TableAction, ...
         return ()
     path = f"/{curation.rows}/curate"
     return tuple(
-        TableAction(word, path, f"{word} now", {"status": word}, SHORTCUT_KEYS.get(word, ""))
+        TableAction(word, path, f"marked {word}", {"status": word}, SHORTCUT_KEYS.get(word, ""))
         for word in curation.decisions
     )

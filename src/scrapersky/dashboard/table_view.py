@@ -31,7 +31,7 @@ LISTING_PARAMETERS = ("sort", "cursor", "limit")
 
 
 class ViewQuery(ListParameters):
-    """A field of a form that was left empty asks for nothing."""
+    """Query of a table page. Empty form fields are ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -54,7 +54,7 @@ class ViewRequest:
 
 
 def build_view_dependency(table: Table) -> Callable[..., ViewRequest]:
-    """A dependency that reads a page's query."""
+    """Build a FastAPI dependency that parses the query of a table page."""
     fields: dict[str, Any] = {
         name: (each.annotation, each)
         for name, each in table.listing.query_model.model_fields.items()
@@ -81,9 +81,10 @@ def build_view_dependency(table: Table) -> Callable[..., ViewRequest]:
 class ColumnHeading:
     column: TableColumn
     href: str
-    """Where a click leads; empty where the list has no such order."""
+    """Sort link; empty if the column cannot be sorted."""
     sorted: str
-    """As ARIA says it: `ascending`, `descending`, `none`; empty where it cannot be sorted."""
+    """`aria-sort` value: `ascending`, `descending` or `none`; empty if the column cannot be sorted.
+    """
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class TableView:
         return self.table.all_acts if self.may_change else ()
 
     def leaves(self, act: TableAction) -> bool:
-        """Whether rows are no longer in this list once the act was done to them."""
+        """Return whether rows leave this list after the action."""
         curation = self.table.curation
         if curation is None or "status" not in act.body:
             return False
@@ -174,19 +175,19 @@ class TableView:
 
     @property
     def total(self) -> str:
-        """`1 lead`, `9,999 leads`, `10,000+ leads`."""
+        """`1 lead`, `9,999 leads` or `10,000+ leads`."""
         count, has_more = self.counted.count, self.counted.has_more
         noun = self.table.noun if count == 1 and not has_more else self.table.nouns
         return f"{format_number(count)}{'+' if has_more else ''} {noun}"
 
     @property
     def filter_json(self) -> str:
-        """The filters in force as the API takes them."""
+        """Active filters in the format of the API."""
         narrowed = self.table.listing.filter_model(**self.given)
         return json.dumps(narrowed.model_dump(mode="json", exclude_none=True))
 
     def hidden_fields(self, *but: str) -> list[tuple[str, str]]:
-        """What a form has to send along, to change only what it is about."""
+        """Return the hidden form fields that preserve the rest of the view."""
         return list(self.address.without(*but).values)
 
     def export_values(self) -> list[tuple[str, str]]:
@@ -208,7 +209,7 @@ async def _count_rows(
     listing: Listing, session: AsyncSession, actor: Actor, asked: ListQuery, page: ListResult
 ) -> BoundedTotal:
     follows = page.next_cursor is not None
-    if asked.cursor is None and not follows:  # the page is the whole list
+    if asked.cursor is None and not follows:  # the page contains the whole list
         return BoundedTotal(len(page.rows))
     keys = listing.statement(asked.given, actor).with_only_columns(listing.model.id)
     return await count_bounded(session, keys, seen=len(page.rows), follows=follows)

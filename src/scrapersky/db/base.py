@@ -22,7 +22,7 @@ NAMING_CONVENTION = {
 
 
 class Base(DeclarativeBase):
-    """The one metadata: the engine's own tables and everybody else's."""
+    """Declarative base with the metadata shared by the engine's tables and all others."""
 
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
@@ -35,14 +35,14 @@ class Base(DeclarativeBase):
 
 
 class TimestampMixin:
-    """When a row came and when it last changed, by the database's clock."""
+    """Creation and modification times, by the database's clock."""
 
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
 
 
 def uuid7() -> UUID:
-    """A key that sorts by the time it was made, so that bulk loads append to their index."""
+    """Return a time-ordered UUID, so that bulk loads append to the index."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big")
     value = (milliseconds & (2**48 - 1)) << 80

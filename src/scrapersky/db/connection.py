@@ -30,7 +30,10 @@ Say = Callable[[str], None]
 
 @asynccontextmanager
 async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
-    """A database at the right revision: the embedded one is brought there, another must be."""
+    """Open a database at the current revision.
+
+    The embedded database is upgraded. An external one must already be at that revision.
+    """
     async with open_unchecked(settings, say=say) as database:
         if settings.database_url:
             await require_current(database)
@@ -42,7 +45,7 @@ async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncI
 
 @asynccontextmanager
 async def open_unchecked(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
-    """A database that answers, whatever its revision."""
+    """Open a database that accepts connections, regardless of its revision."""
     async with open_server_url(settings, say=say) as url:
         database = Database(
             url,
@@ -60,7 +63,10 @@ async def open_unchecked(settings: Settings, *, say: Say | None = None) -> Async
 
 @asynccontextmanager
 async def open_server_url(settings: Settings, *, say: Say | None = None) -> AsyncIterator[str]:
-    """DATABASE_URL, or the embedded server for as long as the block lasts."""
+    """Yield DATABASE_URL, or the URL of the embedded server.
+
+    The embedded server is held for the duration of the block.
+    """
     if settings.database_url:
         yield settings.database_url
         return
@@ -75,7 +81,7 @@ async def open_server_url(settings: Settings, *, say: Say | None = None) -> Asyn
 
 
 async def _acquire_server(postgres: EmbeddedPostgres) -> ServerAddress:
-    """Interrupted while it starts: the thread goes on, so what it took is given back."""
+    """Acquire the server. On cancellation, wait for the thread and release what it acquired."""
     try:
         return await _await_uncancelled(asyncio.to_thread(postgres.acquire))
     except asyncio.CancelledError:
@@ -84,19 +90,20 @@ async def _acquire_server(postgres: EmbeddedPostgres) -> ServerAddress:
 
 
 async def _await_uncancelled(work: Coroutine[Any, Any, T]) -> T:
-    """A thread cannot be cancelled, so a cancellation waits until it is done."""
+    """Await work in a thread. Threads cannot be cancelled, so a cancellation waits for its end."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # looked at, so that nobody is told of it who cannot help
+            # Retrieve it, so that asyncio does not log "exception was never retrieved".
+            task.exception()
         raise
 
 
 async def _watch_server(postgres: EmbeddedPostgres, address: ServerAddress) -> None:
-    """A server of our own that was killed is started again: nobody else would."""
+    """Restart the embedded server if it was killed, because nothing else supervises it."""
     while True:
         await asyncio.sleep(WATCH_INTERVAL_SECONDS)
         if await _accepts_connections(address):
@@ -141,7 +148,7 @@ async def _check_connection(database: Database) -> None:
 
 
 def _advise(error: Exception) -> str:
-    """What to do about a connection that could not be made."""
+    """Return what to do about a failed connection."""
     if get_sqlstate(error) == TOO_MANY_CONNECTIONS:
         return (
             "All its connections are in use: raise its max_connections, or lower "

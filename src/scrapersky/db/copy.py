@@ -1,9 +1,7 @@
 """Bulk load and export with COPY.
 
-COPY is never the first act of a transaction: until a statement has run, the driver is not in it.
-
-
-COPY is never the first act of a transaction: until a statement has run, the driver is not in it.
+COPY must not be the first statement of a transaction: SQLAlchemy only begins the driver's
+transaction when it executes a statement itself.
 """
 
 from __future__ import annotations
@@ -22,12 +20,12 @@ from scrapersky.db.base import Base
 from scrapersky.db.statements import DIALECT
 
 EXPORT_TIMEOUT_SECONDS = 24 * 3600.0
-"""A COPY out is one command for as long as its reader reads."""
+"""A COPY TO is a single command that lasts until its reader has read everything."""
 
 
 @dataclass(frozen=True)
 class CopyResult:
-    """What a bulk write did; rows that were the same already are in neither."""
+    """Counts of a bulk write. Unchanged rows are in neither."""
 
     added: int = 0
     changed: int = 0
@@ -39,13 +37,15 @@ async def copy_insert(
     columns: Sequence[str],
     records: Iterable[tuple[Any, ...]],
 ) -> int | None:
-    """Insert many rows straight into their table, the fastest way there is; returns how many.
+    """Insert rows directly into their table with COPY, and return how many.
 
-    None when one of them is there already: then nothing was inserted, and `copy_upsert` can.
+    Return None if one of them already exists. Nothing was inserted then; use `copy_upsert` instead.
     """
     try:
         async with session.begin_nested():
-            driver = await _get_driver(session)  # in here, or the savepoint would not be set
+            driver = await _get_driver(
+                session
+            )  # inside the block, otherwise the savepoint would not be set yet
             told = await driver.copy_records_to_table(
                 _get_table_name(model), records=records, columns=list(columns)
             )
@@ -63,10 +63,10 @@ async def copy_upsert(
     key: Sequence[str],
     changing: Sequence[str],
 ) -> CopyResult:
-    """Insert many rows, or change those whose `key` is there already and that really differ.
+    """Upsert rows by `key`, and update only those that differ in the `changing` columns.
 
-    The table notes in `changed_at` when a row changed and in `gone_at` that it had gone; a row
-    that comes back has changed.
+    The table must have `changed_at` and `gone_at`. A row that was gone and comes back counts as
+    changed.
     """
     table = _get_table_name(model)
     listed, keys = ", ".join(columns), ", ".join(key)
@@ -99,7 +99,7 @@ async def mark_missing(
     parent_id: UUID,
     digests: Iterable[tuple[bytes]],
 ) -> int:
-    """Note as gone the parent's rows whose digest is not among these; returns how many."""
+    """Set `gone_at` on the parent's rows whose digest is not among these, and return how many."""
     table = _get_table_name(model)
     columns = ["url_digest"]
     await _copy_to_temporary_table(
@@ -123,7 +123,7 @@ async def _copy_to_temporary_table(
     columns: Sequence[str],
     records: Iterable[tuple[Any, ...]],
 ) -> None:
-    """Fill a temporary table that lasts no longer than the transaction."""
+    """Copy the records to a temporary table that is dropped at the end of the transaction."""
     await session.execute(
         text(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {shape} WITH NO DATA")
     )
@@ -132,10 +132,10 @@ async def _copy_to_temporary_table(
 
 
 class CopyQuery:
-    """A statement whose finds are handed over as CSV, the fastest way there is.
+    """A query whose result is exported as CSV with COPY.
 
-    It is run as it stands: what keeps a session to one tenant does not reach it, so it must say
-    itself whose rows it means.
+    It bypasses the session, and with it the restriction to one tenant. The statement must filter by
+    tenant itself.
     """
 
     def __init__(self, statement: Select[Any], **how: str) -> None:
@@ -152,8 +152,9 @@ class CopyQuery:
         write: Callable[[bytes], Awaitable[None]],
         values: Mapping[str, Any],
     ) -> int:
-        """With these values for what it leaves open; returns how many rows there were."""
-        # Also puts the driver into the transaction. Who takes a file leaves cores to the others.
+        """Run the query with these parameters, and return the number of rows."""
+        # Also makes SQLAlchemy begin the driver's transaction. Exports use no parallel workers, to
+        # leave cores for others.
         await session.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
         given = {**self._fixed, **values}
         arguments = [given[name] for name in self._names]
@@ -174,7 +175,7 @@ class CopyQuery:
 
 
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:
-    """After a bulk load: without statistics the next claims and lists plan badly."""
+    """Run ANALYZE after a bulk load: without statistics, the next claims and lists plan badly."""
     await session.execute(text(f"ANALYZE {_get_table_name(model)}"))
 
 

@@ -1,8 +1,8 @@
-"""The key of erased values' digests: kept outside the database, checked at every start.
+"""The key for digests of erased values: stored outside the database, checked at every start.
 
-A digest of an erased value is HMAC-SHA-256(key, SHA-256(value)). Whoever gets hold of the database
-alone cannot test guesses, and digests of earlier versions, which were SHA-256(value), are re-keyed
-without knowing the value.
+A digest of an erased value is HMAC-SHA-256(key, SHA-256(value)). An attacker who has only the
+database cannot test guesses. Digests of earlier versions, SHA-256(value), are re-keyed without
+knowing the value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scrapersky.settings import Settings
 FILE_NAME = "erasure.key"
 MIN_KEY_CHARACTERS = 32
 KEY_LOCK = 0x5C4A9E46
-"""Advisory lock: whoever stores a keyed digest first checks that nobody uses another key."""
+"""Advisory lock for storing keyed digests: its holder checks first that no other key is in use."""
 REKEY_BATCH_SIZE = 1_000
 
 ADVICE = (
@@ -36,12 +36,12 @@ ADVICE = (
 
 
 class ErasureKey:
-    """The key itself, and what can be told of it."""
+    """The key and its fingerprint."""
 
     def __init__(self, secret: str) -> None:
         self._hmac = hmac.new(secret.encode(), digestmod="sha256")
         self.fingerprint = sha256(b"scrapersky erasure key\0" + secret.encode()).hexdigest()[:16]
-        """Stored with every digest, so that a digest of another key is recognised."""
+        """Stored with every digest, to detect digests of another key."""
 
     def get_digest(self, value: str) -> bytes:
         return self.rekey(sha256(value.encode()).digest())
@@ -53,7 +53,7 @@ class ErasureKey:
 
 
 class ErasureKeySource:
-    """Where a process finds the key: a setting, or a file that is created when first needed."""
+    """Where a process gets the key: a setting, or a file that is created on first use."""
 
     def __init__(self, secret: str = "", path: Path | None = None) -> None:
         self._secret = secret
@@ -70,7 +70,7 @@ class ErasureKeySource:
         return "ERASURE_KEY" if self._secret or self._path is None else str(self._path)
 
     def load(self) -> ErasureKey | None:
-        """The key, or None where there is none yet. A file that cannot be read is refused."""
+        """Return the key, or None if there is none yet; raise an error for an unreadable file."""
         if self._key is None and (secret := self._secret or self._read_file()):
             self._key = ErasureKey(secret)
         return self._key
@@ -100,8 +100,10 @@ class ErasureKeySource:
         return secret
 
     def _create_file(self) -> None:
-        """Write a temporary file and link it into place: of several processes that get here at
-        once, one wins, and nobody ever reads half a key."""
+        """Write a temporary file and link it into place.
+
+        Of several concurrent processes one wins, and no process ever reads a partial key.
+        """
         if self._path is None:
             raise ErasureKeyRefused("There is no erasure key. Set ERASURE_KEY.")
         try:
@@ -129,7 +131,10 @@ def get_key_source(session: AsyncSession) -> ErasureKeySource:
 
 
 def require_key(source: ErasureKeySource, fingerprint: str) -> ErasureKey:
-    """The key with this fingerprint; `ErasureKeyRefused` where this process has another or none."""
+    """Return the key with this fingerprint.
+
+    Raise `ErasureKeyRefused` if this process has another key or none.
+    """
     key = source.load()
     if key is not None and key.fingerprint == fingerprint:
         return key
@@ -141,8 +146,10 @@ def require_key(source: ErasureKeySource, fingerprint: str) -> ErasureKey:
 
 
 async def claim_key(session: AsyncSession) -> ErasureKey:
-    """The key to store a digest with, created where there is none yet. Until the transaction ends
-    nobody else stores the first digest of another key."""
+    """Return the key for storing a digest, and create it if there is none yet.
+
+    Until the transaction ends, no other process can store the first digest of another key.
+    """
     source = get_key_source(session)
     await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": KEY_LOCK})
     used = await list_fingerprints(session)
@@ -150,8 +157,10 @@ async def claim_key(session: AsyncSession) -> ErasureKey:
 
 
 async def check_erasure_key(database: Database) -> None:
-    """Re-key digests of earlier versions, and refuse a process that could not recognise the people
-    who were erased: it would collect them again."""
+    """Re-key digests of earlier versions, and refuse to run with a missing or different key.
+
+    Such a process could not recognise erased people and would collect them again.
+    """
     async with database.reading() as session:
         for fingerprint in await list_fingerprints(session):
             require_key(get_key_source(session), fingerprint)
@@ -160,14 +169,14 @@ async def check_erasure_key(database: Database) -> None:
 
 
 async def count_unreadable(session: AsyncSession) -> int:
-    """Digests of erased values that were made with another key than the one of this process."""
+    """Count the digests of erased values that were made with another key than this process has."""
     return int(
         await session.scalar(text(f"SELECT count(*) {_UNREADABLE}"), _get_own_key(session)) or 0
     )
 
 
 async def delete_unreadable(session: AsyncSession) -> int:
-    """Forget digests that nobody can compare with anything any more."""
+    """Delete digests that can no longer be compared with any value."""
     gone: Any = await session.execute(text(f"DELETE {_UNREADABLE}"), _get_own_key(session))
     return int(gone.rowcount)
 
@@ -183,7 +192,7 @@ def _get_own_key(session: AsyncSession) -> dict[str, str | None]:
 
 
 async def list_fingerprints(session: AsyncSession) -> list[str]:
-    """Of all keys that digests were made with; there should be one at most."""
+    """Return the fingerprints of all keys in use. There should be at most one."""
     found = await session.scalars(
         text(
             "SELECT DISTINCT key_id FROM suppressions "
@@ -194,8 +203,11 @@ async def list_fingerprints(session: AsyncSession) -> list[str]:
 
 
 async def _rekey_batch(database: Database) -> bool:
-    """One batch in one transaction: whoever is killed in between goes on at the next start. Where
-    the same value was erased again meanwhile, its keyed digest stays and the plain one goes."""
+    """Re-key one batch in one transaction, so that an interrupted run resumes at the next start.
+
+    If the same value was erased again in the meantime, its keyed digest is kept and the plain one
+    deleted.
+    """
     some = (
         "SELECT id, digest FROM suppressions WHERE value IS NULL AND key_id IS NULL "
         "ORDER BY id LIMIT :limit"
@@ -203,7 +215,7 @@ async def _rekey_batch(database: Database) -> bool:
     async with database.transaction() as session:
         if not (await session.execute(text(some), {"limit": 1})).first():
             return False
-        key = await claim_key(session)  # before any row is locked, as whoever erases does
+        key = await claim_key(session)  # before any row is locked, in the same order as an erasure
         found = await session.execute(text(f"{some} FOR UPDATE"), {"limit": REKEY_BATCH_SIZE})
         rows = [
             {"id": row_id, "digest": key.rekey(bytes(digest)), "key_id": key.fingerprint}

@@ -14,7 +14,7 @@ from scrapersky.db.session import enable_keepalive, get_libpq_url
 from scrapersky.logging import get_logger
 
 PROBE_INTERVAL_SECONDS = 20.0
-"""A cut connection can stay silent for minutes, so the listener calls itself this often."""
+"""Interval of the listener's self-notification. A broken connection can stay silent for minutes."""
 PROBE_TIMEOUT_SECONDS = 5.0
 CONNECT_TIMEOUT_SECONDS = 10.0
 COMMAND_TIMEOUT_SECONDS = 10.0
@@ -24,7 +24,7 @@ log = get_logger(__name__)
 
 
 class NotificationListener:
-    """Hears one channel for as long as `run` runs. `up` says whether it can hear right now."""
+    """Listens on one channel while `run` is running. `up` says whether it currently receives."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class NotificationListener:
 
     async def _listen(self) -> None:
         settings = {"application_name": "scrapersky listener"}
-        # LISTEN takes no timeout of its own, so the connection has one for every statement.
+        # LISTEN accepts no timeout, so the connection sets one for every statement.
         connection = await asyncpg.connect(
             self._dsn,
             timeout=CONNECT_TIMEOUT_SECONDS,

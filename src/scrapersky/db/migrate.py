@@ -17,7 +17,7 @@ from scrapersky.errors import DatabaseReadOnly, DatabaseRefused, SchemaMismatch
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 UPGRADE_LOCK = 0x5C4A9E45
-"""Advisory lock: of several processes that start at once, one migrates and the others wait."""
+"""Advisory lock: of several processes that start concurrently, one migrates and the others wait."""
 MIN_SERVER_VERSION = 150000
 
 
@@ -28,7 +28,10 @@ def get_head_revision() -> str:
 
 @cache
 def _list_known_revisions() -> frozenset[str]:
-    """Each is a file to read, and probes ask every few seconds."""
+    """Return all known revisions.
+
+    Cached, because each is a file and probes run every few seconds.
+    """
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     return frozenset(str(each.revision) for each in scripts)
 
@@ -39,8 +42,9 @@ async def get_current_revision(database: Database) -> str | None:
 
 
 async def upgrade(database: Database) -> bool:
-    """Apply what is missing; True when there was something."""
-    # Building an index takes as long as it takes, and whoever waits for the lock waits for that.
+    """Apply pending migrations; return whether there were any."""
+    # No timeout: building an index can take very long, and processes waiting for the lock wait for
+    # it.
     patient = Database(
         database.url.render_as_string(hide_password=False),
         pool_size=1,
@@ -66,18 +70,18 @@ async def _upgrade(database: Database) -> bool:
 
 
 async def require_current(database: Database) -> None:
-    """Refuse to work on a schema that is not ours."""
+    """Raise an error if the schema is not at the current revision."""
     found = await get_current_revision(database)
     _refuse_unknown(found)
     if found != get_head_revision():
         raise SchemaMismatch(
-            f"The database is at revision {found or 'none'}, this program needs {get_head_revision()}: "
-            "run `scrapersky db upgrade`, then start again."
+            f"The database is at revision {found or 'none'}, this program needs "
+            f"{get_head_revision()}: run `scrapersky db upgrade`, then start again."
         )
 
 
 async def require_writable(database: Database) -> None:
-    """Refuse a standby, and a server that was set to read-only."""
+    """Raise an error if the server is a standby or read-only."""
     async with database.reading() as session:
         if not await session.scalar(select(is_writable())):
             raise DatabaseReadOnly

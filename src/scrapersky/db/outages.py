@@ -1,7 +1,7 @@
 """Classify database errors: outages, retryable conflicts and read-only servers.
 
-Errors come wrapped by SQLAlchemy, as its driver translates them, or from the driver itself; all of
-them carry what the server said.
+Errors come wrapped by SQLAlchemy, translated by its dialect, or directly from the driver. All carry
+the server's SQLSTATE.
 """
 
 from __future__ import annotations
@@ -21,67 +21,74 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from scrapersky.errors import DatabaseUnavailable, RowInterrupted
 
 DriverError = asyncpg.PostgresError
-"""What SQLAlchemy does not wrap: the server's answer to a connection that it refuses."""
+"""Driver errors that SQLAlchemy does not wrap: the server's reply to a refused connection."""
 OUTAGE_SQLSTATES = ("08", "53", "57P")
-"""Connections lost, resources used up, a server that starts or stops."""
+"""Lost connections, exhausted resources, and a server that is starting or stopping."""
 TOO_MANY_CONNECTIONS, DISK_FULL = "53300", "53100"
-"""SQLSTATE of limits of the installation, see `pipeline/vitals.py`."""
+"""SQLSTATEs of exhausted limits of the installation, see `pipeline/vitals.py`."""
 READ_ONLY_SQLSTATE = "25006"
-"""SQLSTATE of a write on a standby, or where default_transaction_read_only is on."""
+"""SQLSTATE of a write on a standby, or with default_transaction_read_only on."""
 RETRYABLE_SQLSTATES = (READ_ONLY_SQLSTATE, "40001", "40P01", "55P03", "57014")
 """Read-only after a failover, serialization failure, deadlock, lock timeout, statement timeout."""
 STATEMENT_TIMEOUTS = ("55P03", "57014")
 """Lock timeout and statement timeout: the statement failed, the connection is still usable."""
 RETRY_SECONDS = 10.0
-"""How long a transaction is repeated while the database is away: a restart or a failover takes a
-few seconds, and a row that is given up has to begin again."""
+"""How long a transaction is retried during an outage. A restart or failover takes a few seconds,
+and a row whose transaction fails has to start over.
+"""
 MAX_ROW_INTERRUPTIONS = 3
-"""So many in a row, and the transaction is not repeated: the row may be what interrupts it."""
+"""Number of consecutive interruptions after which the transaction is not retried: the row may be
+the cause.
+"""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.05, 2.0
 
 T = TypeVar("T")
 
 
 def get_sqlstate(error: BaseException) -> str:
-    """What the server called it; empty for what it did not say."""
+    """Return the server's SQLSTATE, or "" if the error has none."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return getattr(cause, "sqlstate", None) or ""
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Whether a statement failed because the database stores nothing at the moment."""
+    """Return whether a statement failed because the database is read-only."""
     return get_sqlstate(error) == READ_ONLY_SQLSTATE
 
 
 def is_writable() -> ColumnElement[bool]:
-    """Whether this transaction may store something; the setting is on for all transactions of a
-    standby, too."""
+    """Return whether this transaction may write.
+
+    The setting also covers a standby, where it is on for all transactions.
+    """
     return func.current_setting("transaction_read_only") == "off"
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """The server is away or going away: the same statement may succeed in a moment."""
+    """Return whether the server is away or shutting down, so that a retry may succeed soon."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     return get_sqlstate(error).startswith(OUTAGE_SQLSTATES)
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether a database call failed through no fault of what was asked: the server is away, the
-    pool is full, or the call took too long. Only for errors of database calls: an `OSError` of
-    anything else means something else."""
+    """Return whether a database call failed because of an outage rather than the statement.
+
+    That is: the server is away, the pool is exhausted, or the call timed out. Use it only for
+    errors of database calls, because an `OSError` from elsewhere means something else.
+    """
     if isinstance(error, DatabaseUnavailable | OSError | TimeoutError | PoolTimeout):
         return True
     return is_unavailable(error) or get_sqlstate(error) in RETRYABLE_SQLSTATES
 
 
 def is_statement_timeout(error: BaseException) -> bool:
-    """Whether the server ended a statement that took too long; the connection survived it."""
+    """Return whether the server cancelled a slow statement. The connection is still usable."""
     return get_sqlstate(_unwrap(error)) in STATEMENT_TIMEOUTS
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether a call took too long: by the server's limit, or by a deadline of ours."""
+    """Return whether a call timed out, by the server's limit or by our own deadline."""
     return isinstance(_unwrap(error), TimeoutError) or is_statement_timeout(error)
 
 
@@ -93,8 +100,10 @@ def _unwrap(error: BaseException) -> BaseException:
 
 
 def _may_be_caused_by_statement(error: BaseException) -> bool:
-    """Whether the connection was lost, the call timed out or was in conflict with another. Not so
-    for a database that is full, read-only or shutting down in order: it says so."""
+    """Return whether the connection was lost, or the call timed out or conflicted with another.
+
+    False for a database that is full, read-only or shutting down cleanly, because it says so.
+    """
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     return is_timeout(error) or get_sqlstate(error) in RETRYABLE_SQLSTATES[1:]
@@ -102,8 +111,11 @@ def _may_be_caused_by_statement(error: BaseException) -> bool:
 
 @contextmanager
 def row_interruptions() -> Iterator[None]:
-    """Raise what may be the row's own doing as `RowInterrupted`. For statements about one row, on a
-    connection that has just answered; otherwise any outage would look like it."""
+    """Raise failures that the row itself may cause as `RowInterrupted`.
+
+    Only for statements about one row, on a connection that has just answered. Otherwise any outage
+    would look like the row's fault.
+    """
     try:
         yield
     except DatabaseUnavailable:
@@ -117,11 +129,11 @@ def row_interruptions() -> Iterator[None]:
 async def retry_outages(
     transaction: Callable[[], Awaitable[T]], *, seconds: float = RETRY_SECONDS
 ) -> T:
-    """Run a transaction, and again while the database is away, for up to `seconds`.
+    """Run a transaction, and retry it during an outage for up to `seconds`.
 
-    The transaction must be safe to repeat: when a connection is lost during the commit, nobody
-    knows whether it happened. `RowInterrupted` is raised once it came three times: a server that
-    is away refuses connections, whereas here each attempt reached the row's statements.
+    The transaction must be idempotent: when a connection is lost during the commit, its outcome is
+    unknown. `RowInterrupted` is raised after three occurrences: an unavailable server refuses
+    connections, whereas here each attempt reached the row's statements.
     """
     give_up_at = monotonic() + seconds
     pause = FIRST_RETRY_SECONDS
@@ -133,13 +145,15 @@ async def retry_outages(
             if not is_outage(error):
                 raise
             if isinstance(error, RowInterrupted):
-                # Not bounded by time: a single statement timeout may take longer than all of it.
+                # Bounded by count, not by time: a single statement timeout may exceed the whole
+                # time limit.
                 interruptions += 1
                 if interruptions >= MAX_ROW_INTERRUPTIONS:
                     raise
             elif monotonic() >= give_up_at:
                 raise
-            # Within the handler, so that a cancellation that comes here has the outage as context.
+            # Inside the handler, so that a cancellation during the sleep has the outage as its
+            # context.
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 2, LAST_RETRY_SECONDS)
 
@@ -157,8 +171,11 @@ def find_outage(error: BaseException | None) -> DatabaseUnavailable | None:
 
 @contextmanager
 def translate_outages() -> Iterator[None]:
-    """Raise outages as `DatabaseUnavailable`, so that nobody takes them for trouble with a host
-    (both are an `OSError` or a `TimeoutError`) or with the row that is being worked."""
+    """Raise outages as `DatabaseUnavailable`.
+
+    Both outages and host failures are an `OSError` or a `TimeoutError`. The translation keeps an
+    outage from being blamed on a host or on the current row.
+    """
     try:
         yield
     except DatabaseUnavailable:

@@ -29,7 +29,7 @@ from scrapersky.errors import SettingsError
 from scrapersky.settings import DEFAULT_SYSTEM_USER_ID
 
 ERASURE_KEY = "scrapersky.erasure_key"
-"""Under this name a session's `info` holds where the key of erased values' digests is found."""
+"""Key in `session.info` of the source of the erasure key."""
 
 BeforeCommit = Callable[[AsyncSession], Awaitable[None]]
 AfterCommit = Callable[[AsyncSession], None]
@@ -41,17 +41,22 @@ SESSION_SETTINGS = {
     "jit": "off",
     "random_page_cost": "1.1",
 }
-"""No transaction of ours waits for anything slow, so one that idles is a mistake to end early;
-our statements are short, so compiling them just in time costs more than it gains; and a batch of
-a hundred rows is found by their keys, which with the default cost a small table's plan is not."""
+"""Settings of every connection.
+
+Our transactions never wait for anything slow, so an idle one is a bug and is ended early.
+Statements are short, so JIT compilation costs more than it gains. A batch of a hundred rows should
+be found by index, which the planner does not choose for a small table at the default
+random_page_cost.
+"""
 SYSTEM_USER_KEY = "scrapersky.system_user"
-"""Key in `session.info`."""
+"""Key in `session.info` of the system user's ID."""
 DIRECT_SESSION_SETTINGS: tuple[dict[str, str], ...] = ({}, {"synchronous_commit": "off"})
 DIRECT_CONNECTIONS = 2
-"""For claims, settling and wake-ups of a process; they are opened when first needed."""
+"""Connections per process for claims, settling and wake-ups, opened on demand."""
 PING_AFTER_SECONDS = 20.0
-"""A connection that rested longer than this is tried before it is used. One that the server closed
-is known without asking; asking every time costs three round trips per transaction."""
+"""Connections that were idle for longer are pinged at checkout. A connection closed by the server
+is detected without a ping, and a ping per checkout would cost three round trips per transaction.
+"""
 
 
 LIMIT_STATEMENTS = text(
@@ -63,8 +68,9 @@ POOL_TIMEOUT_SECONDS = 30
 CLOSE_TIMEOUT_SECONDS = 5.0
 PING_TIMEOUT_SECONDS = 5.0
 COMMAND_TIMEOUT_SECONDS = 900.0
-"""The longest a single statement may take, where its user sets no shorter deadline; nothing that
-runs on a schedule comes near. Exports and migrations set their own."""
+"""Maximum duration of one statement, unless the caller sets a shorter deadline. Nothing scheduled
+comes close to it. Exports and migrations set their own.
+"""
 DIRECT_TIMEOUT_SECONDS = 30.0
 KEEPALIVE_OPTIONS = {
     "TCP_KEEPIDLE": 15,
@@ -72,11 +78,11 @@ KEEPALIVE_OPTIONS = {
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 30_000,
 }
-"""A peer that is gone is noticed within half a minute, whether or not data is on its way to it."""
+"""Detect a dead peer within half a minute, whether or not data is in flight."""
 
 
 def parse_database_url(given: str) -> URL:
-    """The URL as people write it, with our driver put in."""
+    """Parse a PostgreSQL URL and set our driver."""
     try:
         url = make_url(given)
     except Exception:
@@ -92,14 +98,17 @@ def parse_database_url(given: str) -> URL:
 
 
 def _translate_tls_options(url: URL) -> URL:
-    """Hosted databases give libpq's words for TLS; the driver has its own."""
+    """Translate libpq's TLS options to those of the driver.
+
+    Hosted databases provide URLs with libpq's options.
+    """
     mode = url.query.get("sslmode")
     url = url.difference_update_query(["sslmode", "channel_binding"])
     return url.update_query_dict({"ssl": str(mode)}) if mode else url
 
 
 def get_libpq_url(url: URL) -> str:
-    """As the driver itself and PostgreSQL's own programs take it."""
+    """Return the URL in the form that libpq programs and asyncpg itself accept."""
     mode = url.query.get("ssl")
     url = url.difference_update_query(["ssl"]).set(drivername="postgresql")
     url = url.update_query_dict({"sslmode": str(mode)}) if mode else url
@@ -107,7 +116,7 @@ def get_libpq_url(url: URL) -> str:
 
 
 class Database:
-    """The engine with its pool. Sessions come from here, and commits happen here."""
+    """The engine and its pools. All sessions are created and committed here."""
 
     def __init__(
         self,
@@ -121,15 +130,15 @@ class Database:
     ) -> None:
         self.url = parse_database_url(url)
         self.pooled = pooled
-        """The URL leads through a pooler that gives a server connection for one transaction."""
+        """Whether the URL points to a pooler in transaction mode."""
         self.engine: AsyncEngine = _create_engine(
             self.url, pool_size=pool_size, pooled=pooled, command_timeout=command_timeout
         )
         _watch_pool(self.engine)
-        # Every session knows both: what stages store takes no settings.
+        # On every session, because the store functions of stages receive no settings.
         info = {SYSTEM_USER_KEY: system_user_id, ERASURE_KEY: erasure_key}
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False, info=info)
-        # Kept apart: these connections stay open between statements, as the listener's does.
+        # Separate engines, because these connections stay checked out between statements.
         self._apart = [
             _create_engine(
                 self.url,
@@ -140,20 +149,21 @@ class Database:
             )
             for more in DIRECT_SESSION_SETTINGS
         ]
-        self.direct, self.hasty = (
+        self.direct, self.async_commit = (
             DirectConnections(
                 engine, connections=DIRECT_CONNECTIONS, alone=more if pooled else None
             )
             for engine, more in zip(self._apart, DIRECT_SESSION_SETTINGS, strict=True)
         )
-        """`hasty` does not wait for the disk: for claims, which a crash may undo without harm,
-        because the row is then queued as before and its token proves nothing."""
+        """`async_commit` commits asynchronously (synchronous_commit = off). It is for claims: if a
+        crash loses one, the row is still queued and the lost lease token is worthless.
+        """
         self.before_commit: list[BeforeCommit] = []
         self.after_commit: list[AfterCommit] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """A session that commits when the block ends well and rolls back when it does not."""
+        """Open a session that commits at the end of the block, or rolls back on an exception."""
         async with self._sessions() as session:
             async with session.begin():
                 yield session
@@ -164,57 +174,64 @@ class Database:
 
     @asynccontextmanager
     async def bounded_transaction(self, seconds: float) -> AsyncIterator[AsyncSession]:
-        """A transaction that ends by a deadline, so that a half-open connection holds nobody up;
-        an outage is raised as `DatabaseUnavailable`."""
+        """Open a transaction with a deadline, so that a half-open connection blocks no caller.
+
+        An outage is raised as `DatabaseUnavailable`.
+        """
         with translate_outages():
             async with asyncio.timeout(seconds), self.transaction() as session:
                 yield session
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:
-        """A session whose changes go nowhere."""
+        """Open a session that is never committed."""
         async with self._sessions() as session:
             yield session
 
     @asynccontextmanager
     async def bounded_reading(self, seconds: float) -> AsyncIterator[AsyncSession]:
-        """A session whose changes go nowhere and that ends by a deadline; an outage is raised as
-        `DatabaseUnavailable`."""
+        """Open a session that is never committed, with a deadline.
+
+        An outage is raised as `DatabaseUnavailable`.
+        """
         with translate_outages():
             async with asyncio.timeout(seconds), self.reading() as session:
                 yield session
 
     def checked_out(self) -> int:
-        """Connections in use right now."""
+        """Return the number of connections in use."""
         pool: Any = self.engine.pool
         return int(pool.checkedout())
 
     def pool_waits(self) -> int:
-        """How often a connection was wanted while all were in use."""
+        """Return how often a checkout found all connections in use."""
         pool: Any = self.engine.pool
         return int(pool.waits)
 
     def add_checkout_listener(self, listener: Callable[..., None]) -> None:
-        """Have somebody told of every connection that is taken from the pool."""
+        """Call the listener whenever a connection is checked out."""
         event.listen(self.engine.sync_engine, "checkout", listener)
 
     async def close(self) -> None:
-        """Close all connections; those whose server does not answer are left behind."""
+        """Close all connections; abandon those whose server does not answer in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
-                for direct, engine in zip((self.direct, self.hasty), self._apart, strict=True):
+                for direct, engine in zip(
+                    (self.direct, self.async_commit), self._apart, strict=True
+                ):
                     await direct.close()
                     await engine.dispose()
                 await self.engine.dispose()
 
 
 class CountingPool(AsyncAdaptedQueuePool):
-    """Counts those who have to wait: the sign that a process does more at once than it may."""
+    """Counts checkouts that have to wait, a sign that the pool is too small for the load."""
 
     waits = 0
     _sqla_logger_namespace = "sqlalchemy.pool"
-    """SQLAlchemy names a pool's logger after its class. Under our own name, every connection that
-    is closed would be logged at info."""
+    """SQLAlchemy derives the logger's name from the class. Under our own name, every closed
+    connection would be logged at info.
+    """
 
     def _do_get(self) -> ConnectionPoolEntry:
         self.waits += self.checkedout() >= self.size()
@@ -244,27 +261,36 @@ def _keep_pooled_alive(connection: Any, _record: ConnectionPoolEntry) -> None:
 
 
 def enable_keepalive(connection: Any) -> None:
-    """Have the kernel notice a peer that is gone without a word. Neither asyncpg nor PostgreSQL's
-    defaults do: an idle half-open connection would be believed in for two hours."""
+    """Enable TCP keepalive, so that the kernel detects a dead peer.
+
+    Neither asyncpg nor PostgreSQL's defaults do. An idle half-open connection would be considered
+    alive for two hours.
+    """
     link = connection._transport.get_extra_info("socket")
     if link is None or link.family == socket.AF_UNIX:
         return
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE_OPTIONS.items():
-        if hasattr(socket, name):  # not every system has all of them
+        if hasattr(socket, name):  # not every platform has all of them
             link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _drop_after_timeout(context: ExceptionContext) -> None:
-    """Do not return a connection to the pool whose command timed out: the driver does not take
-    that for a lost connection, and a rollback on it would wait for as long again."""
+    """Invalidate a connection whose command timed out.
+
+    The driver does not treat a timeout as a lost connection, and a rollback on it would wait for
+    just as long.
+    """
     if isinstance(context.original_exception, TimeoutError):
         context.is_disconnect = True
 
 
 def _get_pooler_arguments() -> dict[str, Any]:
-    """Nothing that outlives a transaction: no settings of a session, no statement kept prepared,
-    and no name that another client may have used on the same server connection."""
+    """Return connect arguments without state that outlives a transaction.
+
+    That means no session settings, no prepared statement cache, and no statement names that another
+    client may have used on the same server connection.
+    """
     return {
         "server_settings": {"application_name": SESSION_SETTINGS["application_name"]},
         "statement_cache_size": 0,
@@ -274,7 +300,7 @@ def _get_pooler_arguments() -> dict[str, Any]:
 
 
 def _watch_pool(engine: AsyncEngine) -> None:
-    """Replace dead connections when they are taken, without asking the living ones each time."""
+    """Replace dead connections at checkout without pinging live ones every time."""
     sync = engine.sync_engine
 
     def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -295,7 +321,7 @@ def _ping(connection: Any) -> bool:
     ping = connection.driver_connection.fetchrow(";", timeout=PING_TIMEOUT_SECONDS)
     try:
         await_(ping)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # a timeout is an OSError
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # TimeoutError is an OSError
         return False
     return True
 
@@ -307,6 +333,6 @@ async def limit_statements(session: AsyncSession, ms: int) -> None:
 
 @asynccontextmanager
 async def get_background_session(database: Database) -> AsyncIterator[AsyncSession]:
-    """The name design documents use for a transaction outside a request."""
+    """Open a transaction outside a request, under the name that the design documents use."""
     async with database.transaction() as session:
         yield session

@@ -31,25 +31,25 @@ from sqlalchemy.sql.selectable import TableValuedAlias
 
 
 def unnest_rows(**columns: tuple[Any, Sequence[Any]]) -> TableValuedAlias:
-    """Rows as one array per column, so that one statement serves any number of them."""
+    """Build a table of rows from one array per column, so that one statement fits any row count."""
     arrays = [literal(list(values), ARRAY(kind)) for kind, values in columns.values()]
     named: list[Any] = [column(name, kind) for name, (kind, _) in columns.items()]
     return func.unnest(*arrays).table_valued(*named).render_derived("given")
 
 
-# The engine's few fixed statements, straight through the driver.
+# The engine's few fixed statements, run directly on the driver.
 #
-# A worker runs the same three statements all day. SQLAlchemy builds them, once; run through its
-# session, each would take three times as long as the server needs for it.
+# A worker runs the same three statements continuously. SQLAlchemy compiles them once. Executing
+# each through a session would take three times as long as the server needs for it.
 
 STATEMENT_DEADLINE_SECONDS = 30.0
-"""For a connection and the statement together: both take milliseconds when all is well."""
+"""Deadline for connecting and executing together. Normally both take milliseconds."""
 DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
 RowValues = Sequence[Any]
 
 
 class CompiledStatement:
-    """A statement compiled once. Its parameters are given as the driver takes them."""
+    """A statement compiled once, with parameters in the driver's form."""
 
     def __init__(self, statement: Executable) -> None:
         compiled: Any = statement.compile(dialect=DIALECT)  # type: ignore[attr-defined]
@@ -63,31 +63,39 @@ class CompiledStatement:
 
 
 def inline_text(word: str) -> ColumnElement[str]:
-    """A word of ours as part of the statement: with a bound one, a plan made for all values cannot
-    use an index whose condition names this one."""
+    """Render a constant into the SQL instead of binding it.
+
+    With a bound parameter, a generic plan cannot use a partial index whose predicate names the
+    value.
+    """
     quoted = word.replace("'", "''")
     return literal_column(f"'{quoted}'", Text)
 
 
 def inline_integer(number: int) -> ColumnElement[int]:
-    """As `written_out`, for a number that an index's condition names."""
+    """Like `inline_text`, for an integer in an index predicate."""
     return literal_column(str(int(number)), Integer)
 
 
 class DirectConnections:
-    """Connections of the engine's pool for statements that are transactions by themselves."""
+    """Long-lived driver connections for statements that are complete transactions."""
 
     def __init__(
         self, engine: AsyncEngine, *, connections: int, alone: Mapping[str, str] | None = None
     ) -> None:
         self._engine = engine
         self._alone = alone
-        """Behind a pooler: settings that each statement brings along in a transaction of its own,
-        for without one its parts could reach different servers. None: they came with the
-        connection, and the statement goes as it is."""
+        """Settings for each statement behind a pooler, or None if connections are direct.
+
+        Behind a pooler each statement runs in an explicit transaction, which also sets these:
+        otherwise its protocol steps could reach different server connections. Direct connections
+        got their settings when they were opened.
+        """
         self._idle: list[PoolProxiedConnection] = []
         self._turns = asyncio.Semaphore(connections)
-        """Who waits, waits here and not at the pool, which knows nothing of what we keep idle."""
+        """Callers wait here rather than at the pool, which does not know about our idle
+        connections.
+        """
 
     async def fetch(
         self, statement: CompiledStatement, parameters: Mapping[str, Any]
@@ -143,11 +151,11 @@ class DirectConnections:
 class PlanEstimate:
     rows: int
     cost: float
-    """In the planner's unit: reading one page of 8 kB in sequence is 1."""
+    """In planner units: 1 is a sequential read of one 8 kB page."""
 
 
 class Explain(Executable, ClauseElement):
-    """A statement that is planned and not run."""
+    """A statement that is planned but not executed."""
 
     inherit_cache = False
 
@@ -162,7 +170,7 @@ def _compile_explain(element: Explain, compiler: Any, **how: Any) -> str:
 
 
 async def explain(session: AsyncSession, statement: Select[Any]) -> dict[str, Any]:
-    """The plan's uppermost node, with those below it."""
+    """Return the plan's root node, which contains the others."""
     connection = await session.connection()
     answer = (await connection.execute(Explain(statement))).scalar_one()
     found: dict[str, Any] = (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]

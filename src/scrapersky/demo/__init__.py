@@ -1,1 +1,1 @@
-"""The demo: a small town of sites on loopback, from their names to their contacts, offline."""
+"""Offline demo: a small town of sites on loopback, processed from a place search to contacts."""

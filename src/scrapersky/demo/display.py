@@ -13,17 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapersky.demo.progress import SiteProgress, SiteStep
+from scrapersky.plurals import pluralise
 
 ShowProgress = Callable[[Sequence[SiteProgress]], None]
 
 STEPS = list(SiteStep)
 RESERVED_LINES = 5
-"""What a live table needs besides its rows, with room to spare."""
+"""Terminal lines kept free for the title, the header and some spare room."""
 
 
 @contextmanager
 def open_display(console: Console) -> Iterator[ShowProgress]:
-    """Something to hand every look at the sites to."""
+    """Yield a function that displays one progress snapshot."""
     if not console.is_terminal:
         yield build_line_printer(console)
         return
@@ -47,16 +48,16 @@ def build_line_printer(console: Console) -> ShowProgress:
 
 
 def _describe_site(sight: SiteProgress) -> str | None:
-    """Nothing while it is just on its way."""
+    """Return None while the site is in progress and has nothing to report."""
     if sight.waits_for_retry:
-        return "waits for its retry"
+        return "waiting for retry"
     if not sight.has_ended:
         return None
     return f"{_describe_ending(sight)}, {_describe_findings([sight])}"
 
 
 def _describe_ending(sight: SiteProgress) -> str:
-    word = "given up" if sight.given_up else "done"
+    word = "failed" if sight.given_up else "done"
     return word if sight.attempts < 2 else f"{word} after {sight.attempts} attempts"
 
 
@@ -71,17 +72,18 @@ def _describe_findings(sights: Sequence[SiteProgress]) -> str:
 
 
 def pluralize(count: int, noun: str) -> str:
-    if count == 1:
-        return f"{count:,} {noun}"
-    return f"{count:,} {noun}es" if noun.endswith("s") else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else pluralise(noun)}"
 
 
 def build_live_table(sights: Sequence[SiteProgress], *, room: int = 100) -> Table:
-    """Retries first, then others under way; on a small screen ended ones make room for them."""
+    """Build the live table: pending retries first, then sites in progress, then finished sites.
+
+    Only `room` rows are shown, so on a small screen finished sites drop out first.
+    """
     ended = sum(each.has_ended for each in sights)
     title = f"{ended} of {len(sights)} sites done: {_describe_findings(sights)}"
     table = Table(title=title, title_justify="left", box=None)
-    for heading in ("Site", "At", ""):
+    for heading in ("Site", "Step", ""):
         table.add_column(heading, no_wrap=True)
     for heading in ("Sitemaps", "URLs", "Pages", "Contacts"):
         table.add_column(heading, justify="right")
@@ -109,7 +111,7 @@ def _build_cells(sight: SiteProgress) -> tuple[str | Text | ProgressBar, ...]:
 
 def _describe_step(sight: SiteProgress) -> Text:
     if sight.waits_for_retry:
-        return Text("waits for its retry", style="yellow")
+        return Text("waiting for retry", style="yellow")
     if sight.has_ended:
         return Text(_describe_ending(sight), style="red" if sight.given_up else "green")
     return Text(sight.step, style="cyan")
@@ -117,7 +119,9 @@ def _describe_step(sight: SiteProgress) -> Text:
 
 @contextmanager
 def silence_logs(*, wanted: bool) -> Iterator[None]:
-    """What happens is on the screen already; log lines would run through it."""
+    """Raise the log level to critical unless logs are wanted, because log lines would break the
+    display.
+    """
     ours = logging.getLogger("scrapersky")
     before = ours.level
     if not wanted:

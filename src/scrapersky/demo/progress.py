@@ -29,7 +29,7 @@ from scrapersky.models.sitemaps import IMPORT_STATUSES
 
 
 def build_progress_query() -> Select[*tuple[Any, ...]]:
-    """A row for each domain, in the order of `SiteRow`."""
+    """Select one row per domain, with columns in the order of the `SiteRow` fields."""
     files, urls, pages, contacts = _count_files(), _count_urls(), _count_pages(), _count_contacts()
     counts = (files.c.all, files.c.importing, urls.c.all, pages.c.read, pages.c.waiting)
     return (
@@ -101,11 +101,11 @@ def _count_contacts() -> Subquery:
 
 POLL_SECONDS = 0.25
 MAX_WAIT_SECONDS = 180.0
-"""A demo that takes this long has something wrong, and says what has not ended."""
+"""Time limit for the whole demo. After it, the report lists the sites that did not finish."""
 
 
 class SiteStep(StrEnum):
-    """Where a site is on its way, in the order of the stages."""
+    """Stage a site has reached, in pipeline order."""
 
     HOME_PAGE = "home page"
     SITEMAPS = "sitemaps"
@@ -117,18 +117,18 @@ class SiteStep(StrEnum):
 
 @dataclass(frozen=True)
 class SiteProgress:
-    """One site as it stands."""
+    """Progress of one site at one point in time."""
 
     name: str
     step: SiteStep
     waits_for_retry: bool = False
     given_up: bool = False
     attempts: int = 1
-    """Of the stage that needed most."""
+    """Attempts of the stage that needed the most."""
     sitemaps: int = 0
     urls: int = 0
     pages: int = 0
-    """Read so far."""
+    """Pages read so far."""
     contacts: int = 0
 
     @property
@@ -138,7 +138,7 @@ class SiteProgress:
 
 @dataclass(frozen=True)
 class SiteRow:
-    """What one look at the database says of a site."""
+    """Progress columns of one site, as selected by `build_progress_query`."""
 
     name: str
     home_page: str
@@ -169,7 +169,10 @@ class SiteRow:
         )
 
     def _step(self) -> SiteStep:
-        """The first at which something is under way; each is begun before the one before ends."""
+        """Return the first step with work in progress.
+
+        Steps cannot be skipped by accident: each step is queued before the previous one finishes.
+        """
         under_way = {
             SiteStep.HOME_PAGE: self.home_page
             in (METADATA_STATUSES.queued, METADATA_STATUSES.processing),
@@ -190,7 +193,7 @@ class SiteRow:
 async def watch_progress(
     database: Database, show: Callable[[Sequence[SiteProgress]], None]
 ) -> None:
-    """Show every look at the sites until all have ended, or it takes too long."""
+    """Poll and show the progress until every site is done or `MAX_WAIT_SECONDS` have passed."""
     with suppress(TimeoutError):
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             while True:

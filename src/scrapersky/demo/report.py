@@ -1,4 +1,4 @@
-"""Print the demo's report: sitemaps, contacts, leads, refusals and differences."""
+"""Print the demo's report: sitemaps, contacts, leads, failures and unexpected results."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def build_table(title: str, *, show_footer: bool = False) -> Table:
 
 
 def build_contacts_table(results: Sequence[SiteResult]) -> Table:
-    """Of each site the contact of each kind that its lead puts first."""
+    """Build a table with the best contact of each kind per site, as chosen by its lead."""
     with_contacts = [each for each in results if each.contacts]
     total = sum(len(each.contacts) for each in with_contacts)
-    table = build_table("Contacts, and how each was found", show_footer=True)
+    table = build_table("Contacts by site", show_footer=True)
     table.add_column("Site", pluralize(len(with_contacts), "site"), overflow="fold")
     table.add_column("Best e-mail", pluralize(total, "contact"), overflow="fold")
     table.add_column("Phone", no_wrap=True)
@@ -77,10 +77,10 @@ def _join_unique(words: Iterable[str]) -> str:
 
 
 def build_empty_table(results: Sequence[SiteResult]) -> Table:
-    table = build_table("Sites without contacts, and why")
+    table = build_table("Sites without contacts")
     table.add_column("Site", no_wrap=True)
-    table.add_column("Why", no_wrap=True)
-    table.add_column("In words", overflow="fold")
+    table.add_column("Reason", no_wrap=True)
+    table.add_column("Details", overflow="fold")
     for each in results:
         if each.lead is not None and each.lead.why_empty:
             cells = (each.lead.why_empty, each.lead.why_empty_detail or "")
@@ -89,14 +89,18 @@ def build_empty_table(results: Sequence[SiteResult]) -> Table:
 
 
 def build_leads_table(found: SearchFindings) -> Table:
-    """Where it all ends: one row per business. The rest is in the dashboard and in exports."""
+    """Build the table of leads, one row per business.
+
+    It shows the first `MAX_LEADS` leads and every lead without a site. The dashboard and the
+    exports have all of them.
+    """
     shown = [*found.leads[:MAX_LEADS], *(each for each in found.leads if each.domain_id is None)]
     table = build_table("Leads", show_footer=True)
     table.add_column("Name", pluralize(len(found.leads), "lead"), overflow="fold")
     table.add_column("Rating", justify="right")
     table.add_column("Best e-mail", overflow="fold")
     table.add_column("Phone", no_wrap=True)
-    table.add_column("Website, or why not", overflow="fold")
+    table.add_column("Website or reason", overflow="fold")
     for each in shown:
         rating = f"{each.rating:.1f}" if each.rating is not None else ""
         reached = each.why_empty_detail if each.domain_id is None else each.website
@@ -108,37 +112,39 @@ def build_leads_table(found: SearchFindings) -> Table:
 DISCOVERY_LABELS = {
     DiscoveryMethod.ROBOTS_TXT: "robots.txt",
     DiscoveryMethod.HTML_LINK: "home page",
-    DiscoveryMethod.COMMON_PATH: "usual place",
+    DiscoveryMethod.COMMON_PATH: "common path",
     DiscoveryMethod.SITEMAP_INDEX: "index",
-    DiscoveryMethod.MANUAL: "named by hand",
+    DiscoveryMethod.MANUAL: "manual",
 }
 USABLE_STATUSES = (FileStatus.OK, FileStatus.PARTIAL)
 NEXT_STEPS = """\
-[b]What next?[/b]
-  [cyan]scrapersky search bakeries --in Leipzig --provider osm[/cyan]  needs no key
-  [cyan]scrapersky scan DOMAIN[/cyan]  scans a real site and keeps what it finds
-  [cyan]scrapersky serve[/cyan]        dashboard, API and the queues, on http://127.0.0.1:8000
+[b]Next steps[/b]
+  [cyan]scrapersky search bakeries --in Leipzig --provider osm[/cyan]  needs no API key
+  [cyan]scrapersky scan DOMAIN[/cyan]  scans a real site and stores the results
+  [cyan]scrapersky serve[/cyan]        dashboard, API and queues on http://127.0.0.1:8000
   [cyan]scrapersky demo --serve[/cyan] shows this town in the dashboard"""
 
 
 def print_introduction(console: Console, sites: Sequence[TownSite]) -> None:
     table = build_table(f"A town of {pluralize(len(sites), 'site')}")
     table.add_column("Site", no_wrap=True)
-    table.add_column("What it shows", style="dim")
+    table.add_column("Demonstrates", style="dim")
     for site in sites:
         if not site.is_ordinary:
             table.add_row(site.name, site.shows)
     ordinary = sum(site.is_ordinary for site in sites)
-    table.add_row(f"{ordinary} ordinary houses", "Each publishes its address in another way.")
+    table.add_row(
+        f"{ordinary} ordinary sites", "Each publishes its e-mail address in a different way."
+    )
     console.print(table)
 
 
 def describe_search(begun: SearchOutcome) -> str:
-    """What the search brought, and for how much."""
+    """Summarise the results and the cost of the search in one or two sentences."""
     said, cost = begun.result, float(begun.result.get("cost_usd") or 0)
     requests = pluralize(int(said.get("requests") or 0), "request")
     return (
-        f"{begun.places} places found with {requests}, for {cost:.2f} US dollars. They are "
+        f"Found {begun.places} places with {requests} for ${cost:.2f}: "
         f"{pluralize(begun.businesses, 'business')} with {pluralize(begun.domains, 'site')}."
     )
 
@@ -157,7 +163,7 @@ def print_report(console: Console, outcome: DemoOutcome) -> None:
 def build_sitemaps_table(results: Sequence[SiteResult]) -> Table:
     found = [each for each in results if each.ending is SitemapOutcome.FOUND]
     ordinary = [each for each in found if each.site.is_ordinary]
-    table = build_table("Sitemaps that were found", show_footer=True)
+    table = build_table("Sitemaps found", show_footer=True)
     table.add_column("Site", f"{len(found)} of {len(results)} sites", no_wrap=True)
     table.add_column("How found")
     table.add_column("Sitemaps", str(sum(map(_count_usable, found))), justify="right")
@@ -167,7 +173,7 @@ def build_sitemaps_table(results: Sequence[SiteResult]) -> Table:
         if not each.site.is_ordinary:
             table.add_row(each.site.name, *_build_sitemap_cells([each]))
     if ordinary:
-        table.add_row(f"{len(ordinary)} ordinary houses", *_build_sitemap_cells(ordinary))
+        table.add_row(f"{len(ordinary)} ordinary sites", *_build_sitemap_cells(ordinary))
     return table
 
 
@@ -187,24 +193,24 @@ def _count_usable(result: SiteResult) -> int:
 
 
 def _describe_discovery(files: Sequence[SitemapFile]) -> str:
-    """In the order they came about: an index before what it led to."""
+    """List the discovery methods in discovery order: an index comes before its children."""
     return ", ".join(
         dict.fromkeys(DISCOVERY_LABELS[DiscoveryMethod(file.discovery_method)] for file in files)
     )
 
 
 def _iter_verdicts(files: Sequence[SitemapFile]) -> Iterator[str]:
-    """`4 ok`, and the reason beside whatever is not."""
+    """Yield one line per status and reason, such as `4 ok`."""
     counts = Counter((file.status, file.reason) for file in files)
     for (status, reason), count in counts.items():
         yield f"{count} {status}: {reason}" if reason else f"{count} {status}"
 
 
 def build_refusals_table(results: Sequence[SiteResult]) -> Table:
-    table = build_table("Sitemaps that were refused or failed, and why")
+    table = build_table("Sitemaps rejected or failed")
     table.add_column("Site", no_wrap=True)
-    table.add_column("What")
-    table.add_column("Why", overflow="fold")
+    table.add_column("Item")
+    table.add_column("Reason", overflow="fold")
     for each in results:
         for number, (what, why) in enumerate(_iter_refusals(each)):
             table.add_row(each.site.name if number == 0 else "", what, why)
@@ -212,20 +218,18 @@ def build_refusals_table(results: Sequence[SiteResult]) -> Table:
 
 
 def _iter_refusals(result: SiteResult) -> Iterator[tuple[str, str]]:
-    """The scan itself, then announced sitemaps, then the places where one might have been."""
+    """Yield what failed and why: the scan, then announced sitemaps, then common paths."""
     if result.letter is not None:
         attempts = pluralize(result.letter.attempts, "attempt")
-        what = "the scan" if result.job else "its home page"
-        yield f"{what}, given up after {attempts}; a dead letter", result.letter.error
+        what = "scan" if result.job else "home page"
+        yield f"{what}, failed after {attempts} (dead letter)", result.letter.error
     for file in result.files:
         if file.status not in USABLE_STATUSES:
-            yield (
-                f"{_get_path(file.url)}, named by {DISCOVERY_LABELS[DiscoveryMethod(file.discovery_method)]}",
-                (file.reason or ""),
-            )
+            source = DISCOVERY_LABELS[DiscoveryMethod(file.discovery_method)]
+            yield f"{_get_path(file.url)}, from {source}", file.reason or ""
     reasons = Counter(each["reason"] for each in result.data.get("refused", ()))
     for reason, count in reasons.items():
-        yield pluralize(count, "usual place"), reason
+        yield pluralize(count, "common path"), reason
 
 
 def _get_path(url: str) -> str:
@@ -233,7 +237,7 @@ def _get_path(url: str) -> str:
 
 
 def print_conclusion(console: Console, outcome: DemoOutcome, *, seconds: float) -> int:
-    """The exit code, and the sentences that explain it."""
+    """Print the unexpected results, or a summary, and return the exit code."""
     results = outcome.sites
     sentences = [sentence for each in results for sentence in list_site_differences(each)]
     sentences += list_search_differences(outcome.found, len(results))
@@ -243,9 +247,9 @@ def print_conclusion(console: Console, outcome: DemoOutcome, *, seconds: float) 
         return 1
     contacts = sum(len(each.contacts) for each in results)
     console.print(
-        f"From one search to {pluralize(len(outcome.found.leads), 'lead')}: all {contacts} contacts "
-        "that the town publishes were found, and nothing else; every site ended as expected, "
-        f"in {seconds:.1f} seconds.\n",
+        f"Found all {contacts} contacts that the town publishes, and nothing else. "
+        f"One search led to {pluralize(len(outcome.found.leads), 'lead')}. "
+        f"Every site finished as expected in {seconds:.1f} s.\n",
         highlight=False,
         soft_wrap=True,
     )

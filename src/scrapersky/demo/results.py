@@ -33,17 +33,17 @@ class SiteResult:
     lead: Lead | None = None
     contacts: Sequence[Contact] = ()
     pages: Mapping[UUID, str] = field(default_factory=dict)
-    """Addresses of the pages that contacts stand on."""
+    """URLs of the pages with contacts, by page id."""
     job: Job | None = None
-    """Its scan; nothing where there was nothing to look for."""
+    """Sitemap scan, or None if no scan was queued."""
     files: Sequence[SitemapFile] = ()
     urls: int = 0
-    """Stored, each once."""
+    """Number of distinct URLs stored."""
     letter: DeadLetter | None = None
 
     @property
     def ending(self) -> SitemapOutcome | None:
-        """None while it has not ended, or when it ended as nothing should."""
+        """Outcome of the sitemap scan, or None if it is unfinished or in an unexpected state."""
         if self.domain.status not in (METADATA_STATUSES.done, METADATA_STATUSES.failed):
             return None
         if self.letter is not None and self._was_given_up():
@@ -60,7 +60,7 @@ class SiteResult:
 
     @property
     def status(self) -> str:
-        """Of its scan, once its home page was read."""
+        """Status of the scan, or of the home page until that has been read."""
         is_read = self.domain.status == METADATA_STATUSES.done
         return self.job.status if self.job and is_read else self.domain.status
 
@@ -73,7 +73,7 @@ class SiteResult:
         return {(ContactChannel(each.kind), each.value): each for each in self.contacts}
 
     def best(self, kind: ContactChannel) -> Contact | None:
-        """The one that the lead names."""
+        """Return the contact of this kind that the lead ranks first."""
         lead = self.lead
         if lead is None:
             return None
@@ -125,25 +125,25 @@ async def _load_page_urls(session: AsyncSession, domain_id: UUID) -> dict[UUID, 
 
 
 MAX_LEADS = 12
-"""Shown; the table itself has them all."""
+"""Leads shown in the report. The table itself has all of them."""
 
 
 @dataclass(frozen=True)
 class SearchFindings:
-    """All that is stored about the search, and what its provider says."""
+    """Stored results of the search, and the provider's bill."""
 
     begun: SearchOutcome
     leads: Sequence[Lead]
     spent_usd: Decimal
     entries: int
-    """Requests in the ledger."""
+    """Number of requests in the cost ledger."""
     billed: int
     billed_usd: Decimal
-    """Both as the provider counts them."""
+    """`billed` and `billed_usd` are counted by the provider."""
 
     @property
     def without_site(self) -> Mapping[str, str | None]:
-        """Of the leads that have no site: their name, and why nobody is known."""
+        """Why each lead without a site has no contacts, by name."""
         return {each.name or "": each.why_empty for each in self.leads if each.domain_id is None}
 
 
@@ -165,21 +165,21 @@ async def load_findings(database: Database, begun: SearchOutcome, bill: Bill) ->
 
 
 def list_search_differences(found: SearchFindings, sites: int) -> Iterator[str]:
-    """What is not as the town's register has it; each a sentence."""
+    """Yield a sentence for each result of the search that differs from the expected one."""
     begun, extra = found.begun, len(PLACES_WITHOUT_SITE) + 1
     if (begun.places, begun.businesses) != (sites + extra, sites + extra):
         yield (
-            f"The search found {begun.places} places and made {begun.businesses} businesses of "
-            f"them; {sites + extra} were there. {begun.error or ''}"
+            f"The search found {begun.places} places and created {begun.businesses} businesses; "
+            f"expected {sites + extra} of each. {begun.error or ''}"
         )
     for place, why in PLACES_WITHOUT_SITE:
         came = found.without_site.get(place.name or "", "not there")
         if came != why.value:
-            yield f"The lead of {place.name} is {came or 'not empty'}; expected was {why.value}."
+            yield f"Lead {place.name} is {came or 'not empty'}; expected: {why.value}."
     if (found.entries, found.spent_usd) != (found.billed, found.billed_usd):
         yield (
             f"The ledger has {found.entries} requests for {found.spent_usd} USD; the provider "
-            f"counts {found.billed} for {found.billed_usd} USD."
+            f"billed {found.billed} for {found.billed_usd} USD."
         )
 
 
@@ -194,7 +194,7 @@ def _compare_sitemaps(result: SiteResult) -> Iterator[str]:
     if (result.ending, result.urls) != (expected.ending, expected.urls):
         came = _describe_outcome(result.ending or result.status, result.urls)
         wanted = _describe_outcome(expected.ending, expected.urls)
-        yield f"{result.site.name} is {came}; expected was {wanted}."
+        yield f"{result.site.name} is {came}; expected: {wanted}."
 
 
 def _describe_outcome(ending: str, urls: int) -> str:
@@ -206,16 +206,16 @@ def _compare_contacts(result: SiteResult) -> Iterator[str]:
     for key, published in truth.items():
         contact = found.get(key)
         if contact is None:
-            yield f"{name} publishes {published.value} ({published.method}), which was not found."
+            yield f"{name} publishes {published.value} ({published.method}), but it was not found."
         elif contact.method != published.method:
             how = f"by {contact.method}, not {published.method}"
             yield f"{name}: {published.value} was found {how}."
     for key in found.keys() - truth.keys():
-        yield f"{name} does not publish {key[1]}, which was stored ({found[key].method})."
+        yield f"{name} does not publish {key[1]}, but it was stored ({found[key].method})."
 
 
 def _compare_empty_reason(result: SiteResult) -> Iterator[str]:
     wanted = result.site.expected.why
     came = result.lead.why_empty if result.lead else "without a lead"
     if came != wanted:
-        yield f"{result.site.name} is {came or 'not empty'}; expected was {wanted or 'not empty'}."
+        yield f"{result.site.name} is {came or 'not empty'}; expected: {wanted or 'not empty'}."

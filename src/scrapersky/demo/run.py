@@ -43,7 +43,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def cancel_on_signals(task: asyncio.Task[Any]) -> Iterator[list[signal.Signals]]:
-    """The first signal cancels the task; later ones must not disturb it while it clears up."""
+    """Cancel the task on the first signal.
+
+    Later signals are recorded and ignored, so that they cannot interrupt the cleanup.
+    """
     caught: list[signal.Signals] = []
 
     def catch(number: signal.Signals) -> None:
@@ -71,26 +74,29 @@ DEMO_PACE = {
     "SITEMAP_SCHEDULER_CONCURRENCY": "24",
     "SITEMAP_IMPORT_SCHEDULER_CONCURRENCY": "8",
 }
-"""The site that does not answer is given up while people watch, and nobody waits for a place."""
+"""Settings for a short demo.
+
+The site that does not answer fails while the user is watching, and no site waits for a free worker
+slot.
+"""
 
 
 @contextmanager
 def temporary_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Settings]:
-    """Settings for a temporary folder; its database is removed with it. `environ` leads to
-    the town.
+    """Yield settings for a database in a temporary folder, and delete both on exit.
 
-    The demo shows the program as it comes, so of the person's settings only those stay that
-    say how this machine runs PostgreSQL.
+    `environ` contains the variables that direct fetches to the town. The demo uses the default
+    settings. Of the user's settings it keeps only the path of the PostgreSQL binaries.
     """
     folder = Path(tempfile.mkdtemp(prefix="scrapersky-demo-"))
-    # Root's server runs as another user, who passes through here to its cluster.
+    # When run as root, PostgreSQL runs as another user, who needs to traverse this folder.
     folder.chmod(0o711)
     ours = load_settings(
         SettingsSource(environ={**environ, **DEMO_PACE}, env_file=None),
         scrapersky_data_dir=folder / "data",
         scrapersky_pg_bin=settings.scrapersky_pg_bin,
         retry_base_seconds=1,
-        worker_dead_after_seconds=60,  # nobody else is there to take over from a slow machine
+        worker_dead_after_seconds=60,  # no other worker could take over from a slow machine
         shutdown_grace_seconds=0.5,
     )
     try:
@@ -104,15 +110,21 @@ FAST_CHORES = (backfill.REFRESH_LEADS_CHORE, completion.CHORE)
 DEMO_CHORES = tuple(
     replace(each, every=timedelta(seconds=1)) if each in FAST_CHORES else each for each in CHORES
 )
-"""What is done once a minute for those who are given up is done while people watch."""
+"""Chores of the demo. The ones that normally run every minute to complete leads of failed sites run
+every second.
+"""
 
 
 StayOpen = Callable[[Settings], Awaitable[None]]
-"""What to do with the town once everything is told, until it ends; with the demo's settings."""
+"""Callback that keeps the town open after the report. It is called with the demo's settings."""
 
 
 async def run_demo(settings: Settings, console: Console, stay: StayOpen | None = None) -> int:
-    """0 when every site ended as the town expects it, 1 when not, 130 when interrupted."""
+    """Run the demo and return its exit code.
+
+    The code is 0 if every site finished as expected, 1 if not, and 128 plus the signal number if
+    interrupted (130 for Ctrl-C).
+    """
     demo = asyncio.create_task(_run(settings, console, stay), name="demo")
     with cancel_on_signals(demo) as caught:
         try:
@@ -120,7 +132,7 @@ async def run_demo(settings: Settings, console: Console, stay: StayOpen | None =
         except asyncio.CancelledError:
             if not caught:
                 raise
-            console.print("Interrupted; everything was stopped and removed.")
+            console.print("Interrupted. Everything was stopped and removed.")
             return 128 + caught[0]
 
 
@@ -144,13 +156,15 @@ async def _run(settings: Settings, console: Console, stay: StayOpen | None) -> i
 async def _run_town(
     settings: Settings, console: Console
 ) -> AsyncIterator[tuple[DemoOutcome, Settings]]:
-    """What came of the search and of every site; the town and those who work it stay for as long as
-    the block."""
+    """Process the town and yield the outcome.
+
+    The town, the provider, the database and the workers keep running until the block exits.
+    """
     async with Town() as town, PlacesProvider(build_places(town.sites), [build_area()]) as provider:
         report.print_introduction(console, town.sites)
         environ = {**provider.environment(), **town.environment()}
         with temporary_settings(settings, environ) as ours:
-            console.print("Starting a PostgreSQL of its own in a temporary folder.")
+            console.print("Starting a temporary PostgreSQL.")
             async with (
                 open_database(ours) as database,
                 run_scheduler(database, ours, STAGES, DEMO_CHORES),
@@ -164,7 +178,7 @@ async def _run_town(
 
 
 async def _start_search(database: Database, settings: Settings, console: Console) -> SearchOutcome:
-    console.print(f"Searching for {SEARCH_TERM} in {TOWN_NAME}, at a provider on this machine.")
+    console.print(f"Searching for {SEARCH_TERM} in {TOWN_NAME} (local fake provider).")
     begun = await wait_until_ended(database, await start_search(database, settings))
     console.print(report.describe_search(begun), highlight=False, soft_wrap=True)
     return begun

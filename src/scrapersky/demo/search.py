@@ -1,4 +1,4 @@
-"""List the town's businesses for the fake place provider, and start the search for them."""
+"""The town's businesses as listed by the fake place provider, and the search for them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ SEARCH_TERM = "businesses"
 TOWN_AREA = Area(south=50.60, west=-2.50, north=50.64, east=-2.42)
 GRID_COLUMNS = 8
 GRID_STEP_DEGREES = 0.004
-"""Some hundred metres between two doors, so that nobody takes them for one."""
+"""Distance between neighbouring places: a few hundred metres, so that entity resolution does not
+merge them.
+"""
 WEBSITE_SPELLINGS = (
     "http://{}/",
     "http://{}/?utm_source=maps&utm_medium=listing",
     "HTTP://WWW.{}",
     "{}/",
 )
-"""As people type them."""
+"""Ways in which business owners write their website."""
 
 PLACES_WITHOUT_SITE: tuple[tuple[FakePlace, EmptyReason], ...] = (
     (
@@ -96,7 +98,7 @@ PLACES_WITHOUT_SITE: tuple[tuple[FakePlace, EmptyReason], ...] = (
         EmptyReason.NO_WEBSITE,
     ),
 )
-"""Each with what its lead says of it."""
+"""Places without a site, each with the `EmptyReason` expected on its lead."""
 
 
 def build_area() -> FakeArea:
@@ -133,7 +135,7 @@ def _build_place(number: int, site: TownSite, website: str) -> FakePlace:
 
 
 def _build_branches(sites: Sequence[TownSite]) -> list[FakePlace]:
-    """The first house has a second shop at the station, and one site for both."""
+    """Return a second branch of the first site's business, which shares its site."""
     if not sites:
         return []
     main = sites[0]
@@ -162,7 +164,7 @@ def _format_title(name: str) -> str:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What the search came to, and what became of the places it found."""
+    """State of the search, and of the places it found."""
 
     status: str
     result: dict[str, Any]
@@ -171,7 +173,7 @@ class SearchOutcome:
     businesses: int
     domains: int
     waiting: int
-    """Places and businesses that are still on their way."""
+    """Places and businesses that are still being processed."""
 
     @property
     def has_ended(self) -> bool:
@@ -181,7 +183,7 @@ class SearchOutcome:
 
 
 async def start_search(database: Database, settings: Settings) -> UUID:
-    """As anybody asks for a search; all the rest is the stages' work."""
+    """Queue the search like any client. The stages do the rest."""
     wanted = SearchIn(business_type=SEARCH_TERM, location=TOWN_NAME)
     async with database.transaction() as session:
         actor = await get_system_actor(session, settings)
@@ -190,8 +192,10 @@ async def start_search(database: Database, settings: Settings) -> UUID:
 
 
 async def wait_until_ended(database: Database, search_id: UUID) -> SearchOutcome:
-    """Until every place that was found is a business, and every website a domain; or for as long
-    as anybody would wait."""
+    """Wait until every place is a business and every website a domain.
+
+    Return the current state if that takes longer than `MAX_WAIT_SECONDS`.
+    """
     give_up_at = monotonic() + MAX_WAIT_SECONDS
     while True:
         begun = await load_search_outcome(database, search_id)

@@ -1,4 +1,4 @@
-"""The town's sites, served on loopback by one server that distinguishes them by host name."""
+"""Serve the town's sites on loopback from one server that selects them by host name."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ MISDIRECTED = 421
 
 
 class Town:
-    """The town while it is open: `async with Town() as town`."""
+    """Server for the town's sites, used as `async with Town() as town`."""
 
     def __init__(self, sites: Sequence[TownSite] = SITES) -> None:
         self.sites = tuple(sites)
         self.port = 0
-        """Known once the town is open."""
+        """Set once the server is listening."""
         self._names = dict(_iter_handlers(self.sites))
         self._runner = web.ServerRunner(
             web.Server(self._answer, access_log=None), shutdown_timeout=0.1
@@ -72,11 +72,11 @@ class Town:
 
     @property
     def resolve(self) -> str:
-        """For FETCH_RESOLVE: every name of the town leads to its one port."""
+        """Value for FETCH_RESOLVE that maps every name of the town to its port."""
         return ",".join(f"{name}={LOOPBACK}:{self.port}" for name in self._names)
 
     def environment(self) -> dict[str, str]:
-        """The variables with which another process can fetch from the town."""
+        """Return the environment variables with which a process fetches from the town."""
         return {"FETCH_ALLOW_NETWORKS": NETWORK, "FETCH_RESOLVE": self.resolve}
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -85,7 +85,7 @@ class Town:
 
 
 def _iter_handlers(sites: Sequence[TownSite]) -> Iterator[tuple[str, Handler]]:
-    """Every name that leads into the town, and who answers there."""
+    """Yield every host name of the town with its handler."""
     for site in sites:
         if site.lives_at_www:
             yield site.name, redirect_paths(site.base_url)

@@ -1,1 +1,1 @@
-"""Domains: the sites we know."""
+"""Domains: the websites a tenant works with."""

@@ -20,7 +20,7 @@ from scrapersky.lists import (
     TextFilter,
     export_field,
 )
-from scrapersky.models import BulkActionRows, Domain, DomainCuration, SiteState
+from scrapersky.models import BulkActionRows, Domain, DomainCuration
 from scrapersky.models.domains import (
     FORCE_SCAN_HINT,
     METADATA_NOT_QUEUED,
@@ -29,6 +29,7 @@ from scrapersky.models.domains import (
     was_scanned_recently,
 )
 from scrapersky.models.stage_names import SUBMISSION_STAGE
+from scrapersky.scraper.site.model import SiteState
 
 ANALYSIS_STATUSES = ("pending", *SUBMISSION_STATUSES.all)
 
@@ -66,10 +67,12 @@ DOMAINS = Listing(
         TextFilter(
             "error",
             (Domain.error, Domain.sitemap_analysis_error, Domain.last_scan_error),
-            says="In the error of its metadata, of its submission or of its last scan.",
+            says="Part of an error message: metadata, sitemap submission or last scan.",
         ),
-        TextFilter("text", (Domain.title, Domain.description), says="In its title or description."),
-        TextFilter("search", (Domain.domain,), says="Part of the name."),
+        TextFilter(
+            "text", (Domain.title, Domain.description), says="Part of the title or description."
+        ),
+        TextFilter("search", (Domain.domain,), says="Part of the domain name."),
     ),
     sorts={
         "created_at": Domain.created_at,
@@ -88,7 +91,7 @@ DOMAINS = Listing(
 
 
 async def describe_recent_scans(session: AsyncSession, action_id: UUID) -> str | None:
-    """Say of how many selected domains no new scan is made, and how to force one."""
+    """Return how many selected domains get no new scan and how to force one, or None if all do."""
     rows = select(func.unnest(BulkActionRows.row_ids)).where(BulkActionRows.action_id == action_id)
     counted = select(func.count()).where(Domain.id.in_(rows), was_scanned_recently())
     count = await session.scalar(counted) or 0
@@ -111,22 +114,20 @@ CURATION = Curation(
 )
 
 
-# Domains as a file: one line per site.
-#
-# Addresses and numbers are not in it: who may be written to is looked up with contacts and leads.
+# Contact values are left out on purpose: only the contact and lead exports check suppressions.
 
 EXPORT = Export(
     listing=DOMAINS,
     rows="domains",
     usual=(
         export_field("domain", Domain.domain),
-        export_field("base_url", Domain.base_url, "Address"),
+        export_field("base_url", Domain.base_url, "URL"),
         export_field("title", Domain.title),
         export_field("description", Domain.description),
         export_field("language", Domain.language),
         export_field("status", Domain.status),
         export_field("site_state", Domain.site_state),
-        export_field("site_state_reason", Domain.site_state_reason, "Why that state"),
+        export_field("site_state_reason", Domain.site_state_reason, "State reason"),
         export_field("redirects_to", Domain.redirects_to),
         export_field("cms", Domain.cms, "CMS"),
         export_field("shop_system", Domain.shop_system),
@@ -150,9 +151,9 @@ EXPORT = Export(
         export_field("error", Domain.error),
         export_field("metadata_read_at", Domain.metadata_read_at, "Home page read"),
         export_field("sitemap_analysis_status", Domain.sitemap_analysis_status, "Submission"),
-        export_field("sitemap_analysis_error", Domain.sitemap_analysis_error, "Submission's error"),
+        export_field("sitemap_analysis_error", Domain.sitemap_analysis_error, "Submission error"),
         export_field("next_scan_at", Domain.next_scan_at, "Next scan"),
-        export_field("next_scan_why", Domain.next_scan_why, "Why then"),
+        export_field("next_scan_why", Domain.next_scan_why, "Next scan reason"),
         export_field("scan_warning", Domain.scan_warning, "Warning"),
         export_field("scan_failures", Domain.scan_failures),
         export_field("last_scan_error", Domain.last_scan_error),

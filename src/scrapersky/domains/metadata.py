@@ -25,7 +25,6 @@ from scrapersky.models import (
     Domain,
     Page,
     PageCuration,
-    SiteState,
     get_system_user_id,
 )
 from scrapersky.models.domains import METADATA_STATUSES, SUBMISSION_STATUSES, UNSCHEDULED_CURATIONS
@@ -41,7 +40,7 @@ from scrapersky.scraper.http.fetch_errors import HostClosed
 from scrapersky.scraper.http.urls import Site, normalise_site, url_digest
 from scrapersky.scraper.pages.classification import classify, is_worth_reading
 from scrapersky.scraper.site.metadata import SiteVisit, visit_site
-from scrapersky.scraper.site.model import Organisation, SiteMetadata
+from scrapersky.scraper.site.model import Organisation, SiteMetadata, SiteState
 from scrapersky.settings import Pace, Settings
 
 NEVER_SUBMITTED = "pending"
@@ -58,7 +57,9 @@ async def store_site(
     pages_per_site: int,
 ) -> None:
     if home is not None:
-        home = replace(home, facts=replace(home.facts, links=()))  # those worth it are in `links`
+        home = replace(
+            home, facts=replace(home.facts, links=())
+        )  # the promising ones are in `links`
     read: dict[str, Any] = {"metadata": metadata, "home": home, "links": tuple(links)}
     clean = await remove_erased(session, domain.tenant_id, read)
     metadata, home, links = clean["metadata"], clean["home"], clean["links"]
@@ -104,7 +105,9 @@ def _write_metadata(domain: Domain, metadata: SiteMetadata, home: ParsedPage | N
 
 
 def _build_organisation(metadata: SiteMetadata) -> Mapping[str, Any] | None:
-    """As its own page states it, with the address as one line and the number as E.164."""
+    """Return the organisation as its page states it, plus a one-line address and the number as
+    E.164.
+    """
     organisation = metadata.organisation
     if organisation is None:
         return None
@@ -137,7 +140,6 @@ def _parse_telephone(metadata: SiteMetadata, organisation: Organisation) -> str 
 
 
 def _drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what the page says nothing of."""
     return {name: value for name, value in values.items() if value not in (None, "", (), [], {})}
 
 
@@ -152,12 +154,13 @@ def _write_contacts(domain: Domain, home: ParsedPage | None) -> None:
 
 
 async def _store_home(session: AsyncSession, domain: Domain, home: ParsedPage) -> None:
-    """It was read just now, so it need not be read again as a page."""
+    """Store the home page as a page that was read, so that it is not fetched twice."""
     await _add_pages(session, domain, {home.final_url: None})
     page = await session.scalar(
         select(Page)
         .where(Page.domain_id == domain.id, Page.url_digest == url_digest(home.final_url))
-        # Whoever holds it reads it right now, and waits for what we hold.
+        # A lock holder is processing this page and may wait for rows that we hold: skip, never
+        # wait.
         .with_for_update(skip_locked=True)
     )
     if page is None or page.page_processing_status == PAGE_STATUSES.processing:
@@ -169,7 +172,7 @@ async def _store_home(session: AsyncSession, domain: Domain, home: ParsedPage) -
 
 
 async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, str | None]) -> None:
-    """Those that are not known yet."""
+    """Insert pages and ignore URLs that are already stored."""
     if not urls:
         return
     kinds = await classify_urls(list(urls), auto_queue=False)
@@ -194,13 +197,13 @@ async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, s
 
 
 def _queue_sitemaps(session: AsyncSession, domain: Domain) -> None:
-    """Unless that was asked for before, or there is nothing to look at."""
+    """Queue the sitemap submission, unless one was requested or the site is not scannable."""
     is_wanted = domain.sitemap_analysis_status in (NEVER_SUBMITTED, SUBMISSION_STATUSES.failed)
     if not is_wanted or domain.sitemap_curation_status in UNSCHEDULED_CURATIONS:
         return
     if domain.site_state in UNSCANNABLE_STATES:
         domain.next_scan_at = func.now() + domain.scan_interval
-        domain.next_scan_why = f"Its home page is {domain.site_state}, so it is looked at later."
+        domain.next_scan_why = f"Postponed because the home page is {domain.site_state}."
         return
     domain.sitemap_analysis_status = SUBMISSION_STATUSES.queued
     domain.sitemap_analysis_due_at = func.now()
@@ -209,24 +212,24 @@ def _queue_sitemaps(session: AsyncSession, domain: Domain) -> None:
 
 
 MAX_LINKS = 50
-"""Of those on the home page that look as if they led to contacts."""
+"""Maximum number of links from the home page that are stored as pages."""
 
 
 @dataclass(frozen=True)
 class HomePageResult:
-    """All that one look at a home page came to."""
+    """The result of fetching and parsing a home page."""
 
     metadata: SiteMetadata
     home: ParsedPage | None
-    """Nothing where the page is not the site's own, or there was none."""
+    """None when the site redirects elsewhere, is parked or returned no page."""
     links: tuple[PageLink, ...]
     pages_per_site: int
-    """How many are read by themselves; 0 where people are to select them."""
+    """How many pages are queued automatically; 0 leaves the selection to people."""
 
 
 @dataclass(frozen=True)
 class MetadataStored:
-    """Everything is stored; what is left is the row's own end."""
+    """Marker yielded last: everything is stored and only the row's completion is left."""
 
 
 def read(domain: Domain) -> str:
@@ -234,14 +237,17 @@ def read(domain: Domain) -> str:
 
 
 async def work(name: str, tools: Tools) -> AsyncIterator[HomePageResult | MetadataStored]:
-    """What was found is stored by itself: rows that are completed together could otherwise lock
-    what they share crosswise."""
+    """Fetch and parse the home page, then yield the result and a marker.
+
+    The result is stored in its own transaction. Stored together with the completion of other rows,
+    it could deadlock on rows that they share.
+    """
     settings = tools.settings
     try:
         visit = await visit_site(
             _parse_site(name, settings),
             fetch=tools.fetch,
-            max_retries=0,  # the queue tries again
+            max_retries=0,  # the queue retries
             user_agent=settings.fetch_user_agent,
             read=partial(
                 read_home_page,
@@ -282,7 +288,7 @@ def _build_home_page(visit: SiteVisit) -> ParsedPage | None:
 
 
 def _select_links(visit: SiteVisit) -> tuple[PageLink, ...]:
-    """Those of the site itself that are worth reading, the most promising first."""
+    """Return the site's own links that are worth reading, most promising first."""
     if visit.facts is None or visit.metadata.state is not SiteState.OK:
         return ()
     seen = [
@@ -313,13 +319,13 @@ async def store(
 
 
 async def store_failure(session: AsyncSession, domain: Domain, sentence: str) -> None:
-    """What is known of it stays; that it does not answer is known now."""
+    """Mark the site as dead and keep its other metadata."""
     domain.site_state, domain.site_state_reason = SiteState.DEAD, sentence
 
 
 STAGE = Stage(
     name=METADATA_STAGE,
-    does="Read a site's home page: what the site is made with, whose it is, and how it is.",
+    does="Read a site's home page and store its technology, organisation and state.",
     model=Domain,
     status="status",
     words=METADATA_STATUSES,

@@ -49,40 +49,42 @@ class DomainRefreshOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     domain_id: UUID
-    metadata_queued: bool = Field(description="Its home page is read now.")
-    sitemaps_queued: bool = Field(description="Its sitemaps are looked for now.")
-    active_job_id: UUID | None = Field(description="The scan of it that is under way already.")
+    metadata_queued: bool = Field(description="Whether reading the home page was queued.")
+    sitemaps_queued: bool = Field(description="Whether a sitemap scan was queued.")
+    active_job_id: UUID | None = Field(description="A scan that is already running or queued.")
 
 
 class DomainDeletedOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     domain_id: UUID
-    deleted_rows: int = Field(description="URLs, contacts and pages of it, by this request.")
+    deleted_rows: int = Field(description="URLs, contacts and pages deleted by this request.")
     cancelled_jobs: int
-    finished: bool = Field(description="False: there is more; ask again until it is true.")
+    finished: bool = Field(
+        description="False while rows remain. Repeat the request until it is true."
+    )
 
 
-@actions_router.post("/{domain_id}/refresh", status_code=202, summary="Look at a domain again now")
+@actions_router.post("/{domain_id}/refresh", status_code=202, summary="Rescan a domain")
 async def refresh(actor: Curator, session: Transaction, domain_id: UUID) -> DomainRefreshOut:
-    """Its home page and its sitemaps are queued, however short ago the last look was. What is
-    being worked already goes on and is not queued twice."""
+    """Queue the home page and the sitemaps, regardless of when they were last read. Work that is
+    already running continues and is not queued twice.
+    """
     return DomainRefreshOut.model_validate(await refresh_domain(session, actor, domain_id))
 
 
 @actions_router.delete(
     "/{domain_id}",
-    summary="Delete a domain with all that is below it",
-    responses={
-        202: {"model": DomainDeletedOut, "description": "There is more to delete: ask again."}
-    },
+    summary="Delete a domain",
+    responses={202: {"model": DomainDeletedOut, "description": "Rows remain. Repeat the request."}},
 )
 async def remove(
     actor: Admin, session: Transaction, domain_id: UUID, response: Response
 ) -> DomainDeletedOut:
-    """Its jobs end, and its sitemaps, URLs, pages, contacts and lead go with it. A request deletes
-    100,000 rows at most; where there are more it answers 202 and the domain is Archived until
-    further requests have deleted the rest."""
+    """Cancel the domain's jobs and delete its sitemaps, URLs, pages, contacts and lead. One request
+    deletes at most 100,000 rows. When rows remain, the response is 202 and the domain is
+    Archived until further requests have deleted the rest.
+    """
     deleted = await delete_domain(session, actor, domain_id)
     response.status_code = 200 if deleted.finished else 202
     return DomainDeletedOut.model_validate(deleted)
@@ -107,14 +109,15 @@ class DomainsIn(BaseModel):
 
 
 @import_router.post(
-    "/direct-submit", status_code=202, summary="Hand in domains", response_model=ImportOut
+    "/direct-submit", status_code=202, summary="Import domains", response_model=ImportOut
 )
 async def direct_submit(
     actor: Curator, context: Context, session: Transaction, wanted: DomainsIn
 ) -> StreamingResponse:
-    """Bad rows are reported and the others are kept. Their home pages are read and their sitemaps
-    looked for, unless `queue` is false; a domain that is there already stays as it is, but for
-    one that was only stored."""
+    """Store a list of domains. Invalid rows are reported and the others are stored. Home pages are
+    read and sitemaps are scanned, unless `queue` is false. A domain that already exists is left
+    unchanged, unless it was stored without being queued.
+    """
     asker = ImportContext(session, actor, context.settings, wanted.queue)
     return build_response(await import_rows(asker, DOMAIN_IMPORT, parse_list(wanted.domains)))
 
@@ -122,7 +125,7 @@ async def direct_submit(
 @import_router.post(
     "/import-csv",
     status_code=202,
-    summary="Hand in a CSV file of domains",
+    summary="Import domains from CSV",
     response_model=ImportOut,
     openapi_extra=describe_csv_body("company,website\nExample,example.com\n"),
 )
@@ -134,8 +137,9 @@ async def import_csv(
     queue: QueueParam = True,
     column: ColumnParam = None,
 ) -> StreamingResponse:
-    """The file is the body, with any of the usual delimiters and encodings, with a header or
-    without. Rows are taken as those of a list are."""
+    """Send the file as the request body. Common delimiters and encodings are detected; a header row
+    is optional. Rows are handled like those of `direct-submit`.
+    """
     asker = ImportContext(session, actor, context.settings, queue)
     return build_response(
         await import_rows(asker, DOMAIN_IMPORT, read_body_rows(file, DOMAIN_IMPORT_KIND, column))
@@ -147,14 +151,14 @@ router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
 
-@router.get("", summary="Domains, newest first")
+@router.get("", summary="List domains")
 async def list_domains(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(DOMAINS.parse_query)]
 ) -> ListPage[DomainOut]:
     return (await DOMAINS.show(session, actor, asked)).to_page(DomainOut.model_validate)
 
 
-@router.get("/{domain_id}", summary="One domain", responses=problem_responses(404))
+@router.get("/{domain_id}", summary="Get a domain", responses=problem_responses(404))
 async def get_domain(actor: Viewer, session: Reading, domain_id: UUID) -> DomainDetail:
     found = await session.scalar(
         select(Domain).where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)

@@ -17,7 +17,7 @@ class DomainOut(BaseModel):
     id: UUID
     domain: str = Field(examples=["example.com"])
     base_url: str | None = Field(examples=["https://www.example.com"])
-    status: str = Field(description="Of reading its home page.", examples=["completed"])
+    status: str = Field(description="Status of reading the home page.", examples=["completed"])
     error: str | None
     sitemap_analysis_status: str = Field(examples=["submitted"])
     sitemap_analysis_error: str | None
@@ -25,24 +25,24 @@ class DomainOut(BaseModel):
     last_scan: datetime | None
     next_scan_at: datetime | None
     next_scan_why: str | None = Field(
-        examples=["Next look in 3.5 days because the last look found changes (2 new, 0 changed)."]
+        examples=["Next scan in 3.5 days because the last scan found changes (2 new, 0 changed)."]
     )
     scan_warning: str | None
     scan_failures: int
     last_scan_error: str | None
     total_sitemaps: int
     sitemap_urls: int = Field(
-        description="Different URLs in all its sitemaps: one that two of them list counts once. "
-        f"A number above {MAX_COUNTED_URLS:,} is an upper bound, the sum of its sitemaps' numbers."
+        description="Distinct URLs across all sitemaps of the domain. A number above "
+        f"{MAX_COUNTED_URLS:,} is an upper bound: the sum of the sitemaps' URL counts."
     )
     last_sitemap_job_id: UUID | None
     metadata_read_at: datetime | None
     site_state: str | None = Field(
-        description="What its home page turned out to be; null until it was looked at.",
+        description="State of the home page. Null until it has been read.",
         examples=["ok"],
     )
     site_state_reason: str | None
-    redirects_to: str | None = Field(description="The other site its home page leads to.")
+    redirects_to: str | None = Field(description="The other site that the home page redirects to.")
     title: str | None
     description: str | None
     language: str | None = Field(examples=["de"])
@@ -56,7 +56,7 @@ class DomainOut(BaseModel):
     site_builder: str | None
     shop_system: str | None
     tech_stack: list[dict[str, Any]] = Field(
-        description="Each with name, category, version and what gave it away."
+        description="Each with name, category, version and evidence."
     )
     email_addresses: list[str]
     phone_numbers: list[str]
@@ -68,8 +68,8 @@ class DomainOut(BaseModel):
 
 
 class DomainDetail(DomainOut):
-    """With what would make a list heavy."""
+    """A domain with the fields that are too large for a list."""
 
     meta_json: dict[str, Any] = Field(
-        description="The organisation as its home page states it, and what else was read."
+        description="The organisation as stated on the home page, and other metadata."
     )

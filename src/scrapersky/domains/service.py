@@ -1,4 +1,4 @@
-"""Import domains, refresh them now, and delete them with everything below."""
+"""Import, refresh and delete domains."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ from scrapersky.pipeline.queue import queue_columns
 from scrapersky.pipeline.wake import wake_after_commit
 
 MAX_ROWS_PER_REQUEST = 100_000
-"""Deleted by one request at most: a second or two. A domain may have a hundred times as many."""
+"""Rows deleted by one request, which takes a second or two. A domain may have a hundred times as
+many.
+"""
 
 
 @dataclass(frozen=True)
 class DomainRefresh:
-    """What begins now; what is under way already goes on as it is."""
+    """What a refresh queued. Work that was already running is not affected."""
 
     domain_id: UUID
     metadata_queued: bool
@@ -52,10 +54,10 @@ class DomainRefresh:
 class DomainDeletion:
     domain_id: UUID
     deleted_rows: int
-    """URLs, contacts and pages."""
+    """URLs, contacts and pages deleted by this call."""
     cancelled_jobs: int
     finished: bool
-    """Whether the domain itself is gone; otherwise there is more to delete."""
+    """Whether the domain itself is deleted; if not, call again."""
 
 
 async def get_domain_id(session: AsyncSession, actor: Actor, name: str) -> UUID:
@@ -68,7 +70,7 @@ async def get_domain_id(session: AsyncSession, actor: Actor, name: str) -> UUID:
 
 
 async def refresh_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> DomainRefresh:
-    """Its home page is read and its sitemaps are looked for, as if it had just been handed in."""
+    """Queue the home page and the sitemap scan of a domain, as for a newly imported one."""
     domain = await session.scalar(
         select(Domain)
         .where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
@@ -81,7 +83,7 @@ async def refresh_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -
     sitemaps = active is None and _queue_stage(
         domain, "sitemap_analysis_status", SUBMISSION_STATUSES
     )
-    domain.next_scan_at, domain.next_scan_why = func.now(), "Somebody asked for it."
+    domain.next_scan_at, domain.next_scan_why = func.now(), "Requested by a user."
     wake_after_commit(session, METADATA_STAGE, SUBMISSION_STAGE)
     record(session, actor, "domain.refresh", domain_id, metadata=metadata, sitemaps=sitemaps)
     return DomainRefresh(domain_id, metadata, sitemaps, active)
@@ -97,7 +99,9 @@ async def _find_active_scan(session: AsyncSession, domain_id: UUID) -> UUID | No
 
 
 def _queue_stage(domain: Domain, status: str, words: Any) -> bool:
-    """A row that is being worked is left to its worker; one that waits need not wait longer."""
+    """Queue the row, due now, and return whether it was queued. A row that is being processed is
+    skipped.
+    """
     queue = queue_columns(Domain, status)
     if queue.of(domain).status == words.processing:
         return False
@@ -110,8 +114,10 @@ def _queue_stage(domain: Domain, status: str, words: Any) -> bool:
 async def delete_domain(
     session: AsyncSession, actor: Actor, domain_id: UUID, *, at_most: int = MAX_ROWS_PER_REQUEST
 ) -> DomainDeletion:
-    """From the bottom up. One that has too many rows for one transaction loses some of them and is
-    put aside; whoever asks again goes on."""
+    """Delete a domain from the bottom up, at most `at_most` rows per call.
+
+    A domain with more rows is archived and loses some of them. Call again to continue.
+    """
     deleted = await retry_on_conflict(
         session, lambda: _delete_rows(session, actor, domain_id, at_most)
     )
@@ -123,7 +129,7 @@ async def delete_domain(
 async def _delete_rows(
     session: AsyncSession, actor: Actor, domain_id: UUID, at_most: int
 ) -> DomainDeletion:
-    # Jobs before the domain, as scans that end lock them.
+    # Lock jobs before the domain, in the same order as scans that settle.
     cancelled = await _cancel_jobs(session, domain_id)
     await _archive(session, actor, domain_id)
     rows = 0
@@ -146,13 +152,15 @@ async def _cancel_jobs(session: AsyncSession, domain_id: UUID) -> int:
             lease_expires_at=None,
             worker_id=None,
             finished_at=func.now(),
-            error="Its domain was deleted.",
+            error="The domain was deleted.",
         ),
     )
 
 
 async def _archive(session: AsyncSession, actor: Actor, domain_id: UUID) -> None:
-    """Nobody works it or looks at it again: a worker that holds it now has lost it."""
+    """Take the domain out of every queue and clear its leases, so that a worker holding it is
+    fenced off.
+    """
     values: dict[Any, Any] = {Domain.sitemap_curation_status: DomainCuration.ARCHIVED}
     for status, word in (("status", METADATA_NOT_QUEUED), ("sitemap_analysis_status", "pending")):
         queue = queue_columns(Domain, status)
@@ -169,8 +177,9 @@ async def _archive(session: AsyncSession, actor: Actor, domain_id: UUID) -> None
 
 
 def _build_deletes(domain_id: UUID) -> Iterator[Any]:
-    """The URLs first: nothing can be imported from those that are gone. Contacts before the pages
-    they point at. What is left goes with the domain itself."""
+    """Yield the deletes in order: URLs first, so that no import can recreate pages from them, then
+    contacts, then the pages they reference. Deleting the domain cascades to the rest.
+    """
     files = select(SitemapFile.id).where(SitemapFile.domain_id == domain_id)
     url_key = (SitemapUrl.sitemap_id, SitemapUrl.url_digest)
     urls = select(*url_key).where(SitemapUrl.sitemap_id.in_(files))
@@ -206,7 +215,7 @@ DOMAIN_IMPORT_KIND = ImportSubject(
 @dataclass(frozen=True, slots=True)
 class DomainEntry:
     key: str
-    """The name in its one spelling."""
+    """The normalised domain name."""
 
 
 def parse_domain_entry(text: str, reader: SiteParser) -> DomainEntry:
@@ -216,8 +225,7 @@ def parse_domain_entry(text: str, reader: SiteParser) -> DomainEntry:
 async def store_domain_entries(
     asker: ImportContext, entries: Sequence[DomainEntry]
 ) -> dict[str, StoredEntry]:
-    """New ones wait to be read, or are only stored; of those that are there already, the ones
-    that were only stored are asked for now."""
+    """Insert new domains and queue existing ones that were stored without being queued."""
     status = METADATA_STATUSES.queued if asker.queue else METADATA_NOT_QUEUED
     names = [each.key for each in entries]
     found = await store_sites(asker.session, asker.actor, asker.settings, names, status=status)

@@ -1,1 +1,1 @@
-"""What all routes share: who asks, sessions, errors, pages, health."""
+"""Shared HTTP layer: authentication, sessions, middleware, problem responses and health checks."""

@@ -1,4 +1,4 @@
-"""The application's shared parts, and the dependency that gives them to a route."""
+"""The application context and the dependency that provides it to routes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class AppContext:
     wakeups: Wakeups
     stages: tuple[AnyStage, ...]
     scheduler: Scheduler | None
-    """None when this process only takes requests."""
+    """None if this process only serves requests."""
     system: Actor
-    """Whom the schedulers act for, and everybody in open mode."""
+    """Actor of the schedulers, and of every caller in open mode."""
     tokens: TokenVerifier | None
-    """None when only API keys are accepted."""
+    """None if only API keys are accepted."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server was told to stop: whoever holds a connection open lets go of it."""
+    """Set on shutdown; long-lived responses must close their connections."""
 
 
 def get_context(request: Request) -> AppContext:

@@ -23,13 +23,16 @@ from scrapersky.models import Actor, RequestChannel, Role
 from scrapersky.models.accounts import KEY_PREFIX
 
 OPEN_MODE = "open"
-OPEN_MODE_USER = "everybody on this machine"
+OPEN_MODE_USER = "Local user"
+OPERATORS_ONLY = "This covers all tenants. Only operators (default tenant) may use it."
 PRE_BODY_IDENTITY = "identified_before_body"
 JSON_TYPE = "application/json"
 FILE_TYPES = ("text/csv", "text/tab-separated-values", "application/octet-stream")
-"""What a list that is handed in as a file says it is. A web page cannot send these, nor JSON, to
-another server without that server's consent, which a browser asks for first and we never give;
-what it can send unasked is plain text, forms, and a body of no declared type."""
+"""Content types of an uploaded list.
+
+A web page cannot send these, or JSON, to another origin without a CORS preflight, which we never
+grant. Without a preflight it can send plain text, forms, and bodies without a content type.
+"""
 
 
 async def identify_before_body(request: Request, context: AppContext) -> None:
@@ -38,8 +41,11 @@ async def identify_before_body(request: Request, context: AppContext) -> None:
 
 
 async def identify(request: Request, context: Context) -> Actor:
-    """Once per request, however many of its parts need to know; kept as `state.identity`. The route
-    takes over what was found before its body was read; whoever asks later is told anew."""
+    """Authenticate the request and set `state.identity`.
+
+    If the caller was identified before the body was read, the route uses that result, once. Later
+    calls authenticate again.
+    """
     known: Actor | None = request.scope.get("state", {}).pop(PRE_BODY_IDENTITY, None)
     if known is not None:
         return known
@@ -50,7 +56,7 @@ async def identify(request: Request, context: Context) -> Actor:
 
 
 async def identify_again(request: Request, context: AppContext) -> Actor | None:
-    """Who asks, as of now, for an answer that lasts; None when they may no longer look."""
+    """Re-authenticate during a long-lived response; None if access was withdrawn."""
     try:
         return await identify(request, context)
     except (NotSignedIn, NotAllowed):
@@ -58,7 +64,10 @@ async def identify_again(request: Request, context: AppContext) -> Actor | None:
 
 
 async def _authenticate(request: Request, context: AppContext) -> Actor:
-    """A key or token that is shown counts, good or not; the cookie, only where there is none."""
+    """Authenticate by key or token, or by session cookie only if the request has neither.
+
+    An invalid key or token is rejected even if the cookie is valid.
+    """
     if context.settings.auth_mode == OPEN_MODE:
         request.state.user_name = OPEN_MODE_USER
         return replace(context.system, via=RequestChannel.API)
@@ -67,7 +76,8 @@ async def _authenticate(request: Request, context: AppContext) -> Actor:
     if token := get_session_token(request):
         return await _authenticate_session(request, context, token)
     raise NotSignedIn(
-        "Send an API key or a token as `Authorization: Bearer …`, or sign in to the dashboard."
+        "Authentication required. Send an API key or a token as `Authorization: Bearer …`, "
+        "or sign in to the dashboard."
     )
 
 
@@ -84,23 +94,23 @@ Identity = Annotated[Actor, Depends(identify)]
 
 
 class RoleRequired:
-    """A dependency that lets in those with this role or a higher one, and says who they are."""
+    """Dependency that requires at least this role and returns the actor."""
 
     def __init__(self, role: Role, *, operator: bool = False) -> None:
         self.role = role
         self.operator = operator
-        """Whether it concerns all tenants together, and so the default tenant's people only."""
+        """True for routes that span all tenants; only users of the default tenant are operators."""
 
     async def __call__(self, actor: Identity) -> Actor:
         if not actor.role.includes(self.role):
-            raise NotAllowed(f"This needs the role {self.role}; you have {actor.role}.")
+            raise NotAllowed(f"This requires the role {self.role}. Your role is {actor.role}.")
         if self.operator and not actor.is_operator:
-            raise NotAllowed("This concerns all tenants; it is for the default tenant's people.")
+            raise NotAllowed(OPERATORS_ONLY)
         return actor
 
 
 class PublicRoute:
-    """Marks a route that anybody may call."""
+    """Marks a route that needs no authentication."""
 
     async def __call__(self) -> None:
         return None
@@ -116,7 +126,7 @@ PUBLIC = Depends(PublicRoute())
 
 
 async def authenticate_credentials(credentials: str, context: AppContext, request_id: str) -> Actor:
-    """Whose API key or token this is."""
+    """Authenticate an API key or a token."""
     if context.tokens is None or credentials.startswith(KEY_PREFIX):
         actor = await authenticate_key(context.database, credentials)
     else:
@@ -126,7 +136,7 @@ async def authenticate_credentials(credentials: str, context: AppContext, reques
 
 
 def is_loopback(host: str) -> bool:
-    """A name or address that leads to this machine only."""
+    """Return whether the host name or address is a loopback one."""
     host = host.strip("[]").lower().rstrip(".")
     if host == "localhost":
         return True
@@ -137,26 +147,29 @@ def is_loopback(host: str) -> bool:
 
 
 def require_loopback(request: Request) -> None:
-    """In open mode any web page a person visits could post here; these rules keep it out."""
+    """Reject requests that do not come from this machine or from one of our own pages.
+
+    In open mode any web page a user visits could otherwise post here.
+    """
     host = urlsplit(f"//{request.headers.get('host', '')}")
     if not is_loopback(host.hostname or ""):
         raise NotAllowed(
-            "Without sign-in this server answers on loopback only; "
-            "set AUTH_MODE=required to serve other hosts."
+            "Without sign-in this server only answers on loopback addresses. "
+            "Set AUTH_MODE=required to serve other hosts."
         )
     if not all(map(is_loopback, _get_forwarded_addresses(request))):
-        # Proxies like to send their own name for us as the Host, whoever asks them.
+        # Many proxies set the Host header to our own name for every client.
         raise NotAllowed(
-            "Without sign-in this server answers this machine only, and a proxy says that the "
-            "request is another's; set AUTH_MODE=required to serve others."
+            "Without sign-in this server only answers clients on this machine, and a proxy "
+            "forwarded this request for another. Set AUTH_MODE=required to serve other clients."
         )
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != host.netloc.lower():
-        raise NotAllowed("Without sign-in, requests from other web pages are refused.")
+        raise NotAllowed("Without sign-in, requests from other web pages are rejected.")
 
 
 def _get_forwarded_addresses(request: Request) -> list[str]:
-    """Everybody a proxy names, trusted or not."""
+    """Return all forwarded addresses, whether the proxy is trusted or not."""
     return [
         part.strip()
         for value in request.headers.getlist(FORWARDED_FOR)
@@ -166,7 +179,9 @@ def _get_forwarded_addresses(request: Request) -> list[str]:
 
 
 def has_undeclared_body(request: Request) -> bool:
-    """A body that does not say it is JSON or a file can be sent by any web page without asking."""
+    """Return whether the body is neither JSON nor a file: any web page can send those without a
+    preflight.
+    """
     return has_body(request) and get_content_type(request) not in (JSON_TYPE, *FILE_TYPES)
 
 

@@ -31,7 +31,10 @@ _space = re.compile(r"[ \t\n\r]*")
 
 
 class LargeBodyRoute(APIRoute):
-    """`APIRouter(route_class=ListRoute)`: bodies of up to MAX_REQUEST_BYTES are read."""
+    """Route class that accepts bodies of up to MAX_REQUEST_BYTES.
+
+    Use it as `APIRouter(route_class=LargeBodyRoute)`.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -54,11 +57,12 @@ class LargeBodyRequest(Request):
 
 
 def parse_json(body: bytes) -> Any:
-    """The same as `json.loads`, but other threads run meanwhile.
+    """Parse like `json.loads`, but let other threads run in between.
 
-    `json.loads` keeps the interpreter to itself from the first byte to the last, so in a thread it
-    would stop the event loop as well. An object's lists are decoded here element by element, and
-    Python can switch to another thread after each."""
+    `json.loads` holds the GIL from the first byte to the last, so even in a thread it would block
+    the event loop. The lists of an object are decoded here element by element, and Python can
+    switch threads after each.
+    """
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     try:
         start = _skip_space(text, 0)
@@ -69,7 +73,7 @@ def parse_json(body: bytes) -> Any:
             return parsed
     except (ValueError, IndexError):
         pass
-    # It is not JSON after all; this says where and why, in the usual words.
+    # Not valid JSON: let `json.loads` raise its usual error with the position.
     return json.loads(text)
 
 
@@ -87,7 +91,7 @@ def _parse_object(text: str, position: int) -> tuple[dict[str, Any], int]:
         name, position = _decoder.raw_decode(text, _skip_space(text, position))
         position = _skip_space(text, position)
         if not isinstance(name, str) or text[position] != ":":
-            raise ValueError("an object's name and a colon")
+            raise ValueError("expected a name and a colon")
         position = _skip_space(text, position + 1)
         is_list = text[position] == "["
         if is_list:
@@ -118,32 +122,29 @@ def _parse_list(text: str, position: int) -> tuple[list[Any], int]:
         position += 1
 
 
-# Who sends a body is known before it is read, and no body is larger or slower than it may be.
-#
-# The framework reads a body before it asks who sends it, so that is done here: without credentials
-# that are good, a request is answered 401 while its body is still on the way.
-
 MAX_ANONYMOUS_BYTES = 64 * 1024
 MAX_JSON_BYTES = 1024 * 1024
 BODY_IDLE_SECONDS = 30.0
-"""Between two parts of a body; whoever sends less than declared would be waited for for ever."""
+"""Maximum wait for the next part: a client that sends less than it declared would block forever."""
 BODY_GRACE_SECONDS = 30.0
 MIN_BYTES_PER_SECOND = 1000
-"""A body as a whole has the grace, and a second more for so many bytes. Otherwise one byte each
-half minute would hold a connection for as long as somebody likes."""
+"""Minimum average rate after BODY_GRACE_SECONDS. Otherwise one byte per half minute could hold a
+connection for any length of time.
+"""
 MAX_DRAIN_SECONDS = 2.0
-"""A client hears of its refusal only when it has sent what it was about to, so some more of it is
-read and thrown away, for so long and of such a size at most."""
+"""Many clients read a response only after they have sent their body. After a refusal the rest of
+the body is therefore read and discarded, up to this time and MAX_DRAIN_BYTES.
+"""
 MAX_DRAIN_BYTES = 64 * 1024 * 1024
 
 
 class BodyRefused(Exception):
-    """Raised where the body is read; whatever the route makes of it, the refusal is the answer."""
+    """Raised from `receive`. The refusal is sent even if the route handles this exception."""
 
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """How large a body may be, and what a larger one is told."""
+    """Maximum body size, with the explanation for the error message."""
 
     max_bytes: int
     advice: str
@@ -151,7 +152,7 @@ class BodyLimit:
 
 @dataclass(frozen=True)
 class BodyRoutes:
-    """Methods and paths of the routes that are not like the others."""
+    """Methods and paths of routes with their own limits."""
 
     public: frozenset[tuple[str, str]]
     lists: frozenset[tuple[str, str]]
@@ -171,7 +172,7 @@ class BodyRoutes:
 
 
 class BodyLimitMiddleware:
-    """Around every route: counts what is read, whatever length was declared."""
+    """Enforces body limits by counting received bytes, whatever length was declared."""
 
     def __init__(
         self,
@@ -184,12 +185,12 @@ class BodyLimitMiddleware:
         self._app = app
         most = settings.max_request_bytes
         self._anonymous = BodyLimit(
-            min(MAX_ANONYMOUS_BYTES, most), "the limit for requests without sign-in"
+            min(MAX_ANONYMOUS_BYTES, most), "the limit for unauthenticated requests"
         )
         self._json = BodyLimit(
-            min(MAX_JSON_BYTES, most), "the limit for everything but lists; send it in parts"
+            min(MAX_JSON_BYTES, most), "the limit for JSON bodies. Split the request"
         )
-        self._lists = BodyLimit(most, "the limit of MAX_REQUEST_BYTES; send it in parts")
+        self._lists = BodyLimit(most, "the limit set by MAX_REQUEST_BYTES. Split the request")
         self._patience = BodyTimeout(patience_seconds, grace_seconds)
         self._routes: BodyRoutes | None = None
 
@@ -217,7 +218,10 @@ class BodyLimitMiddleware:
             await body.refuse(body.refusal)
 
     async def _find_limit(self, request: Request) -> BodyLimit:
-        """By who sends it and where to; `NotSignedIn` where nobody unknown may send any."""
+        """Return the limit for this caller and route.
+
+        Raises `NotSignedIn` if the route requires authentication and the request has none.
+        """
         if request.method in SAFE_METHODS:
             return self._anonymous
         if self._routes is None:
@@ -231,7 +235,7 @@ class BodyLimitMiddleware:
 
 @dataclass(frozen=True)
 class BodyTimeout:
-    """For how long a body is waited for."""
+    """How long to wait for a body."""
 
     between_parts_seconds: float
     grace_seconds: float
@@ -243,7 +247,7 @@ class BodyTimeout:
 
 @dataclass
 class _Body:
-    """One request's body as it comes in, and the answer as it goes out."""
+    """One request body while it is received, with the response to it."""
 
     request: Request
     receive_part: Receive
@@ -252,7 +256,7 @@ class _Body:
     patience: BodyTimeout
     size: int = 0
     waited_seconds: float = 0
-    """Only while we waited for the client, not while the route was busy."""
+    """Time spent waiting for the client, without the time the route was busy."""
     whole: bool = False
     answering: bool = False
     refusal: Response | None = None
@@ -291,15 +295,15 @@ class _Body:
         return build_problem(
             self.request,
             413,
-            f"The body is larger than {self.limit.max_bytes:,} bytes, {self.limit.advice}.",
+            f"The request body is larger than {self.limit.max_bytes:,} bytes, {self.limit.advice}.",
         )
 
     def _build_too_slow(self) -> Response:
         return build_problem(
             self.request,
             408,
-            f"The body stopped for {self.patience.between_parts_seconds:g} s, or came more slowly "
-            f"than {MIN_BYTES_PER_SECOND:,} bytes a second. Send it again, or in smaller parts.",
+            f"The request body stalled for {self.patience.between_parts_seconds:g} s or arrived "
+            f"slower than {MIN_BYTES_PER_SECOND:,} bytes/s. Send it again, or in smaller parts.",
         )
 
     async def refuse(self, refusal: Response) -> None:

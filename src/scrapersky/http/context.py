@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.errors import NotAllowed
 from scrapersky.http.application import AppContext, Context, get_context
-from scrapersky.http.auth import Identity
+from scrapersky.http.auth import OPERATORS_ONLY, Identity
 from scrapersky.http.idempotency import open_transaction
 from scrapersky.models import Actor, record, restrict_to_tenant
 from scrapersky.models.audit import has_recorded
@@ -39,10 +39,13 @@ async def get_transaction(
 async def get_operator_transaction(
     request: Request, context: Context, actor: Identity
 ) -> AsyncIterator[AsyncSession]:
-    """A transaction that reaches the rows of all tenants. For operators only, checked here as well
-    as by the route's role: a route that forgets the role must not open other tenants' rows."""
+    """Open a transaction that can access the rows of all tenants.
+
+    The operator check is repeated here: a route that forgets its role must not expose other
+    tenants' rows.
+    """
     if not actor.is_operator:
-        raise NotAllowed("This concerns all tenants; it is for the default tenant's people.")
+        raise NotAllowed(OPERATORS_ONLY)
     async with open_transaction(request, context.database, actor.tenant_id) as session:
         yield session
         if not has_recorded(session):
@@ -50,7 +53,7 @@ async def get_operator_transaction(
 
 
 def _record_request(session: AsyncSession, actor: Actor, request: Request) -> None:
-    """A route whose service noted nothing is in the audit log all the same, in plainer words."""
+    """Write a generic audit entry for a route whose service recorded none."""
     route = request.scope["route"]
     subject = next(iter(request.path_params.values()), None)
     record(session, actor, f"{route.tags[0]}.{route.name}", subject)
@@ -63,15 +66,15 @@ async def get_reading(context: Context, actor: Identity) -> AsyncIterator[AsyncS
 
 
 async def get_overview(context: Context, actor: Identity) -> AsyncIterator[AsyncSession]:
-    """For figures over rows: the default tenant's people see those of all tenants together."""
+    """Open a session for statistics: operators see all tenants, other users their own."""
     async with context.database.reading() as session:
         if not actor.is_operator:
             restrict_to_tenant(session, actor.tenant_id)
         yield session
 
 
-# With the default scope the commit would come after the answer has left, and a commit that fails
-# would have been answered as a success.
+# scope="function" commits before the response is sent. With the default scope a failed commit would
+# already have been answered as a success.
 Transaction = Annotated[AsyncSession, Depends(get_transaction, scope="function")]
 OperatorTransaction = Annotated[AsyncSession, Depends(get_operator_transaction, scope="function")]
 Reading = Annotated[AsyncSession, Depends(get_reading, scope="function")]

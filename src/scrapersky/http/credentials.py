@@ -31,7 +31,7 @@ from scrapersky.settings import Settings
 
 SESSION_COOKIE = "scrapersky_session"
 SECURE_SESSION_COOKIE = f"__Host-{SESSION_COOKIE}"
-"""Browsers take a cookie of this name only over https, from this very host and for all of it."""
+"""Browsers accept a `__Host-` cookie only over https, from this exact host and for the path `/`."""
 
 
 def get_credentials(request: Request) -> str | None:
@@ -42,8 +42,11 @@ def get_credentials(request: Request) -> str | None:
 
 
 def get_session_token(request: Request) -> str | None:
-    """The session's token. Over https the plain cookie does not count: whoever can answer for this
-    host over plain http, or owns a neighbouring sub-domain, can plant one of their own."""
+    """Return the session token from the cookie.
+
+    Over https the plain cookie is ignored: an attacker who can answer for this host over http, or
+    who controls a sibling subdomain, can set one.
+    """
     if secure := request.cookies.get(SECURE_SESSION_COOKIE):
         return secure
     if has_secure_cookies(request):
@@ -52,41 +55,41 @@ def get_session_token(request: Request) -> str | None:
 
 
 def has_secure_cookies(request: Request) -> bool:
-    """Whether this request's session cookie is, or would be, for https only; see `proxies`."""
+    """Return whether this request's session cookie is https-only; see `proxies`."""
     secure: bool = getattr(request.state, "secure_cookies", request.url.scheme == "https")
     return secure
 
 
 MAX_TOKEN_CHARACTERS = 8 * 1024
-"""Longer ones are not even looked into."""
+"""Longer tokens are rejected without parsing."""
 MAX_CLAIM_CHARACTERS = 200
 MIN_RSA_BITS = 2048
 MAX_EXPIRY_TIMESTAMP = 4_000_000_000
-"""Tokens that expire later than this, in the year 2096, count as if they did then."""
+"""Later expiry times are capped to this one, in the year 2096."""
 REQUIRED_CLAIMS = ["exp", "aud", "sub", "tenant", "role"]
 
 MALFORMED_TOKEN_ERRORS = (ValueError, TypeError, ArithmeticError, RecursionError)
-"""What reading JSON that was made to hurt may raise: endless brackets, numbers without end."""
+"""Errors that hostile JSON can raise: deep nesting, huge numbers."""
 
 PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 @dataclass(frozen=True)
 class TokenClaims:
-    """What a token says, once it is believed."""
+    """Claims of a verified token."""
 
     subject: str
     issuer: str
-    """Empty when the token names none."""
+    """Empty if the token has no `iss` claim."""
     tenant: str
-    """Its id or its name."""
+    """Tenant id or name."""
     role: Role
     expires_at: datetime
 
 
 @dataclass(frozen=True)
 class TokenVerifier:
-    """Reads tokens signed in one way with one key; the token has no say in which."""
+    """Verifies tokens with one key and one algorithm; the token's `alg` header is not trusted."""
 
     key: PublicKey | bytes
     algorithm: str
@@ -95,7 +98,10 @@ class TokenVerifier:
     leeway_seconds: float
 
     def verify(self, token: str) -> TokenClaims:
-        """What it says; or a sentence on why it is not believed, without a word of it."""
+        """Verify a token and return its claims.
+
+        Raises `NotSignedIn` with a reason that quotes nothing from the token.
+        """
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise NotSignedIn(f"The token is longer than {MAX_TOKEN_CHARACTERS // 1024} kB.")
         try:
@@ -116,20 +122,23 @@ class TokenVerifier:
 
 
 ERROR_MESSAGES: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
-    (jwt.ExpiredSignatureError, "The token has expired; get a new one."),
-    (jwt.ImmatureSignatureError, "The token is not valid yet; look at the clocks."),
-    (jwt.InvalidAudienceError, "The token is meant for another audience."),
-    (jwt.InvalidIssuerError, "The token comes from an issuer that is not trusted here."),
-    (jwt.InvalidAlgorithmError, "The token is signed in a way that is not accepted here."),
-    (jwt.InvalidSignatureError, "The token's signature does not fit."),
+    (jwt.ExpiredSignatureError, "The token has expired. Get a new one."),
+    (
+        jwt.ImmatureSignatureError,
+        "The token is not valid yet. Check the clocks of issuer and server.",
+    ),
+    (jwt.InvalidAudienceError, "The token is for another audience."),
+    (jwt.InvalidIssuerError, "The token's issuer is not trusted."),
+    (jwt.InvalidAlgorithmError, "The token's signature algorithm is not accepted."),
+    (jwt.InvalidSignatureError, "The token's signature is not valid."),
 )
 
 
 def _describe_error(error: Exception) -> str:
     if isinstance(error, jwt.MissingRequiredClaimError):
-        return f"The token lacks the claim {error.claim}."
+        return f"The token has no {error.claim} claim."
     found = (sentence for kind, sentence in ERROR_MESSAGES if isinstance(error, kind))
-    return next(found, "The token cannot be read; it is neither an API key nor a whole JWT.")
+    return next(found, "The token is neither an API key nor a valid JWT.")
 
 
 def _build_claims(said: dict[str, Any]) -> TokenClaims:
@@ -145,22 +154,25 @@ def _build_claims(said: dict[str, Any]) -> TokenClaims:
 def _parse_name(said: dict[str, Any], claim: str) -> str:
     value = said[claim]
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise NotSignedIn(f"The token's claim {claim} is not a name.")
+        raise NotSignedIn(f"The token's {claim} claim is not a name.")
     if len(value) > MAX_CLAIM_CHARACTERS:
         raise NotSignedIn(
-            f"The token's claim {claim} is longer than {MAX_CLAIM_CHARACTERS} characters."
+            f"The token's {claim} claim is longer than {MAX_CLAIM_CHARACTERS} characters."
         )
     return value.strip()
 
 
 def _parse_role(value: object) -> Role:
     if not isinstance(value, str) or value not in list(Role):
-        raise NotSignedIn(f"The token's role is none of {', '.join(Role)}.")
+        raise NotSignedIn(f"The token's role is not one of {', '.join(Role)}.")
     return Role(value)
 
 
 def build_token_verifier(settings: Settings) -> TokenVerifier | None:
-    """As the settings say; a key that cannot be used keeps the program from starting."""
+    """Build the verifier from the settings; None if tokens are not configured.
+
+    Raises `SettingsError` for an unusable key, so that the program does not start.
+    """
     if not settings.jwt_secret and not settings.jwt_public_key:
         return None
     key: PublicKey | bytes = settings.jwt_secret.encode()
@@ -179,11 +191,11 @@ def build_token_verifier(settings: Settings) -> TokenVerifier | None:
 def _load_public_key(text: str) -> tuple[PublicKey, str]:
     pem = _read_pem(text)
     if "PRIVATE KEY" in pem:
-        raise SettingsError("JWT_PUBLIC_KEY holds a private key; give the public half only.")
+        raise SettingsError("JWT_PUBLIC_KEY contains a private key. Set only the public key.")
     try:
         key = load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError("JWT_PUBLIC_KEY is not a public key in PEM.") from None
+        raise SettingsError("JWT_PUBLIC_KEY is not a public key in PEM format.") from None
     match key:
         case RSAPublicKey() if key.key_size >= MIN_RSA_BITS:
             return key, "RS256"
@@ -197,25 +209,25 @@ def _load_public_key(text: str) -> tuple[PublicKey, str]:
 
 
 def _read_pem(text: str) -> str:
-    """What was given, or what stands in the file it names."""
+    """Return the PEM text, reading it from a file if the setting is a path."""
     if text.startswith("-----BEGIN"):
-        # Where a variable cannot hold lines, people write their ends as \n.
+        # Environment variables often cannot hold line breaks; they are written as \n.
         return text.replace("\\n", "\n")
     try:
         return Path(text).expanduser().read_text()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text"
+        reason = getattr(error, "strerror", None) or "not a text file"
         raise SettingsError(
-            f"JWT_PUBLIC_KEY is neither PEM nor a file that can be read: {reason}."
+            f"JWT_PUBLIC_KEY is neither PEM nor a readable file: {reason}."
         ) from None
 
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
-"""A key's last use is written no more often, so that asking does not mean writing."""
+"""Minimum time between updates of a key's last use, so that most requests write nothing."""
 
 
 class _KeyRow(NamedTuple):
-    """A key as it stands, judged by the database's clock."""
+    """A key with its state by the database's clock."""
 
     id: UUID
     user_id: UUID
@@ -229,10 +241,10 @@ class _KeyRow(NamedTuple):
 
 
 async def authenticate_key(database: Database, secret: str) -> Actor:
-    """Reads only, but for the first use in a minute."""
+    """Authenticate an API key. Writes only on the first use per minute."""
     key = await _find_key(database, hash_key(secret))
     if key is None:
-        raise NotSignedIn("The API key is not known, or was replaced by another one.")
+        raise NotSignedIn("The API key is unknown or was rotated.")
     if key.revoked:
         raise NotSignedIn("The API key was revoked.")
     if key.expired:
@@ -271,7 +283,7 @@ async def _find_key(database: Database, digest: bytes) -> _KeyRow | None:
 
 
 def _is_last_used_stale() -> ColumnElement[bool]:
-    """Not where nothing can be stored: whoever only reads is answered then, too."""
+    """False while the database is read-only, so that read requests still work."""
     before = func.now() - LAST_USED_INTERVAL
     is_old = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < before)
     return and_(is_old, is_writable())
@@ -282,7 +294,7 @@ async def _update_last_used(database: Database, key_id: UUID) -> None:
         await session.execute(
             update(ApiKey)
             .where(ApiKey.id == key_id, _is_last_used_stale())
-            # What an operator changed about the key stays when it was changed.
+            # Keep `updated_at`: it tracks changes made by an operator, not use.
             .values(last_used_at=func.now(), updated_at=ApiKey.updated_at)
         )
 
@@ -290,7 +302,7 @@ async def _update_last_used(database: Database, key_id: UUID) -> None:
 async def authenticate_token(
     database: Database, claims: TokenClaims, *, request_id: str | None = None
 ) -> Actor:
-    """Reads only, but for the first sight of somebody, or of another role."""
+    """Authenticate a token's user. Writes only for a new user or a changed role."""
     tenant_id, user = await _find_user(database, claims)
     if user is None or _is_outdated(user, claims):
         try:
@@ -311,7 +323,7 @@ def _is_outdated(user: User, claims: TokenClaims) -> bool:
 
 
 def _has_token_role(user: User) -> bool:
-    """Somebody made here has a role from here; everybody else has what their token says."""
+    """Return whether the role comes from the token; users created here have a stored role."""
     return user.issuer is not None
 
 
@@ -321,12 +333,12 @@ async def _find_user(database: Database, claims: TokenClaims) -> tuple[UUID, Use
             select(Tenant.id, User)
             .outerjoin(User, and_(User.tenant_id == Tenant.id, _is_subject(claims)))
             .where(_is_tenant(claims.tenant))
-            # Whoever is meant by id comes before whoever bears that id as a name.
+            # A user with this id comes before a token user with the id as its name.
             .order_by(User.issuer.is_not(None))
         )
         row = found.first()
     if row is None:
-        raise NotAllowed(f"The token is for the tenant {claims.tenant!r}, which is not there.")
+        raise NotAllowed(f"The token's tenant {claims.tenant!r} does not exist.")
     return row[0], row[1]
 
 
@@ -336,7 +348,10 @@ def _is_tenant(text: str) -> ColumnElement[bool]:
 
 
 def _is_subject(claims: TokenClaims) -> ColumnElement[bool]:
-    """A user made here is meant by id, never by a name that somebody else may bear too."""
+    """Match the token's subject.
+
+    Users created here match by id only, since a token user may have the same name.
+    """
     by_name = and_(User.issuer == claims.issuer, User.name == claims.subject)
     given = _parse_uuid(claims.subject)
     return by_name if given is None else or_(by_name, and_(User.issuer.is_(None), User.id == given))
@@ -352,7 +367,7 @@ def _parse_uuid(text: str) -> UUID | None:
 async def _upsert_user(
     database: Database, claims: TokenClaims, tenant_id: UUID, request_id: str | None
 ) -> None:
-    """So that what they make has a maker, and can be told apart and deactivated."""
+    """Store the token's user, so that its rows have an owner and it can be deactivated."""
     made_id = uuid7()
     who = {"tenant_id": tenant_id, "issuer": claims.issuer, "name": claims.subject}
     async with database.transaction() as session:
@@ -366,7 +381,7 @@ async def _upsert_user(
             )
             .returning(User.id)
         )
-        if kept_id is not None:  # nothing when another request was quicker
+        if kept_id is not None:  # None if a concurrent request stored the user first
             itself = Actor(
                 kept_id, tenant_id, claims.role, via=RequestChannel.API, request_id=request_id
             )

@@ -1,6 +1,4 @@
-"""Server-sent events: a streaming response that ends with its client, the server or its
-producer.
-"""
+"""Server-sent events: a streaming response that ends with its client, server or producer."""
 
 from __future__ import annotations
 
@@ -15,29 +13,28 @@ from scrapersky.logging import get_logger
 from scrapersky.settings import Settings
 
 ABORT_EXTENSION = "scrapersky.abort"
-"""What the server offers for ending a connection whose other end takes nothing any more."""
+"""Server extension that drops a connection whose client no longer reads."""
 MAX_STREAM_SECONDS = 3600.0
-"""After this the client asks again, and shows again that it may."""
+"""Then the stream ends, and the client reconnects and authenticates again."""
 RECHECK_SECONDS = 5.0
-"""So often it is asked whether the client may still look: a revoked key or an ended session loses
-its streams within this time."""
+"""Interval of access checks: a revoked key or ended session loses its streams within this time."""
 RETRY_MILLISECONDS = 2000
 RETRY_LINE = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
 HEARTBEAT = b": still here\n\n"
 CLOSE_TIMEOUT_SECONDS = 1.0
 
 SendBytes = Callable[[bytes], Awaitable[None]]
-"""Sends bytes to the client; `TimeoutError` when it takes nothing for too long."""
+"""Sends bytes to the client; raises `TimeoutError` if it does not read for too long."""
 EventProducer = Callable[[SendBytes], Awaitable[None]]
-"""Says everything there is to say, as it comes to be."""
+"""Sends all events as they occur; the stream ends when it returns."""
 AccessCheck = Callable[[], Awaitable[bool]]
-"""Asks again whether the client may look; one that raises is asked again later."""
+"""Returns whether the client still has access. If it raises, it is called again later."""
 
 log = get_logger(__name__)
 
 
 class EventStream(Response):
-    """Goes on while there is something to tell and somebody listens."""
+    """Streams events until the producer ends, the client leaves or loses access, or on shutdown."""
 
     media_type = "text/event-stream"
 
@@ -81,15 +78,15 @@ class EventStream(Response):
         await self._tell(say)
 
     async def _wait_until_refused(self) -> None:
-        """Wait until the client may no longer look."""
+        """Return when the client has lost access."""
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
             try:
                 if not await self._still_allowed():
                     return
             except Exception as error:
-                # Most likely the database is away, and then there is no news to tell either.
-                log.warning("stream not checked", error=str(error) or repr(error))
+                # Most likely the database is unavailable; then there are no events to leak either.
+                log.warning("stream access check failed", error=str(error) or repr(error))
 
     async def _send(self, send: Send, body: bytes, *, seconds: float, more: bool = True) -> None:
         async with asyncio.timeout(seconds):
@@ -102,7 +99,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 async def _cancel_tasks(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
-    """A client that took nothing for too long is an end like any other."""
+    """Cancel all tasks. A timeout while sending counts as a normal end; other errors are raised."""
     for task in (telling, *others):
         task.cancel()
     await asyncio.wait([telling, *others])
@@ -112,7 +109,9 @@ async def _cancel_tasks(telling: asyncio.Task[None], *others: asyncio.Task[Any])
 
 
 async def _abort_connection(scope: Scope, receive: Receive) -> None:
-    """What was not taken would otherwise be kept for a client that never takes it."""
+    """Drop the connection; otherwise unsent bytes would stay buffered for a client that never
+    reads.
+    """
     abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT_EXTENSION)
     if abort is not None:
         abort()

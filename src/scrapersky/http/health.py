@@ -23,7 +23,7 @@ router = APIRouter(tags=["health"])
 
 class Alive(BaseModel):
     status: str = Field(examples=["alive"])
-    version: str = Field(examples=["0.1.0"])
+    version: str = Field(examples=["0.2.0"])
 
 
 class Ready(BaseModel):
@@ -36,14 +36,16 @@ class StageHealth(BaseModel):
     healthy: bool
     paused: bool
     due: int = Field(
-        description=f"Rows whose time has come, counted up to {MAX_COUNTED:,}. Of a longer queue "
-        "there may be more; `/api/v3/stages` and `/metrics` count them all."
+        description=f"Due rows, counted up to {MAX_COUNTED:,}. "
+        "`/api/v3/stages` and `/metrics` have the exact number."
     )
     oldest_due_seconds: float | None
     oldest_ready_seconds: float | None = Field(
-        description="The same of rows that could be worked now, and do not wait for their host."
+        description="Age of the oldest due row that is not waiting for its host."
     )
-    stuck: int = Field(description="Rows in processing past their lease, or of a dead worker.")
+    stuck: int = Field(
+        description="Rows in processing whose lease has expired or whose worker is dead."
+    )
     consumers: int
     last_tick: datetime | None
     problems: list[str]
@@ -51,20 +53,20 @@ class StageHealth(BaseModel):
 
 class SchedulersHealth(BaseModel):
     status: str = Field(examples=["healthy"])
-    scheduler_here: str = Field(description="running, stopped or disabled in this process")
+    scheduler_here: str = Field(description="State in this process: running, stopped or disabled.")
     own_limits: list[str] = Field(
         default_factory=list,
-        description="What processes ran out of in the last five minutes: file descriptors, "
-        "database connections or disk space.",
+        description="Resources exhausted in some process in the last five minutes: file "
+        "descriptors, database connections or disk space.",
     )
     stages: list[StageHealth]
     problems: list[str] = Field(
-        description="What is wrong beside the stages: failing chores, jobs that no stage handles, "
-        "limits that processes have reached."
+        description="Problems outside the stages: failing chores, jobs that no stage handles, "
+        "resource limits that a process has reached."
     )
 
 
-@router.get("/health", dependencies=[PUBLIC], summary="Is the process alive?")
+@router.get("/health", dependencies=[PUBLIC], summary="Check liveness")
 async def alive() -> Alive:
     return Alive(status="alive", version=__version__)
 
@@ -72,8 +74,9 @@ async def alive() -> Alive:
 @router.get(
     "/health/ready",
     dependencies=[PUBLIC],
-    summary="Is the database there, at the right revision, and writable?",
-    responses={503: {"model": Ready, "description": "It is not; the problem says why."}},
+    summary="Check readiness",
+    description="Checks that the database responds, is writable and has the expected revision.",
+    responses={503: {"model": Ready, "description": "Not ready; `problem` has the reason."}},
 )
 async def ready(context: Context, response: Response) -> Ready:
     try:
@@ -84,14 +87,14 @@ async def ready(context: Context, response: Response) -> Ready:
         return Ready(status="not ready", problem=str(error))
     except Exception as error:
         response.status_code = 503
-        problem = str(find_exhausted_resource(error) or "The database does not answer.")
+        problem = str(find_exhausted_resource(error) or "The database is not responding.")
         return Ready(status="not ready", problem=problem)
     return Ready(status="ready")
 
 
 @router.get(
     "/health/schedulers",
-    summary="Is the work being done?",
+    summary="Check the schedulers",
     responses={
         503: {"model": SchedulersHealth, "description": "A stage has a problem."},
         **problem_responses(401, 403),
@@ -100,10 +103,11 @@ async def ready(context: Context, response: Response) -> Ready:
 async def schedulers(
     actor: Viewer, context: Context, session: Overview, response: Response
 ) -> SchedulersHealth:
-    """503 when a queue's oldest due row is too old, rows wait without a consumer, rows are stuck in
-    processing, a consumer has stopped ticking, a stage could not be registered, the last run of a
-    stage or of a chore failed, jobs wait that no stage handles, or a process has run out of file
-    descriptors, database connections or disk space."""
+    """Returns 503 if a queue's oldest due row is too old, rows wait without a consumer, rows are
+    stuck in processing, a consumer has stopped ticking, a stage could not be registered, the
+    last run of a stage or chore failed, jobs wait that no stage handles, or a process has run
+    out of file descriptors, database connections or disk space.
+    """
     now = await load_status(session, context.stages, context.settings)
     health = build_schedulers_health(context, now)
     if health.status != "healthy":
@@ -112,7 +116,7 @@ async def schedulers(
 
 
 def build_schedulers_health(context: AppContext, now: PipelineStatus) -> SchedulersHealth:
-    """What probes are answered and people are shown."""
+    """Build the health report for probes and the dashboard."""
     stages = [
         _build_stage_health(each, _get_registration_failure(context, each.name))
         for each in now.reports
@@ -130,14 +134,14 @@ def build_schedulers_health(context: AppContext, now: PipelineStatus) -> Schedul
 
 
 def _get_registration_failure(context: AppContext, stage: str) -> str | None:
-    """A failed registration shows at once, before the next heartbeat carries it."""
+    """Return the failure known in this process, before the next heartbeat reports it."""
     return context.scheduler.failures.get(stage) if context.scheduler else None
 
 
 def _build_stage_health(report: StageReport, failure: str | None) -> StageHealth:
     problems = list(report.problems)
     if failure and not any(failure in each for each in problems):
-        problems.insert(0, f"It could not be registered: {failure}")
+        problems.insert(0, f"The stage could not be registered: {failure}")
     return StageHealth(
         stage=report.name,
         healthy=not problems,

@@ -35,7 +35,7 @@ DELETE_BATCH_ROWS = 5_000
 
 
 async def delete_expired_keys(database: Database, _settings: Settings) -> int:
-    """A little at a time, so that no transaction is long."""
+    """Delete expired keys in batches, to keep transactions short."""
     forgotten = 0
     while True:
         async with database.transaction() as session:
@@ -59,7 +59,7 @@ async def delete_expired_keys(database: Database, _settings: Settings) -> int:
 
 CHORE = Chore(
     name="forget_idempotency_keys",
-    does="Delete answers that were kept for repeated requests and have had their time.",
+    does="Delete expired idempotency keys with their stored responses.",
     every=timedelta(minutes=10),
     run=delete_expired_keys,
 )
@@ -70,7 +70,7 @@ NO_STORE = "no-store"
 
 @dataclass
 class BufferedResponse:
-    """What a route answers, held back until its effect is stored."""
+    """A route's response, held back until its effect is committed."""
 
     status: int = 500
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class BufferedResponse:
 
     @property
     def is_storable(self) -> bool:
-        """An answer with a secret in it says that it may not."""
+        """False for responses with a secret, which are marked `no-store`."""
         return NO_STORE not in Headers(raw=self.headers).get("cache-control", "")
 
     def get_stored_headers(self) -> dict[str, str]:
@@ -100,7 +100,7 @@ class BufferedResponse:
 
 
 async def read_body(receive: Receive) -> bytes | None:
-    """None when the client went away before it had sent all of it."""
+    """Read the whole body; None if the client disconnected before its end."""
     body = bytearray()
     while True:
         message = await receive()
@@ -112,7 +112,7 @@ async def read_body(receive: Receive) -> bytes | None:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then whatever comes."""
+    """Return a `receive` that yields the body again, then further messages."""
     unread = [body]
 
     async def receive_again() -> Message:
@@ -122,15 +122,6 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
     return receive_again
 
-
-# A POST repeated with the same `Idempotency-Key` is carried out once and answered the same.
-#
-# The answer is stored in the transaction of the effect, so there is never one without the other.
-# For
-# that the request's transaction ends here, around the route, and not in the route. While a request
-# is under way its transaction holds a lock of the key's name; whatever ends the transaction, a
-# crash
-# too, gives the lock back.
 
 KEY_HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "Idempotency-Replayed"
@@ -143,28 +134,32 @@ log = get_logger(__name__)
 
 
 class RequestNotExecuted(Conflict):
-    """The key decides; the attempt has the answer."""
+    """Raised to leave the route without an effect; `IdempotentRequest.instead` has the response."""
 
 
 @dataclass
 class IdempotentRequest:
-    """One request with a key, from its arrival to its answer."""
+    """One request with an idempotency key."""
 
     key: str
     fingerprint: bytes
     keep: timedelta
     request: Request
     instead: Response | None = None
-    """The answer, where the request is not carried out."""
+    """Response to send if the request is not executed."""
     tenant_id: UUID | None = None
     session: AsyncSession | None = None
     failed: bool = False
     secret: bool = False
-    """Whether the request itself holds a secret, of which not even a digest is kept."""
+    """True if the request contains a secret; then not even its hash is stored."""
     _ending: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def begin(self, database: Database, tenant_id: UUID) -> AsyncSession:
-        """The transaction of the effect; `NotCarriedOut` where there is to be none."""
+        """Open the transaction of the effect and lock the key.
+
+        Raises `RequestNotExecuted` if the key is in use, was used for another request, or has a
+        stored response.
+        """
         session = await self._ending.enter_async_context(database.transaction())
         locked = await session.scalar(
             select(func.pg_try_advisory_xact_lock(self._build_lock_id(tenant_id)))
@@ -184,7 +179,7 @@ class IdempotentRequest:
         answer = build_problem(
             self.request,
             409,
-            f"A request with this {KEY_HEADER} is under way; ask again in a moment.",
+            f"A request with this {KEY_HEADER} is still running. Retry in {RETRY_AFTER_SECONDS} s.",
         )
         answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
         return answer
@@ -196,19 +191,23 @@ class IdempotentRequest:
             return build_problem(
                 self.request,
                 422,
-                f"This {KEY_HEADER} was used for another request; take a new one for each request.",
+                f"This {KEY_HEADER} was used for a different request. Use a new key per request.",
             )
         if known.body is None:
             return build_problem(
                 self.request,
                 409,
-                f"This was done at {known.created_at:%Y-%m-%d %H:%M:%S} UTC; "
-                "a secret was part of it, so its answer was not kept.",
+                f"This request was executed at {known.created_at:%Y-%m-%d %H:%M:%S} UTC. "
+                "Its response contained a secret and was not stored.",
             )
         return Response(known.body, known.status, {**known.headers, REPLAYED_HEADER: "true"})
 
     async def end(self, database: Database, answer: BufferedResponse) -> None:
-        """Store the answer with the effect; an error without one, for it had none."""
+        """Store the response and commit the effect with it.
+
+        A client error rolls the effect back; its response is stored in a separate transaction. A
+        server error is not stored, so the client can retry.
+        """
         if self.session is None:
             await self.undo()
         elif self.failed or answer.status >= 500:
@@ -228,7 +227,7 @@ class IdempotentRequest:
             async with database.transaction() as session:
                 await self._store_response(session, answer)
         except Exception as error:
-            log.warning("an answer could not be kept", error=str(error) or repr(error))
+            log.warning("could not store an idempotent response", error=str(error) or repr(error))
 
     async def _store_response(self, session: AsyncSession, answer: BufferedResponse) -> None:
         values = {
@@ -263,7 +262,7 @@ async def _find_key(session: AsyncSession, tenant_id: UUID, key: str) -> Idempot
 async def open_transaction(
     request: Request, database: Database, tenant_id: UUID
 ) -> AsyncIterator[AsyncSession]:
-    """The request's transaction; that of a request with a key ends when its answer is known."""
+    """Open the request's transaction. With an idempotency key the middleware ends it."""
     attempt: IdempotentRequest | None = getattr(request.state, "attempt", None)
     if attempt is None:
         async with database.transaction() as session:
@@ -288,15 +287,15 @@ async def _forbid_storing_response(response: Response) -> None:
 
 
 RETURNS_SECRET = Depends(_forbid_storing_response)
-"""For routes that answer with a secret: it is kept nowhere, not even to be repeated."""
+"""For routes that return a secret: the response is never stored, not even for a replay."""
 
 
 ACCEPTS_SECRET = Depends(_forbid_storing_request)
-"""For routes that are given one, such as a password."""
+"""For routes whose request contains a secret, such as a password."""
 
 
 class IdempotencyMiddleware:
-    """Around every route: it holds answers to POSTs with a key until they are stored."""
+    """Buffers responses to POST requests with a key until they are stored."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -343,16 +342,18 @@ def _get_keys(scope: Scope) -> list[str]:
 def _find_key_error(given: list[str]) -> str | None:
     key = given[0]
     if len(given) > 1:
-        return f"The request has {len(given)} {KEY_HEADER} headers; send one."
+        return f"The request has {len(given)} {KEY_HEADER} headers. Send only one."
     if not key or len(key) > MAX_KEY_CHARACTERS:
-        return f"{KEY_HEADER} must have 1 to {MAX_KEY_CHARACTERS} characters; a UUID is a good one."
+        return (
+            f"{KEY_HEADER} must have 1 to {MAX_KEY_CHARACTERS} characters. Use a UUID, for example."
+        )
     if not (key.isascii() and key.isprintable()):
-        return f"{KEY_HEADER} holds something else than printable ASCII; a UUID is a good one."
+        return f"{KEY_HEADER} must be printable ASCII. Use a UUID, for example."
     return None
 
 
 async def _fingerprint(scope: Scope, body: bytes) -> bytes:
-    """A large body is hashed in a thread, where hashing leaves the interpreter to others."""
+    """Hash the request. Large bodies are hashed in a thread, where hashlib releases the GIL."""
     target = f"{scope['method']} {scope['path']}?{scope['query_string'].decode('latin-1')}\n"
     digest = hashlib.sha256(target.encode())
     if len(body) < MIN_THREADED_HASH_BYTES:

@@ -1,6 +1,4 @@
-"""Install the middleware: request ids, access log, limits, and loopback-only access in open
-mode.
-"""
+"""Install the middleware: request ids, access log, limits, loopback-only access in open mode."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ log = get_logger(__name__)
 
 
 def install_middleware(app: FastAPI, settings: Settings) -> None:
-    """The last that is added is the first to see a request."""
+    """Add the middleware, innermost first: the last one added sees a request first."""
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(RateLimitMiddleware, settings=settings)
@@ -40,7 +38,7 @@ def install_middleware(app: FastAPI, settings: Settings) -> None:
 
 
 class RequestIdMiddleware:
-    """Gives each request an id, logs it when it was answered, and answers what nobody else did."""
+    """Assigns request ids, writes the access log and handles errors of the other middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,7 +57,7 @@ class RequestIdMiddleware:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
-                # Here, so that no answer goes without it: errors, files, streams and 304 included.
+                # Set here to cover every response, including errors, files, streams and 304.
                 headers["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
@@ -82,7 +80,7 @@ class RequestIdMiddleware:
 
 
 async def _handle_error(request: Request, error: Exception) -> Response:
-    """As for errors within a route: the handler of the nearest kind."""
+    """Call the most specific exception handler, as the framework does for errors within routes."""
     handlers: dict[Any, Any] = request.app.exception_handlers
     kind = next(each for each in type(error).__mro__ if each in handlers)
     answer: Response = await handlers[kind](request, error)
@@ -90,7 +88,7 @@ async def _handle_error(request: Request, error: Exception) -> Response:
 
 
 class LoopbackOnlyMiddleware:
-    """Without sign-in any web page that a person looks at could ask us for something."""
+    """Blocks foreign requests in open mode, where any web page a user visits could send some."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -107,6 +105,6 @@ def _find_refusal(request: Request) -> Response | None:
         return build_problem(request, 403, str(refusal))
     if has_undeclared_body(request):
         return build_problem(
-            request, 415, "Send the body as `Content-Type: application/json`, a file as `text/csv`."
+            request, 415, "Send JSON as `Content-Type: application/json`, or a file as `text/csv`."
         )
     return None

@@ -13,21 +13,23 @@ from scrapersky.http.problems import problem_responses
 
 API_PREFIX = "/api/"
 PATHS_WITHOUT_IDEMPOTENCY = ("/api/v3/session",)
-"""Signing in: nobody is known yet whose key it could be, and each time is a new one."""
+"""Sign-in: the caller is not authenticated yet, so the key has no tenant, and each call is a new
+one.
+"""
 COMMON_STATUSES = (408, 413, 429)
 IDEMPOTENCY_STATUSES = (409,)
 STATUS_DESCRIPTIONS = {
-    408: "Request Timeout: the headers or the body came too slowly.",
-    413: "Content Too Large: more than 64 kB without sign-in, 1 MB of JSON, or a list of more than "
-    "MAX_REQUEST_BYTES.",
-    429: "Too Many Requests: `Retry-After` says when to go on.",
+    408: "Request Timeout: the headers or the body arrived too slowly.",
+    413: "Content Too Large: more than 64 kB unauthenticated, 1 MB of JSON, or MAX_REQUEST_BYTES "
+    "for an import.",
+    429: "Too Many Requests: retry after the time in `Retry-After`.",
 }
 KEY_PARAMETER: dict[str, Any] = {
     "name": KEY_HEADER,
     "in": "header",
     "required": False,
-    "description": "A name for this request, unique within the tenant. When the request is "
-    "repeated with it, nothing is done twice and the answer is the first one's.",
+    "description": "Unique key of this request within the tenant. A repeated request with the same "
+    "key is not executed again and gets the response of the first.",
     "schema": {
         "type": "string",
         "minLength": 1,
@@ -71,7 +73,7 @@ def _add_responses(operation: dict[str, Any], *statuses: int) -> None:
 router = APIRouter(tags=["description"], responses=problem_responses(401, 403))
 
 
-@router.get("/openapi.json", summary="This API as an OpenAPI document")
+@router.get("/openapi.json", summary="Get the OpenAPI document")
 async def openapi(actor: Viewer, request: Request) -> dict[str, Any]:
     described: dict[str, Any] = request.app.openapi()
     return described

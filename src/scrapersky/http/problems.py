@@ -31,9 +31,9 @@ from scrapersky.pipeline.vitals import WAIT_SECONDS, find_exhausted_resource
 
 PROBLEM_JSON = "application/problem+json"
 CHARACTER_NOT_IN_REPERTOIRE = "22021"
-"""What PostgreSQL says of a text with a NUL in it."""
+"""PostgreSQL's SQLSTATE for text with a NUL character."""
 READ_ONLY_RETRY_SECONDS = 30
-"""A failover takes a while, and nobody is better off for asking more often."""
+"""A failover takes a while; retrying more often does not help."""
 STATUS_CODES = {
     InvalidInput: 422,
     NotFound: 404,
@@ -49,21 +49,21 @@ log = get_logger(__name__)
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """Problem document (RFC 9457)."""
 
     type: str = "about:blank"
     title: str = Field(examples=["Unprocessable Content"])
     status: int = Field(examples=[422])
-    detail: str = Field(examples=["The domain is empty; write for example example.com."])
+    detail: str = Field(examples=["The domain is empty. Enter a domain such as example.com."])
     instance: str = Field(examples=["/api/v3/sitemap/scan"])
     request_id: str = Field(examples=["01890f6e7c2b7d5a8c3e4f5a6b7c8d9e"])
     errors: list[dict[str, str]] | None = Field(
-        default=None, description="Where in the request, and what is wrong there."
+        default=None, description="Invalid fields: location and reason of each."
     )
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For a route's declaration: the problems it may answer."""
+    """Build the OpenAPI responses of a route for these error statuses."""
     return {
         status: {
             "model": Problem,
@@ -120,10 +120,10 @@ async def _handle_validation_error(request: Request, error: Exception) -> JSONRe
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if found and found[0]["type"] == "json_invalid":
-        return build_problem(request, 400, "The body is not JSON.")
+        return build_problem(request, 400, "The request body is not valid JSON.")
     errors = [{"where": _format_location(each["loc"]), "what": str(each["msg"])} for each in found]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
-    return build_problem(request, 422, f"The request does not fit. {detail}.", errors)
+    return build_problem(request, 422, f"The request is not valid. {detail}.", errors)
 
 
 def _format_location(location: tuple[int | str, ...]) -> str:
@@ -133,8 +133,8 @@ def _format_location(location: tuple[int | str, ...]) -> str:
 async def handle_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     sentence = {
-        404: f"There is nothing at {request.url.path}.",
-        405: f"{request.method} is not possible here.",
+        404: f"Not found: {request.url.path}.",
+        405: f"{request.method} is not allowed here.",
     }.get(error.status_code, str(error.detail))
     answer = build_problem(request, error.status_code, sentence)
     answer.headers.update(error.headers or {})
@@ -142,7 +142,9 @@ async def handle_http_exception(request: Request, error: Exception) -> JSONRespo
 
 
 async def _handle_database_error(request: Request, error: Exception) -> JSONResponse:
-    """A database that is away is not the caller's fault, and will be back."""
+    """Return 503 while the database is unavailable or read-only or a resource of ours is exhausted,
+    422 for text it cannot store.
+    """
     if limit := find_exhausted_resource(error):
         return _own_limit(request, limit)
     if is_read_only(error):
@@ -151,14 +153,12 @@ async def _handle_database_error(request: Request, error: Exception) -> JSONResp
     if isinstance(error, DBAPIError) and not error.connection_invalidated:
         if get_sqlstate(error) == CHARACTER_NOT_IN_REPERTOIRE or isinstance(error, DataError):
             return build_problem(
-                request, 422, "The request holds a character that cannot be stored."
+                request, 422, "The request contains a character that cannot be stored."
             )
         if not is_unavailable(error):
             return await _handle_unexpected_error(request, error)
-    log.warning("database away", path=request.url.path, error=type(error).__name__)
-    answer = build_problem(
-        request, 503, "The database does not answer just now; try again in a moment."
-    )
+    log.warning("database unavailable", path=request.url.path, error=type(error).__name__)
+    answer = build_problem(request, 503, "The database is not responding. Retry in 2 s.")
     answer.headers["Retry-After"] = "2"
     return answer
 
@@ -174,13 +174,13 @@ def _own_limit(request: Request, limit: ResourceExhausted) -> JSONResponse:
 
 
 async def _handle_encoding_error(request: Request, error: Exception) -> JSONResponse:
-    """Half of a character: JSON can spell it, nothing can store it."""
-    return build_problem(request, 422, "The request holds a character that cannot be stored.")
+    """Reject lone surrogates: JSON can express them, but no text column can store them."""
+    return build_problem(request, 422, "The request contains a character that cannot be stored.")
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> JSONResponse:
     request_id = getattr(request.state, "request_id", "")
     log.error("request failed", path=request.url.path, request_id=request_id, exc_info=error)
     return build_problem(
-        request, 500, f"Something went wrong on our side; it is logged under {request_id}."
+        request, 500, f"Internal error. It was logged with request ID {request_id}."
     )

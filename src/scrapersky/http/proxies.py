@@ -2,9 +2,6 @@
 
 This is the only place that reads forwarded headers. Everything else uses `request.client` and
 `request.url.scheme`, which are correct from here on.
-
-The one place that reads forwarded headers. Everything else uses `request.client` and
-`request.url.scheme`, which are right from here on.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ FORWARDED_FOR = "x-forwarded-for"
 FORWARDED_PROTO = "x-forwarded-proto"
 SCHEMES = ("http", "https")
 MAX_PEERS_REMEMBERED = 100
-"""Untrusted peers that were warned about, so that each fills one line of the log and not all."""
+"""Untrusted peers that were already logged, so that each is logged once."""
 
 log = get_logger(__name__)
 
@@ -31,10 +28,9 @@ log = get_logger(__name__)
 class ProxyHeadersMiddleware:
     """Set `scope["client"]` and `scope["scheme"]` from the headers of trusted proxies.
 
-    Every proxy appends the address it was asked from to X-Forwarded-For, so the list is read from
-    the right: our peer, then whom that one saw, for as long as each is a trusted proxy. The first
-    one that is not is the client. What stands further left was written by the client itself and
-    may be anything.
+    Every proxy appends the address of its peer to X-Forwarded-For. The list is therefore read from
+    the right: our peer, then the peer it saw, as long as each is a trusted proxy. The first address
+    that is not is the client. Anything further left was sent by the client and may be forged.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -46,7 +42,7 @@ class ProxyHeadersMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self._resolve_client(scope)
-            # The cookie's name and its attributes depend on it; see `http/credentials.py`.
+            # Decides the cookie's name and attributes; see `http/credentials.py`.
             state = Request(scope).state
             state.secure_cookies = self._always_secure or scope["scheme"] == "https"
         await self._app(scope, receive, send)
@@ -74,8 +70,8 @@ class ProxyHeadersMiddleware:
         log.warning(
             "forwarded headers ignored",
             peer=peer,
-            reason="The peer is not in TRUSTED_PROXIES. If it is your proxy, add it there: "
-            "otherwise all its clients share one rate limit and cookies are not marked Secure.",
+            reason="The peer is not in TRUSTED_PROXIES. If it is your proxy, add it. Otherwise all "
+            "its clients share one rate limit and cookies are not marked Secure.",
         )
 
 
@@ -90,14 +86,14 @@ def _find_client(
         hops += 1
         address = parse_address(text)
         if address is None:
-            # `unknown`, or garbage: whoever wrote it is the last one we know.
+            # `unknown` or garbage: its sender is the last address we can identify.
             break
         client = address
     return client, max(hops, 1)
 
 
 def _find_scheme(schemes: Sequence[str], hops: int) -> str | None:
-    """Return what the proxy nearest to the client said; most proxies keep a single value."""
+    """Return the scheme reported by the proxy nearest to the client; most send one value."""
     if not schemes:
         return None
     scheme = schemes[-min(hops, len(schemes))].lower()
@@ -109,8 +105,7 @@ def _split(headers: Headers, name: str) -> list[str]:
 
 
 def parse_address(text: str) -> IPAddress | None:
-    """Parse `1.2.3.4`, `1.2.3.4:567`, `::1` or `[::1]:567`; an IPv4 address inside an IPv6 one is
-    taken out."""
+    """Parse `1.2.3.4`, `1.2.3.4:567`, `::1` or `[::1]:567`; IPv4-mapped IPv6 becomes IPv4."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -128,9 +123,9 @@ def is_in_networks(address: IPAddress, networks: Sequence[IPNetwork]) -> bool:
 
 
 def find_exposure_warnings(settings: Settings, hosts: Sequence[str] | None = None) -> list[str]:
-    """What is risky about how the server can be reached, in sentences; none when all is fine.
+    """Return warnings about how the server can be reached; empty if there are none.
 
-    `hosts` are the addresses it listens on; without them it is judged by the settings alone.
+    `hosts` are the listening addresses; without them only the settings are checked.
     """
     if settings.auth_mode == "open":
         return []
@@ -139,15 +134,14 @@ def find_exposure_warnings(settings: Settings, hosts: Sequence[str] | None = Non
     if not settings.proxy_networks and settings.cookie_secure == "auto" and reachable:
         where = f" on {', '.join(hosts)}" if hosts else ""
         found.append(
-            f"Requests arrive{where} over plain http and no proxy is trusted: passwords and keys "
-            "can be read on the way, session cookies are not marked Secure, and behind a proxy all "
-            "clients share one rate limit. Put a proxy with TLS in front and set TRUSTED_PROXIES "
-            "to its address."
+            f"The server accepts plain http{where} and trusts no proxy: passwords and keys can be "
+            "intercepted, session cookies are not marked Secure, and behind a proxy all clients "
+            "share one rate limit. Put a TLS proxy in front and set TRUSTED_PROXIES to its address."
         )
     if any(network.prefixlen == 0 for network in settings.proxy_networks):
         found.append(
-            "TRUSTED_PROXIES names every address there is, so that anybody can pretend to be any "
-            "client. Name your proxy's address or network only."
+            "TRUSTED_PROXIES covers every address, so any client can forge its address. "
+            "Set it to your proxy's address or network."
         )
     return found
 

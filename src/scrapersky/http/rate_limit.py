@@ -1,12 +1,8 @@
 """Rate limit per caller with token buckets.
 
-The buckets live in the memory of each process. Counting in the database would cost every request
-a write to a row that all requests of a caller contend for; instead, N processes together allow N
+The buckets live in the memory of each process. Counting in the database would cost every request a
+write to a row that all requests of a caller contend for; instead, N processes together allow N
 times the limit.
-
-The buckets stand in the process's memory. Counting in the database would cost every request a
-write to a row that all requests of a caller queue up for, to save the others a little; several
-processes together let through as many times the limit.
 """
 
 from __future__ import annotations
@@ -29,15 +25,17 @@ from scrapersky.http.problems import build_problem
 from scrapersky.settings import Settings
 
 MAX_REMEMBERED_CALLERS = 10_000
-"""Callers, and credentials known to be good. Whoever is forgotten begins with a full bucket."""
+"""Size of each cache: buckets and verified credentials. An evicted caller starts with a full
+bucket.
+"""
 IPV6_PREFIX_BITS = 64
-"""One customer has all the addresses that begin alike, so they share a bucket."""
+"""A provider assigns a customer a whole /64, so its addresses share a bucket."""
 
 Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Value]):
-    """The values used last; the others are forgotten."""
+    """Mapping that evicts the least recently used value."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -58,7 +56,7 @@ class LRUCache(Generic[Value]):
 
 @dataclass
 class TokenBucket:
-    """Requests that may still be made now."""
+    """Token bucket of one caller."""
 
     capacity: int
     per_second: float
@@ -86,10 +84,10 @@ class TokenBucket:
 
 
 class RateLimitMiddleware:
-    """Around every route but the health checks.
+    """Limits all routes except the health checks.
 
-    Credentials are not looked up here. Those that were good before are counted as whoever they
-    belong to; all others as the address they come from, so that guessing them is limited too.
+    Credentials are not verified here. Requests with credentials that were valid before count for
+    their owner; all others count for their address, so that guessing is limited too.
     """
 
     def __init__(
@@ -130,16 +128,16 @@ class RateLimitMiddleware:
         return self._buckets.store(caller, fresh)
 
     def _remember(self, credentials: str | None, request: Request) -> None:
-        """Who asked is known by the time there is an answer, if the credentials were good."""
+        """Store the owner of valid credentials; the route has identified it by the time it
+        responds.
+        """
         identity = getattr(request.state, "identity", None)
         if credentials and identity is not None:
             self._known.store(credentials, identity.id)
 
     def _refuse(self, request: Request, bucket: TokenBucket) -> ASGIApp:
         seconds = bucket.seconds_to_next
-        answer = build_problem(
-            request, 429, f"That were too many requests; go on in {seconds} s, and more slowly."
-        )
+        answer = build_problem(request, 429, f"Too many requests. Retry in {seconds} s.")
         answer.headers["Retry-After"] = str(seconds)
         return answer
 
@@ -149,7 +147,7 @@ def _is_health_check(path: str) -> bool:
 
 
 def _hash_credentials(request: Request) -> str | None:
-    """Not themselves: nothing here is worth stealing."""
+    """Return a hash, so that no usable credentials stay in memory."""
     given = get_credentials(request) or get_session_token(request)
     return hashlib.sha256(given.encode()).hexdigest() if given else None
 

@@ -1,11 +1,8 @@
 """Authenticate dashboard sessions by cookie, and protect them against CSRF.
 
-The session row is checked on every request. A browser sends the cookie whichever page triggered
-the request, so every change must also carry a token derived from the session's, which only our
-own pages contain.
-
-A browser sends the cookie along whoever made it ask. Therefore whatever changes something also
-carries a token that is made of the cookie's and stands in our pages only.
+The session row is checked on every request. A browser sends the cookie whichever page triggered the
+request, so every change must also carry a token derived from the session's, which only our own
+pages contain.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ class SessionIdentity:
 
 
 class _SessionRow(NamedTuple):
-    """A session as it stands, judged by the database's clock."""
+    """A session with its state by the database's clock."""
 
     id: UUID
     user_id: UUID
@@ -56,19 +53,19 @@ class _SessionRow(NamedTuple):
 
 
 def build_csrf_token(token: str) -> str:
-    """Nobody can tell it but who has the session's token, and it does not tell that one."""
+    """Derive the CSRF token from the session token; the reverse is not possible."""
     return hmac.digest(token.encode(), b"csrf", "sha256").hex()
 
 
 async def authenticate_session(
     database: Database, settings: Settings, token: str, *, noted: bool = True
 ) -> SessionIdentity:
-    """Reads only, but for the first sight in a minute."""
+    """Authenticate a session. Writes only on the first request per minute."""
     found = await _find_session(database, settings, hash_key(token))
     if found is None or found.ended:
-        raise NotSignedIn("You are signed out; sign in again.")
+        raise NotSignedIn("You are signed out. Sign in again.")
     if found.expired:
-        raise NotSignedIn("Your session has expired; sign in again.")
+        raise NotSignedIn("Your session has expired. Sign in again.")
     if noted and found.sighting_is_news:
         await _update_last_seen(database, found.id)
     actor = Actor(
@@ -108,7 +105,7 @@ async def _find_session(
 
 
 def has_ended() -> ColumnElement[bool]:
-    """By itself, or with its user or key; to be asked beside both."""
+    """Match sessions that were ended, or whose user or key was disabled. Join both tables."""
     return or_(
         UserSession.ended_at.is_not(None),
         User.deactivated_at.is_not(None),
@@ -126,7 +123,7 @@ def has_expired(settings: Settings) -> ColumnElement[bool]:
 
 
 def _is_last_seen_stale() -> ColumnElement[bool]:
-    """Not where nothing can be stored: whoever only reads is answered then, too."""
+    """False while the database is read-only, so that read requests still work."""
     return and_(UserSession.last_seen_at < func.now() - LAST_SEEN_INTERVAL, is_writable())
 
 
@@ -140,7 +137,7 @@ async def _update_last_seen(database: Database, session_id: UUID) -> None:
 
 
 def is_user_activity(request: Request) -> bool:
-    """A page that is open keeps a stream open, also when nobody sits in front of it."""
+    """Return False for event streams: an open page keeps one open even if the user is away."""
     return EVENT_STREAM_TYPE not in request.headers.get("accept", "")
 
 
@@ -150,13 +147,13 @@ def verify_csrf_token(request: Request, csrf: str) -> None:
     given = request.headers.get(CSRF_HEADER, "")
     if not hmac.compare_digest(given.encode(), csrf.encode()):
         raise NotAllowed(
-            "The request does not come from a page of this session, so nothing was changed; "
-            "reload the page and try again."
+            "Nothing was changed, because the CSRF token is missing or not valid. "
+            "Reload the page and try again."
         )
 
 
 def set_session_cookie(request: Request, response: Response, token: str) -> None:
-    """Until the browser is closed; how long it is good for is the row's to say."""
+    """Set a cookie that lasts until the browser is closed; the session row has the real expiry."""
     secure = has_secure_cookies(request)
     response.set_cookie(
         SECURE_SESSION_COOKIE if secure else SESSION_COOKIE,
@@ -169,7 +166,7 @@ def set_session_cookie(request: Request, response: Response, token: str) -> None
 
 
 def delete_session_cookie(response: Response) -> None:
-    """Both forms: the browser may hold one of each."""
+    """Delete both cookie names, since the browser may hold either."""
     for name in (SESSION_COOKIE, SECURE_SESSION_COOKIE):
         secure = name == SECURE_SESSION_COOKIE
         response.delete_cookie(name, path="/", httponly=True, samesite="lax", secure=secure)

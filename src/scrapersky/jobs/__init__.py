@@ -1,1 +1,1 @@
-"""Jobs: what clients asked for and may poll."""
+"""Jobs: requested work that clients can poll, watch, cancel and retry."""

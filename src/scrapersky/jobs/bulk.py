@@ -23,7 +23,9 @@ async def cancel_jobs(
     asked: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
-    """Running ones too: they lose their token, and their workers stop at the next chunk or beat."""
+    """Cancel jobs. Running ones lose their lease; their workers stop at the next chunk or
+    heartbeat.
+    """
     wanted = replace(asked, also_processing=True)
     return await _run_bulk_action(session, actor, stages, CANCEL, wanted, settings)
 
@@ -35,7 +37,7 @@ async def retry_jobs(
     asked: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
-    """Failed and cancelled ones, from the start; of several for the same subject the newest."""
+    """Queue failed and cancelled jobs from the start; only the newest per subject."""
     return await _run_bulk_action(session, actor, stages, RETRY, asked, settings)
 
 

@@ -37,13 +37,13 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class JobSnapshot:
-    """A job at one moment."""
+    """State of a job at one point in time."""
 
     id: str
-    """Another one after every change of the row: when it changed, and what it was then."""
+    """Event id: time of the last change and status, so that it differs after every change."""
     status: str
     text: str
-    """The job as JSON, written once for all who watch it."""
+    """The job as JSON, serialised once for all subscribers."""
 
     @property
     def is_last(self) -> bool:
@@ -58,7 +58,7 @@ class JobSnapshot:
 
 @dataclass(eq=False)
 class JobSubscriber:
-    """One who watches a job. Only the newest snapshot waits for it, however slow it is."""
+    """A subscriber of one job. Only the newest snapshot is buffered, however slow its client is."""
 
     job_id: UUID
     newest: JobSnapshot | None = None
@@ -70,14 +70,14 @@ class JobSubscriber:
         self._news.set()
 
     async def wait_for_change(self, *, seconds: float) -> bool:
-        """Whether there was any in that time."""
+        """Wait for a change; return False on timeout."""
         there = await wait_for_event(self._news, seconds=seconds)
         self._news.clear()
         return there
 
 
 class JobWatch:
-    """Looks for changes while anybody watches; no connection is held between two looks."""
+    """Polls watched jobs while there are subscribers; holds no connection between two polls."""
 
     def __init__(self, database: Database, *, every_seconds: float) -> None:
         self._database = database
@@ -90,12 +90,12 @@ class JobWatch:
     @asynccontextmanager
     async def subscribe(self, job_id: UUID) -> AsyncIterator[JobSubscriber]:
         watcher = JobSubscriber(job_id)
-        # Others may have been told of the present state; this one has heard nothing yet.
+        # Forget the last state, so that the next poll also notifies this subscriber.
         self._last.pop(job_id, None)
         self._watchers[job_id].add(watcher)
         self._changed.set()
         if self._looking is None:
-            # In a context of its own: it is not part of the request of the first who watches.
+            # In a fresh context: the poller is not part of the first subscriber's request.
             self._looking = asyncio.create_task(
                 self._poll(), name="watching jobs", context=contextvars.Context()
             )
@@ -114,14 +114,17 @@ class JobWatch:
             self._changed.set()
 
     async def _poll(self) -> None:
-        """Until nobody watches any more; a query under way is not cut off, for that would cost
-        its connection."""
+        """Poll until there are no subscribers.
+
+        The task ends on its flag and is not cancelled: cancelling a running query would cost its
+        connection.
+        """
         while self._watchers:
             self._changed.clear()
             try:
                 await self._poll_once()
             except Exception as error:
-                log.warning("jobs could not be looked at", error=str(error) or repr(error))
+                log.warning("could not poll jobs", error=str(error) or repr(error))
             await wait_for_event(self._changed, seconds=self._every_seconds)
         self._looking = None
 
@@ -153,7 +156,7 @@ class JobWatch:
 
 
 async def wait_for_event(event: asyncio.Event, *, seconds: float) -> bool:
-    """Whether it was set within that time."""
+    """Wait for the event; return False on timeout."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -170,7 +173,7 @@ DELETED_STATUS = "deleted"
 
 
 def get_job_watch(request: Request, context: AppContext) -> JobWatch:
-    """One for the whole process, made for the first who watches."""
+    """Return the process-wide watch, created on first use."""
     state = request.app.state
     if not hasattr(state, "job_watch"):
         every = context.settings.events_poll_seconds
@@ -188,7 +191,7 @@ def stream_job_events(
     stopping: asyncio.Event,
     still_allowed: AccessCheck,
 ) -> EventStream:
-    """The job as it is, then whenever it changed, then the end."""
+    """Stream the current state of the job, then every change, then an end event."""
     heartbeat_seconds = settings.events_heartbeat_seconds
 
     async def tell(say: SendBytes) -> None:

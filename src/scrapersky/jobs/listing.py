@@ -31,7 +31,9 @@ JOBS = Listing(
         TextFilter("error", (Job.error,)),
         PresenceFilter("has_error", Job.error),
         TextFilter(
-            "search", (Job.subject, Job.error), says="In what it is about, or in its error."
+            "search",
+            (Job.subject, Job.error),
+            says="Text to search for in the subject or the error.",
         ),
     ),
     sorts={

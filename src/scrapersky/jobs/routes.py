@@ -31,17 +31,17 @@ event_router = APIRouter(prefix="/jobs", tags=["jobs"], responses=problem_respon
 
 EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Server-sent events: `job` with the whole job as JSON, at once and after "
-        "every change; `end` with its last status, after which the stream is closed.",
+        "description": "Server-sent events: `job` with the whole job as JSON, initially and after "
+        "every change; `end` with the final status, after which the stream is closed.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
-    204: {"description": "The job has ended, and `Last-Event-ID` is of its last event."},
+    204: {"description": "The job has finished and `Last-Event-ID` is its last event."},
 }
 
 
 @event_router.get(
     "/{job_id}/events",
-    summary="A job's changes as they happen",
+    summary="Stream job events",
     status_code=200,
     response_class=EventStream,
     responses={**EVENT_STREAM_RESPONSES, **problem_responses(404)},
@@ -53,12 +53,12 @@ async def events(
     request: Request,
     job_id: UUID,
     last_event_id: Annotated[
-        str | None, Header(description="The last one received; only what is newer is sent.")
+        str | None, Header(description="Id of the last event received; only newer ones are sent.")
     ] = None,
 ) -> Response:
-    """It does not matter which process works the job. Changes that follow each other quickly may
-    come as one event. A lost connection is taken up again with `Last-Event-ID`, as browsers do by
-    themselves."""
+    """Works whichever process runs the job. Changes in quick succession may be sent as one event.
+    Reconnect with `Last-Event-ID`, as browsers do automatically.
+    """
     now = JobSnapshot.of(await job_service.get(session, actor, job_id))
     if now.is_last and now.id == last_event_id:
         return Response(status_code=204)
@@ -83,27 +83,27 @@ CANCEL_REQUEST = build_bulk_dependency(JOBS, "Cancel")
 RETRY_REQUEST = build_bulk_dependency(JOBS, "Retry", more=[SpreadOptions])
 
 
-@router.get("", summary="Jobs, newest first")
+@router.get("", summary="List jobs")
 async def list_jobs(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(JOBS.parse_query)]
 ) -> ListPage[JobOut]:
     return (await JOBS.show(session, actor, asked)).to_page(job_out)
 
 
-@router.post("/cancel", summary="End many jobs", responses=problem_responses(400, 409, 415))
+@router.post("/cancel", summary="Cancel jobs", responses=problem_responses(400, 409, 415))
 async def cancel_jobs(
     actor: Curator,
     context: Context,
     session: Transaction,
     asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
 ) -> BulkOut:
-    """By ids or by the filters of the list. What was stored stays."""
+    """Select jobs by id or with the filters of the list. Stored results are kept."""
     return await bulk.cancel_jobs(session, actor, context.stages, asked, context.settings)
 
 
 @router.post(
     "/retry",
-    summary="Queue many failed or cancelled jobs again",
+    summary="Retry jobs",
     responses=problem_responses(400, 409, 415),
 )
 async def retry_jobs(
@@ -112,22 +112,24 @@ async def retry_jobs(
     session: Transaction,
     asked: Annotated[BulkRequest, Depends(RETRY_REQUEST)],
 ) -> BulkOut:
-    """By ids or by the filters of the list. Of several jobs for the same subject the newest is
-    queued, and none where one is active."""
+    """Queue failed or cancelled jobs again, selected by id or with the filters of the list. Of
+    several jobs for the same subject only the newest is queued, and none if one is active.
+    """
     return await bulk.retry_jobs(session, actor, context.stages, asked, context.settings)
 
 
-@router.get("/{job_id}", summary="One job", responses=problem_responses(404))
+@router.get("/{job_id}", summary="Get a job", responses=problem_responses(404))
 async def get_job(actor: Viewer, session: Reading, job_id: UUID) -> JobOut:
     return job_out(await job_service.get(session, actor, job_id))
 
 
-@router.post("/{job_id}/cancel", summary="End a job", responses=problem_responses(404, 409))
+@router.post("/{job_id}/cancel", summary="Cancel a job", responses=problem_responses(404, 409))
 async def cancel_job(
     actor: Curator, context: Context, session: Transaction, job_id: UUID
 ) -> JobOut:
-    """A pending job ends at once; the worker of a running one stops at its next chunk or beat.
-    What was stored stays."""
+    """A pending job is cancelled immediately; a running one stops at its next chunk or heartbeat.
+    Stored results are kept.
+    """
     wait = context.settings.rescan_interval
     return job_out(await job_service.cancel(session, actor, job_id, next_scan_in=wait))
 
@@ -135,7 +137,7 @@ async def cancel_job(
 @router.post(
     "/{job_id}/retry",
     status_code=202,
-    summary="Queue a failed or cancelled job again",
+    summary="Retry a job",
     responses=problem_responses(404, 409),
 )
 async def retry_job(actor: Curator, context: Context, session: Transaction, job_id: UUID) -> JobOut:

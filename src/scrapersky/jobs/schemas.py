@@ -1,4 +1,4 @@
-"""Jobs in the API."""
+"""Response bodies of jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE_ID = "01890f6e-7c2b-7d5a-8c3e-4f5a6b7c8d9e"
 
 
 class JobOut(BaseModel):
-    """A job, always as the database has it."""
+    """State of a job, read from the database."""
 
     job_id: UUID = Field(examples=[EXAMPLE_ID])
     job_type: str = Field(examples=["sitemap"])
@@ -25,9 +25,11 @@ class JobOut(BaseModel):
     result_data: dict[str, Any] | None = None
     error: str | None = None
     attempts: int
-    next_attempt_at: datetime | None = Field(description="Only while it waits.")
+    next_attempt_at: datetime | None = Field(
+        description="When the job is due. Only while it is pending."
+    )
     domain_id: UUID | None
-    worker_id: UUID | None = Field(description="Who works it now.")
+    worker_id: UUID | None = Field(description="Worker that runs the job.")
     created_by: UUID
     created_at: datetime
     started_at: datetime | None

@@ -42,14 +42,17 @@ FINISHED_EVENT = WebhookEvent.JOB_FINISHED
 async def emit_job_finished(
     session: AsyncSession, job: Job, status: str, *, error: str | None = None
 ) -> None:
-    """In the transaction that ends the job; the error where it is not in the row yet."""
+    """Emit `job.finished` in the transaction that ends the job.
+
+    Pass `error` if the row does not have it yet.
+    """
     if await has_subscribers(session, job.tenant_id, FINISHED_EVENT):
         told = build_job_data(job, status=status, error=error or job.error)
         await emit_event(session, job.tenant_id, FINISHED_EVENT, job.id, told)
 
 
 async def emit_jobs_cancelled(session: AsyncSession, job_ids: Sequence[UUID]) -> None:
-    """Of jobs that people took out of the queue, many at once."""
+    """Emit events for jobs that users cancelled in bulk."""
     these = matches_ids(Job.id, job_ids)
     tenants = (await session.scalars(select(Job.tenant_id).where(these).distinct())).all()
     heard = [each for each in tenants if await has_subscribers(session, each, FINISHED_EVENT)]
@@ -69,11 +72,11 @@ SCHEDULER_PRIORITY = 5
 
 @dataclass(frozen=True)
 class NewJob:
-    """What is asked for."""
+    """Values of a job to create."""
 
     job_type: JobType
     stage: str
-    """The stage that works it, to be woken."""
+    """Stage that processes the job, woken after commit."""
     subject: str
     params: dict[str, Any]
     domain_id: UUID | None = None
@@ -81,7 +84,7 @@ class NewJob:
 
 
 async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job, bool]:
-    """Add the job, or find the one that is active for the same subject; says which."""
+    """Create the job, or return the active one for the same subject, and whether it is new."""
     while True:
         made = await session.scalar(
             insert(Job)
@@ -111,7 +114,7 @@ async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job,
                 is_active(),
             )
         )
-        # It may have ended between the two statements; then there is room for ours.
+        # The active job may have ended between the two statements; then insert again.
         if active is not None:
             return active, False
 
@@ -128,7 +131,7 @@ async def get(session: AsyncSession, actor: Actor, job_id: UUID) -> Job:
 async def get_pending_jobs(
     session: AsyncSession, job_type: JobType, *, limit: int = 10
 ) -> Sequence[Job]:
-    """What waits, in the order it will be taken."""
+    """Return pending jobs in the order in which they will be claimed."""
     found = await session.scalars(
         select(Job)
         .where(Job.job_type == job_type, Job.status == JOB_STATUSES.queued)
@@ -141,7 +144,7 @@ async def get_pending_jobs(
 async def update_status(
     session: AsyncSession, job: Job, *, progress: float | None = None, phase: str | None = None
 ) -> None:
-    """Note how far a job has come, for those who watch. The engine alone changes its status."""
+    """Record a job's progress. The status itself is changed only by the engine."""
     if progress is not None:
         job.progress = max(job.progress, min(progress, 1.0))
     if phase is not None:
@@ -151,7 +154,10 @@ async def update_status(
 async def cancel(
     session: AsyncSession, actor: Actor, job_id: UUID, *, next_scan_in: timedelta
 ) -> Job:
-    """A running job loses its token: its worker stops at the next chunk or beat."""
+    """Cancel a job.
+
+    A running job loses its lease; its worker stops at the next chunk or heartbeat.
+    """
     cancelled = await session.scalar(
         update(Job)
         .where(Job.id == job_id, Job.tenant_id == actor.tenant_id, is_active())
@@ -168,7 +174,9 @@ async def cancel(
     )
     if cancelled is None:
         job = await get(session, actor, job_id)
-        raise Conflict(f"Job {job_id} is {job.status}; only a pending or processing one can end.")
+        raise Conflict(
+            f"Job {job_id} is {job.status}. Only a pending or processing job can be cancelled."
+        )
     await _postpone_scans(session, [job_id], next_scan_in)
     await emit_job_finished(session, cancelled, CANCELLED)
     record(session, actor, "job.cancel", job_id, subject=cancelled.subject)
@@ -178,7 +186,9 @@ async def cancel(
 async def handle_cancelled_jobs(
     session: AsyncSession, job_ids: Sequence[UUID], settings: Settings
 ) -> None:
-    """What a person cancelled must not come back by itself a minute later."""
+    """Postpone the next scans, so that cancelled work is not rescheduled a minute later, and emit
+    events.
+    """
     await _postpone_scans(session, job_ids, settings.rescan_interval)
     await emit_jobs_cancelled(session, job_ids)
 
@@ -199,13 +209,15 @@ async def retry(
     """Queue a failed or cancelled job again, from the start."""
     job = await get(session, actor, job_id)
     if job.status not in (JOB_STATUSES.failed, CANCELLED):
-        raise Conflict(f"Job {job_id} is {job.status}; only a failed or cancelled one is retried.")
+        raise Conflict(
+            f"Job {job_id} is {job.status}. Only a failed or cancelled job can be retried."
+        )
     await _check_no_active_job(session, job)
     stage, manner = _find_stage(job, stages), BulkOptions(by=actor.user_id)
     taken = await restart_rows(session, stage, RETRY, [Job.id == job_id], manner=manner)
     await session.refresh(job)
     if not taken:
-        raise Conflict(f"Job {job_id} is {job.status} by now; somebody else was faster.")
+        raise Conflict(f"Job {job_id} was changed in the meantime and is now {job.status}.")
     record(session, actor, "job.retry", job_id, subject=job.subject)
     return job
 
@@ -220,14 +232,14 @@ async def _check_no_active_job(session: AsyncSession, job: Job) -> None:
         )
     )
     if other is not None:
-        raise Conflict(f"Job {other} is active for {job.subject} already.")
+        raise Conflict(f"Job {other} is already active for {job.subject}.")
 
 
 def _find_stage(job: Job, stages: Sequence[AnyStage]) -> AnyStage:
     for stage in stages:
         if stage.model is Job and stage.only.get("job_type") == job.job_type:
             return stage
-    raise Conflict(f"No stage works jobs of type {job.job_type}.")
+    raise Conflict(f"No stage processes jobs of type {job.job_type}.")
 
 
 def is_active() -> ColumnElement[bool]:
@@ -242,9 +254,9 @@ async def create_many(
     *,
     batch_id: UUID | None = None,
 ) -> dict[str, tuple[UUID, bool]]:
-    """Subject → its job's id, and whether the job was made now or is one that was active before.
+    """Create jobs like `create`, one per subject.
 
-    The same rules as for one job, and no subject twice.
+    Returns the job id and whether the job is new, by subject.
     """
     wanted = {each.subject: each for each in sorted(jobs, key=lambda each: each.subject)}
     found: dict[str, tuple[UUID, bool]] = {}
@@ -253,7 +265,7 @@ async def create_many(
         found |= {subject: (job_id, True) for subject, job_id in made.items()}
         if made:
             wake_after_commit(session, *{each.stage for each in missing})
-        # Those that end between the two statements leave room for ours in the next round.
+        # Active jobs that end between the two statements are inserted in the next round.
         others = [each.subject for each in missing if each.subject not in made]
         active = await _find_active_jobs(session, actor, job_type, others)
         found |= {subject: (job_id, False) for subject, job_id in active.items()}

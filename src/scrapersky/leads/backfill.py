@@ -22,12 +22,13 @@ from scrapersky.settings import Settings
 LEAD_BATCH_SIZE = 500
 PAGE_BATCH_SIZE = 5_000
 MAX_BATCHES = 20
-"""Batches of pages in one go; the next minute goes on."""
+"""Batches per run; the next run continues."""
 
 
 async def refresh_waiting_leads(database: Database, settings: Settings) -> int:
-    """Those that still wait for pages which nobody is going to read any more, and those of which
-    something was changed for many at once."""
+    """Refresh leads that still wait for pages which will not be read, and leads marked stale by a
+    bulk action.
+    """
     count = await _refresh_batch(database, _select_stuck())
     for _ in range(MAX_BATCHES):
         done = await _refresh_batch(database, _select_stale())
@@ -49,7 +50,9 @@ def _select_stale() -> Select[Any]:
 
 
 def _select_stuck() -> Select[Any]:
-    """Found by two small indexes: leads that wait, and sites that were given up without one."""
+    """Select leads that wait without pending pages, and failed sites without a lead. Both use small
+    partial indexes.
+    """
     under_way = exists().where(
         Page.domain_id == Domain.id,
         *get_promising_conditions(),
@@ -73,7 +76,7 @@ def _select_stuck() -> Select[Any]:
 
 
 async def classify_stored_pages(database: Database, settings: Settings) -> int:
-    """A batch is a transaction; what is done stays done."""
+    """Classify pages stored without a type. Each batch commits separately."""
     count = 0
     for _ in range(MAX_BATCHES):
         done = await _classify_batch(database, settings)
@@ -130,13 +133,13 @@ STATUS_COLUMN = "page_processing_status"
 
 REFRESH_LEADS_CHORE = Chore(
     name="refresh_waiting_leads",
-    does="Say of leads that waited for their pages why they stay empty.",
+    does="Refresh leads that are stale or wait for pages that will not be read.",
     every=timedelta(minutes=1),
     run=refresh_waiting_leads,
 )
 CLASSIFY_PAGES_CHORE = Chore(
     name="classify_stored_pages",
-    does="Say of pages stored without a kind what kind they are, and queue those worth reading.",
+    does="Classify pages stored without a type and queue the ones worth reading.",
     every=timedelta(minutes=1),
     run=classify_stored_pages,
 )

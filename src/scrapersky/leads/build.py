@@ -25,7 +25,6 @@ from scrapersky.models import (
     LeadCuration,
     LocalBusiness,
     Page,
-    SiteState,
     WebsiteKind,
     get_system_user_id,
 )
@@ -33,6 +32,7 @@ from scrapersky.models.domains import METADATA_STATUSES
 from scrapersky.models.suppression import build_suppression_conditions
 from scrapersky.pages.selection import get_promising_conditions
 from scrapersky.scraper.contacts.emails import is_undeliverable
+from scrapersky.scraper.site.model import SiteState
 
 EMPTY_REASON_BY_STATE = {
     SiteState.DEAD: EmptyReason.DOES_NOT_ANSWER,
@@ -48,7 +48,7 @@ EMPTY_REASON_BY_STATE = {
 
 @dataclass(frozen=True)
 class SitePageCounts:
-    """How the pages worth reading stand, counted."""
+    """Counts of the promising pages of a site."""
 
     under_way: int = 0
     read: int = 0
@@ -59,36 +59,42 @@ class SitePageCounts:
 
 def explain_empty_lead(domain: Domain, pages: SitePageCounts) -> tuple[EmptyReason, str]:
     if domain.status == METADATA_STATUSES.failed:
-        return EmptyReason.DOES_NOT_ANSWER, domain.error or "Its home page could not be read."
+        return EmptyReason.DOES_NOT_ANSWER, domain.error or "The home page could not be read."
     if domain.site_state in EMPTY_REASON_BY_STATE:
         state = SiteState(domain.site_state)
         return EMPTY_REASON_BY_STATE[
             state
-        ], domain.site_state_reason or f"Its home page is {state}."
+        ], domain.site_state_reason or f"The home page is {state}."
     if domain.metadata_read_at is None and not pages.read:
-        return EmptyReason.NOT_READ_YET, "Its home page has not been read yet."
+        return EmptyReason.NOT_READ_YET, "The home page has not been read yet."
     if pages.under_way:
-        return EmptyReason.NOT_READ_YET, f"{pages.under_way} of its pages are still to be read."
+        return EmptyReason.NOT_READ_YET, f"Pages still to be read: {pages.under_way}."
     return _explain_read_site(domain, pages)
 
 
 def _explain_read_site(domain: Domain, pages: SitePageCounts) -> tuple[EmptyReason, str]:
     if domain.has_contact_form or pages.with_form:
-        return EmptyReason.ONLY_A_FORM, "It has a contact form, and no address or number."
+        return (
+            EmptyReason.ONLY_A_FORM,
+            "The site has a contact form, but no e-mail address or phone number.",
+        )
     if pages.by_robots and pages.by_robots >= pages.read:
-        return EmptyReason.ROBOTS, "Its robots.txt does not let us read the pages worth reading."
+        return EmptyReason.ROBOTS, "robots.txt disallows the relevant pages."
     if pages.forbidden and pages.forbidden >= pages.read:
-        return EmptyReason.BLOCKED, "It refuses us the pages worth reading."
+        return EmptyReason.BLOCKED, "The site denies access to the relevant pages."
     read = max(pages.read, 1)
     looked = f"{read} page was" if read == 1 else f"{read} pages were"
-    return EmptyReason.NOTHING_PUBLISHED, f"{looked} read, and none has an address or a number."
+    return EmptyReason.NOTHING_PUBLISHED, f"{looked} read; no e-mail address or phone number found."
 
 
 def explain_siteless_lead(business: LocalBusiness) -> tuple[EmptyReason, str]:
-    """Of a business that has no site of its own, or none that anybody told us of."""
+    """Explain why a business without a site of its own has no contacts."""
     if business.profiles:
-        return EmptyReason.ONLY_SOCIAL, business.website_note or "Only its profiles are known."
-    return EmptyReason.NO_WEBSITE, business.website_note or "Nobody names a website of it."
+        return (
+            EmptyReason.ONLY_SOCIAL,
+            business.website_note or "The business only has social profiles.",
+        )
+    return EmptyReason.NO_WEBSITE, business.website_note or "No website is listed for the business."
 
 
 SITE_SOURCE = "site"
@@ -96,15 +102,15 @@ SITE_SOURCE = "site"
 
 @dataclass(frozen=True)
 class LeadSources:
-    """All that a lead is made from."""
+    """Everything that a lead is built from."""
 
     contacts: Sequence[Contact] = field(default_factory=list)
-    """The best of them."""
+    """The best contacts, at most `MAX_CONTACTS_PER_LEAD`."""
     count: int = 0
-    """How many there are."""
+    """Total number of contacts."""
     pages: SitePageCounts = field(default_factory=SitePageCounts)
     told: ProviderFacts | None = None
-    """Nothing where nobody but the site itself told of the business."""
+    """None when only the site itself reports the business."""
 
 
 def write_lead(lead: Lead, domain: Domain, known: LeadSources) -> None:
@@ -150,7 +156,7 @@ def _write_contacts(lead: Lead, choice: BestContacts, count: int) -> None:
 
 
 def _write_provider_facts(lead: Lead, told: ProviderFacts | None) -> None:
-    """What providers say fills what the site leaves open; their profiles are added to its own."""
+    """Fill gaps that the site leaves with provider facts, and add the providers' profiles."""
     business = told.business if told else None
     lead.local_business_id = business.id if business else None
     lead.businesses = told.count if told else 0
@@ -166,13 +172,15 @@ def _write_provider_facts(lead: Lead, told: ProviderFacts | None) -> None:
     emails = [each for each in told.emails if not is_undeliverable(each, on_test_site=True)]
     if not lead.best_email and emails:
         lead.best_email, *lead.other_emails = emails
-        lead.best_email_why = f"No page has one; {told.get_source('emails')} told of it."
+        lead.best_email_why = f"Not on the website · reported by {told.get_source('emails')}"
 
 
 async def refresh_siteless_leads(
     session: AsyncSession, businesses: Sequence[LocalBusiness]
 ) -> None:
-    """One whose website was not looked at yet has none, unless it had one before."""
+    """Write the leads of businesses without a domain. A business whose website is still unresolved
+    gets no new lead; an existing one is refreshed.
+    """
     if not businesses:
         return
     await _insert_siteless_leads(session, [each for each in businesses if _is_known_siteless(each)])
@@ -224,8 +232,11 @@ async def _lock_siteless_leads(
 
 
 async def replace_siteless_leads(session: AsyncSession, domains: Mapping[UUID, UUID]) -> None:
-    """These businesses (each with its domain) have a site now, and are in its lead: what people
-    decided about their own leads is carried over to one that nobody has decided about."""
+    """Delete the siteless leads of businesses that now have a domain.
+
+    `domains` maps business to domain. The curation status moves to the site's lead, unless that one
+    is already decided.
+    """
     if not domains:
         return
     mine = await _lock_siteless_leads(session, list(domains))
@@ -248,11 +259,13 @@ def _copy_curation(old: Lead, new: Lead) -> None:
 
 LEAD_BATCH_SIZE = 500
 MAX_CONTACTS_PER_LEAD = 500
-"""Contacts that a lead is made from."""
+"""Maximum number of contacts that are loaded to build a lead."""
 
 
 async def lock_lead(session: AsyncSession, row: Page | Domain) -> None:
-    """Until the transaction ends nobody else stores anything for this domain."""
+    """Lock the domain's lead until the transaction ends, creating it if needed. It serialises all
+    stores for the domain.
+    """
     domain_id = row.domain_id if isinstance(row, Page) else row.id
     adding = insert(Lead).values(
         id=uuid7(),
@@ -265,15 +278,16 @@ async def lock_lead(session: AsyncSession, row: Page | Domain) -> None:
 
 
 async def refresh_leads(session: AsyncSession, domain_ids: Collection[UUID]) -> None:
-    """Make the leads of these domains say what is known now; what people decided stays."""
+    """Rewrite the leads of these domains from their sources. Curation is kept."""
     ids = sorted(set(domain_ids))
     for start in range(0, len(ids), LEAD_BATCH_SIZE):
         await _refresh_batch(session, ids[start : start + LEAD_BATCH_SIZE])
 
 
 async def refresh_business_leads(session: AsyncSession, business_ids: Collection[UUID]) -> None:
-    """Make the leads that these businesses are in say what is known now. One whose website nobody
-    has looked at yet gets none: where it belongs is found out first."""
+    """Rewrite the leads that these businesses belong to. A business whose website is still
+    unresolved gets no lead, because it is not known yet which one it belongs to.
+    """
     ids = sorted(set(business_ids))
     for start in range(0, len(ids), LEAD_BATCH_SIZE):
         found = await session.scalars(
@@ -290,7 +304,9 @@ async def refresh_business_leads(session: AsyncSession, business_ids: Collection
 
 
 async def refresh_curated_leads(session: AsyncSession, action_id: UUID) -> None:
-    """Somebody decided about many contacts: a few leads are made anew at once, many later."""
+    """Refresh the leads of curated contacts: immediately up to one batch, otherwise by marking them
+    stale for the chore.
+    """
     rows = select(func.unnest(BulkActionRows.row_ids)).where(BulkActionRows.action_id == action_id)
     concerned = select(Contact.domain_id).where(Contact.id.in_(rows)).distinct()
     few = list(await session.scalars(concerned.limit(LEAD_BATCH_SIZE + 1)))
@@ -350,8 +366,9 @@ async def _lock_site_leads(session: AsyncSession, domains: Sequence[Domain]) -> 
 async def _load_contacts(
     session: AsyncSession, ids: Sequence[UUID]
 ) -> Mapping[UUID, tuple[list[Contact], int]]:
-    """But for those that nobody is to write to, and those that people sorted out; of a directory
-    with thousands of them the best, and how many there are."""
+    """Load the best contacts and the total per domain, without suppressed and skipped ones. A
+    directory site may have thousands.
+    """
     site = select(Domain.domain).where(Domain.id == Contact.domain_id).correlate(Contact)
     suppressed = build_suppression_conditions(Contact, site.scalar_subquery())
     best_first = (
@@ -390,7 +407,9 @@ async def _load_contacts(
 
 
 async def _count_pages(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UUID, SitePageCounts]:
-    """A page that was read counts as read although its row is settled a moment later."""
+    """Count promising pages by state. A page with `read_at` counts as read even before its row is
+    settled.
+    """
     status, reason = Page.page_processing_status, Page.page_processing_error
     under_way = status.in_((PAGE_STATUSES.queued, PAGE_STATUSES.processing)) & Page.read_at.is_(
         None

@@ -36,21 +36,21 @@ from scrapersky.pipeline.queue import StatusNames
 from scrapersky.settings import Settings
 
 MAX_LEADS_PER_SCAN = 10_000
-"""Leads that one look goes through; where there are more, the next one goes on behind them."""
+"""Leads checked per run. With more, the next run continues after the last one checked."""
 BATCH_SIZE = 500
 MAX_BATCHES = 20
-"""Batches of one look, each a transaction; the next look goes on."""
+"""Batches per run, each in its own transaction; the next run continues."""
 FIRST_ID = UUID(int=0)
 
 
 class LeadCompleter:
-    """Goes round among the leads that are not complete."""
+    """Cycles through incomplete leads over several runs."""
 
     def __init__(self) -> None:
         self._after = FIRST_ID
 
     async def run(self, database: Database, settings: Settings) -> int:
-        """How many are complete now."""
+        """Complete finished leads and return how many."""
         last = await self._find_scan_end(database)
         count = 0
         for _ in range(MAX_BATCHES):
@@ -62,7 +62,7 @@ class LeadCompleter:
         return count
 
     async def _find_scan_end(self, database: Database) -> UUID | None:
-        """Nothing where the last of all is within reach."""
+        """Return the last lead of this run, or None when it reaches the end."""
         async with database.reading() as session:
             found: UUID | None = await session.scalar(
                 select(Lead.id)
@@ -84,7 +84,7 @@ class LeadCompleter:
 
 
 def _select_complete(after: UUID, last: UUID | None) -> Select[Any]:
-    """One that somebody holds gets something stored right now: it is looked at next time."""
+    """Select finished leads. A locked lead is being written to: skip it until the next run."""
     looked_at = [Lead.completed_at.is_(None), Lead.id > after]
     if last is not None:
         looked_at.append(Lead.id <= last)
@@ -99,8 +99,11 @@ def _select_complete(after: UUID, last: UUID | None) -> Select[Any]:
 
 
 def _has_pending_work() -> ColumnElement[bool]:
-    """Each step queues the next in the transaction in which it ends, so there is no moment between
-    two of them in which nothing is."""
+    """Return whether any stage still has work for the lead.
+
+    Each stage queues the next one in the transaction that completes it, so that there is no gap in
+    which nothing is pending.
+    """
     site = or_(
         _is_pending(Domain.status, METADATA_STATUSES),
         _is_pending(Domain.sitemap_analysis_status, SUBMISSION_STATUSES),
@@ -132,7 +135,7 @@ def _is_pending(status: Any, words: StatusNames) -> ColumnElement[bool]:
 
 
 async def _refresh_waiting(session: AsyncSession, leads: Sequence[Lead]) -> None:
-    """Of those that wait for pages which nobody is going to read any more."""
+    """Refresh leads that are stale or still wait for pages that will not be read."""
     waiting = [
         each.domain_id
         for each in leads
@@ -166,13 +169,13 @@ async def _build_events(session: AsyncSession, leads: Sequence[Lead]) -> list[Pe
 
 
 async def complete_leads(database: Database, settings: Settings) -> int:
-    """One look from the beginning."""
+    """Complete leads in a single run from the first ID."""
     return await LeadCompleter().run(database, settings)
 
 
 CHORE = Chore(
     name="complete_leads",
-    does="Say of leads for which nothing is left to read that they are complete.",
+    does="Mark leads complete once nothing is pending.",
     every=timedelta(seconds=5),
     run=LeadCompleter().run,
 )

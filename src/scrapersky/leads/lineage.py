@@ -1,6 +1,6 @@
-"""Trace a site or business back to its businesses, places and searches in four statements.
+"""Trace a site or business back to its businesses, places and searches.
 
-Every step has its id and where to look at it; four statements, however many there are.
+Four statements, regardless of the number of steps.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class LineageStep(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
-    link: str = Field(description="Where the API shows it.")
+    link: str = Field(description="API path of the resource.")
 
 
 class DomainStep(LineageStep):
     domain: str = Field(examples=["bakery.de"])
-    local_business_id: UUID | None = Field(description="The business that led to it first.")
+    local_business_id: UUID | None = Field(description="The first business that led to the domain.")
     created_by: UUID = Field(
-        description="Who submitted it; the system user where a business led to it."
+        description="The user who imported it, or the system user if a business led to it."
     )
 
 
 class SightingStep(BaseModel):
-    """That somebody told of a business."""
+    """One report of a business by a provider, an import or a site."""
 
     provider: str = Field(examples=["google"])
     place_id: UUID | None
-    domain_id: UUID | None = Field(description="The site that says so, where no provider does.")
-    matched_by: str = Field(description="Why it is taken for this business.", examples=["phone"])
+    domain_id: UUID | None = Field(description="The reporting site, if it was not a provider.")
+    matched_by: str = Field(description="The strongest evidence for the match.", examples=["phone"])
     why: str | None
     first_seen_at: datetime
     last_seen_at: datetime
@@ -65,22 +65,24 @@ class BusinessStep(LineageStep):
 
 class PlaceStep(LineageStep):
     provider: str = Field(examples=["osm"])
-    provider_id: str = Field(description="What the provider calls it.")
+    provider_id: str = Field(description="The provider's ID.")
     name: str | None
     maps_url: str | None
     local_business_id: UUID | None
 
 
 class SearchStep(LineageStep):
-    subject: str = Field(description="What was looked for, in one line.")
-    query: dict[str, Any] = Field(description="As it was asked.")
-    created_by: UUID = Field(description="Who searched.")
+    subject: str = Field(description="The search in one line.")
+    query: dict[str, Any] = Field(description="The search request.")
+    created_by: UUID = Field(description="The user who started the search.")
     created_at: datetime
-    places: list[UUID] = Field(description="Of the places above, those that it found.")
+    places: list[UUID] = Field(description="The listed places that this search found.")
 
 
 class SiteLineage(BaseModel):
-    """Empty lists where a step is not known: a site that somebody handed in comes from nobody."""
+    """Steps that led to a site. Lists are empty for unknown steps, for example for an imported
+    domain.
+    """
 
     domain: DomainStep | None
     businesses: list[BusinessStep]
@@ -91,7 +93,9 @@ class SiteLineage(BaseModel):
 async def load_lineage(
     session: AsyncSession, *, domain_id: UUID | None, business_id: UUID | None = None
 ) -> SiteLineage:
-    """Of a site with all businesses that share it, or of a business that has none."""
+    """Load the lineage of a site with all businesses that share it, or of a business without a
+    site.
+    """
     domain = await _load_domain_step(session, domain_id) if domain_id is not None else None
     businesses = await _load_businesses(session, domain_id, business_id)
     seen = await _load_sightings(session, [each.id for each in businesses])
@@ -126,7 +130,7 @@ async def _load_domain_step(session: AsyncSession, domain_id: UUID) -> DomainSte
 async def _load_businesses(
     session: AsyncSession, domain_id: UUID | None, business_id: UUID | None
 ) -> Sequence[LocalBusiness]:
-    """The one that a lead is about first."""
+    """Load the businesses, the lead's own first."""
     mine = (
         LocalBusiness.domain_id == domain_id
         if domain_id is not None

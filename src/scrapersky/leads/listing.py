@@ -43,12 +43,12 @@ from scrapersky.models.suppression import is_value_suppressed
 
 @dataclass(frozen=True)
 class LeadSearchFilter:
-    """Of a business that the search found, be it one of many that share the site."""
+    """Filter by a search that found any business of the lead's site."""
 
     name: str = "search_id"
 
     def parameters(self) -> FilterParameters:
-        said = "Only what this search of places led to."
+        said = "Only leads that this place search led to."
         return {self.name: (UUID | None, Field(None, description=said))}
 
     def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
@@ -83,16 +83,16 @@ LEADS = Listing(
         PresenceFilter("has_name", Lead.name),
         PresenceFilter("has_website", Lead.domain_id),
         PresenceFilter("completed", Lead.completed_at),
-        MinimumFilter("min_rating", Lead.rating, 5, "Rated as well as this at least: 0 to 5."),
+        MinimumFilter("min_rating", Lead.rating, 5, "Minimum rating (0–5)."),
         ChoiceFilter("category", Lead.category),
         TextFilter(
-            "address", (Lead.address,), says="Part of the address: a street, town, country."
+            "address", (Lead.address,), says="Part of the address: street, town or country."
         ),
         TextFilter("name", (Lead.name,)),
         TextFilter(
             "search",
             (Lead.name, Lead.website, Lead.category, Lead.address, Lead.best_email, Lead.phone),
-            says="In name, website, category, address, best e-mail or phone.",
+            says="Part of the name, website, category, address, best e-mail or phone number.",
         ),
         DomainFilter(Lead.domain_id),
         ChoiceFilter("domain_id", Lead.domain_id),
@@ -115,14 +115,12 @@ LEADS = Listing(
 CURATION = Curation(LEADS, Lead.lead_curation_status, LeadCuration)
 
 
-# Leads as a file: one line per business.
-#
-# Leads are made without what is suppressed. What was found on a page in the very moment in which it
-# was suppressed is in them until they are next made, and is left out here.
+# Leads are built without suppressed values, but a value found on a page while it was being
+# suppressed stays in the lead until the next refresh. The export filters those as well.
 
 
 def _hide_suppressed(kind: SuppressionKind, value: Any, shown: Any) -> ColumnElement[Any]:
-    """What is shown of a value that may be written to."""
+    """Return `shown`, or NULL when the value is suppressed."""
     return case((~is_value_suppressed(Lead.tenant_id, kind, value), shown))
 
 
@@ -147,15 +145,15 @@ EXPORT = Export(
         export_field("phone", _hide_suppressed(PHONE, Lead.phone, Lead.phone)),
         export_field("website", Lead.website),
         export_field("best_email", BEST_EMAIL, "Best e-mail"),
-        export_field("best_email_why", BEST_EMAIL_REASON, "Why that one"),
+        export_field("best_email_why", BEST_EMAIL_REASON, "Reason for choice"),
         export_field("other_emails", _filter_suppressed(EMAIL, Lead.other_emails), "Other e-mails"),
         export_field("other_phones", _filter_suppressed(PHONE, Lead.other_phones)),
         export_field("profiles", Lead.profiles),
         export_field("rating", Lead.rating),
         export_field("reviews_count", Lead.reviews_count, "Reviews"),
         export_field("lead_curation_status", Lead.lead_curation_status, "Curation"),
-        export_field("why_empty", Lead.why_empty, "Why no contact"),
-        export_field("why_empty_detail", Lead.why_empty_detail, "In detail"),
+        export_field("why_empty", Lead.why_empty, "No contact because"),
+        export_field("why_empty_detail", Lead.why_empty_detail, "Details"),
     ),
     more=(
         export_field("id", Lead.id),
@@ -163,8 +161,8 @@ EXPORT = Export(
         export_field("domain", Domain.domain),
         export_field("local_business_id", Lead.local_business_id),
         export_field("businesses", Lead.businesses),
-        export_field("name_from", Lead.name_from, "Name stands in"),
-        export_field("phone_from", Lead.phone_from, "Phone is from"),
+        export_field("name_from", Lead.name_from, "Name source"),
+        export_field("phone_from", Lead.phone_from, "Phone source"),
         export_field("contacts", Lead.contacts),
         export_field("completed_at", Lead.completed_at, "Complete"),
         export_field("created_by", Lead.created_by, "Added by"),

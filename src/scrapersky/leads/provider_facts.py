@@ -20,18 +20,18 @@ from scrapersky.models import (
 from scrapersky.models.suppression import build_suppression_conditions
 
 UNKNOWN_PROVIDER = "place"
-"""Said where it is not known which one."""
+"""Source name when the provider is not recorded."""
 
 
 @dataclass(frozen=True)
 class ProviderFacts:
-    """Of the business that a lead is about."""
+    """A lead's business with its contact values that are not suppressed."""
 
     business: LocalBusiness
     count: int = 1
-    """How many share its site."""
+    """Number of businesses that share the site."""
     phone: str | None = None
-    """Nothing where nobody is to call it."""
+    """None when suppressed."""
     emails: tuple[str, ...] = ()
 
     def get_source(self, fact: str) -> str:
@@ -41,7 +41,9 @@ class ProviderFacts:
 async def load_domain_facts(
     session: AsyncSession, sites: Mapping[UUID, str]
 ) -> dict[UUID, ProviderFacts]:
-    """By domain: of several that share a site the one with most reviews, then the oldest."""
+    """Load the facts by domain. Of several businesses that share a site the one with most reviews
+    wins, then the oldest.
+    """
     most_told = LocalBusiness.reviews_count.desc().nulls_last()
     order = (most_told, LocalBusiness.created_at, LocalBusiness.id)
     site = LocalBusiness.domain_id
@@ -73,7 +75,7 @@ async def load_domain_facts(
 async def load_business_facts(
     session: AsyncSession, businesses: Sequence[LocalBusiness], sites: Mapping[UUID, str]
 ) -> dict[UUID, ProviderFacts]:
-    """By business."""
+    """Load the facts by business."""
     hushed = await _find_suppressed(session, businesses, sites)
     return {
         each.id: ProviderFacts(
@@ -86,7 +88,7 @@ async def load_business_facts(
 
 
 def _get_phones(business: LocalBusiness) -> list[str]:
-    """One that was erased says so instead of a number."""
+    """Return the phone number. An erased one contains a placeholder instead of a number."""
     return [business.phone] if business.phone and business.phone.startswith("+") else []
 
 
@@ -117,7 +119,7 @@ async def _find_suppressed(
 async def find_suppressed_businesses(
     session: AsyncSession, tenant_id: UUID, suppression_ids: Collection[UUID]
 ) -> set[UUID]:
-    """Those whose number, address or site these suppressions name."""
+    """Return businesses whose phone number, e-mail address or site one of these suppresses."""
     if not suppression_ids:
         return set()
     named = (Suppression.id.in_(suppression_ids), Suppression.tenant_id == tenant_id)

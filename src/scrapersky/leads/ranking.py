@@ -1,6 +1,4 @@
-"""Rank a site's contacts, select the best e-mail address and phone number, and explain the
-choice.
-"""
+"""Rank a site's contacts, select the best e-mail address and phone number, and explain why."""
 
 from __future__ import annotations
 
@@ -18,7 +16,14 @@ NON_ENQUIRY_LOCAL_PARTS = frozenset(
         "webmaster",
     }
 )  # fmt: skip
-"""Desks that answer no enquiries."""
+"""Shared inboxes that do not handle enquiries."""
+METHOD_LABELS = {
+    "mailto": "mailto link",
+    "text": "visible text",
+    "json_ld": "JSON-LD",
+    "manual": "added by a user",
+}
+"""Extraction methods that read badly as a plain word; the others are shown as they are."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def _get_rank(contact: Contact) -> tuple[Any, ...]:
 
 
 def _get_email_rank(contact: Contact) -> tuple[Any, ...]:
-    """What people chose, then the site's own addresses, then desks that take enquiries."""
+    """Rank by: selected by a user, handles enquiries, same domain as the site, shared inbox."""
     return (
         not _is_selected(contact),
         _is_non_enquiry_address(contact),
@@ -78,7 +83,9 @@ def _is_selected(contact: Contact) -> bool:
 
 
 def _is_undeliverable(contact: Contact, site: str) -> bool:
-    """Not even where somebody selected it: no mail arrives there."""
+    """Return whether no mail can arrive there. Such an address is not chosen even if a user
+    selected it.
+    """
     on_test_site = bool(contact.same_site) or site.endswith(".example")
     return is_undeliverable(contact.value, on_test_site=on_test_site)
 
@@ -90,12 +97,11 @@ def _is_non_enquiry_address(contact: Contact) -> bool:
 def _explain_choice(emails: Sequence[Contact]) -> str:
     best = emails[0]
     if _is_selected(best):
-        return "Somebody selected it."
-    said = ["the only one" if len(emails) == 1 else f"the best of {len(emails)}"]
-    said.append("at the site's own domain" if best.same_site else "at another domain")
-    said.append("a desk's" if best.is_role_address else "a person's or of unknown use")
-    if best.method == "manual":
-        return f"It is {', '.join([*said, 'added by a person'])}."
-    places = "once" if best.sightings == 1 else f"{best.sightings} times"
-    said.append(f"seen {places}, best by {best.method}")
-    return f"It is {', '.join(said)}."
+        return "Selected by a user"
+    parts = ["Only address found" if len(emails) == 1 else f"Best of {len(emails)} addresses"]
+    parts.append("same domain" if best.same_site else "other domain")
+    parts.append("shared inbox" if best.is_role_address else "personal or unknown inbox")
+    if best.sightings > 1:
+        parts.append(f"seen {best.sightings:,} times")
+    parts.append(METHOD_LABELS.get(best.method, best.method.replace("_", " ")))
+    return " · ".join(parts)

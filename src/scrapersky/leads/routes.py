@@ -20,31 +20,36 @@ router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
 
-@router.get("", summary="Leads, newest first")
+@router.get("", summary="List leads")
 async def list_leads(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(LEADS.parse_query)]
 ) -> ListPage[LeadOut]:
-    """One row per business: whom to write to and why, or why nobody is known."""
+    """Return one row per business, newest first: the best contact and why it was chosen, or why
+    there is none.
+    """
     return (await LEADS.show(session, actor, asked)).to_page(LeadOut.model_validate)
 
 
-@router.get("/{lead_id}", summary="One lead", responses=problem_responses(404))
+@router.get("/{lead_id}", summary="Get a lead", responses=problem_responses(404))
 async def get_lead(actor: Viewer, session: Reading, lead_id: UUID) -> LeadDetail:
-    """With all its contacts."""
+    """Return a lead with all its contacts."""
     return await service.get_detail(session, await service.get_lead(session, actor, lead_id))
 
 
-@router.get("/{lead_id}/lineage", summary="Where it comes from", responses=problem_responses(404))
+@router.get("/{lead_id}/lineage", summary="Get a lead's lineage", responses=problem_responses(404))
 async def get_lineage(actor: Viewer, session: Reading, lead_id: UUID) -> LeadLineage:
-    """Its site, the businesses that share it, the places they are at their providers, and the
-    searches that found those."""
+    """Return the lead's site, the businesses that share it, their places and the searches that
+    found them.
+    """
     return await service.get_lineage(session, await service.get_lead(session, actor, lead_id))
 
 
-@router.patch("/{lead_id}", summary="Decide about a lead", responses=problem_responses(404))
+@router.patch("/{lead_id}", summary="Update a lead", responses=problem_responses(404))
 async def edit_lead(
     actor: Curator, session: Transaction, lead_id: UUID, wanted: LeadChange
 ) -> LeadOut:
-    """What pages and providers say is theirs to change; correct a contact to change the lead."""
+    """Set the curation status. The other fields are derived from pages and providers; to change
+    them, correct a contact.
+    """
     decided = await service.update_curation(session, actor, lead_id, wanted.lead_curation_status)
     return LeadOut.model_validate(decided)

@@ -15,40 +15,42 @@ class LeadOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
-    domain_id: UUID | None = Field(description="Null where the business has no site of its own.")
+    domain_id: UUID | None = Field(description="Null when the business has no site of its own.")
     local_business_id: UUID | None = Field(
-        description="The business it is about; of several that share the site, the most reviewed."
+        description="The lead's business. When several share the site, the one with most reviews."
     )
-    businesses: int = Field(description="How many share the site: the branches of a chain.")
+    businesses: int = Field(
+        description="Number of businesses that share the site, such as the branches of a chain."
+    )
     name: str | None = Field(examples=["Bäckerei Berger"])
-    name_from: str | None = Field(description="Where the name stands.", examples=["json_ld"])
+    name_from: str | None = Field(description="Source of the name.", examples=["json_ld"])
     category: str | None = Field(examples=["Bakery"])
     address: str | None
     phone: str | None = Field(examples=["+4930901820"])
     phone_from: str | None = Field(
-        description="Who says so: `site`, or the provider that told of the place.",
+        description="Source of the phone number: `site` or a place provider.",
         examples=["google"],
     )
     website: str | None = Field(examples=["https://bakery.de"])
     best_email: str | None = Field(examples=["info@bakery.de"])
-    best_email_why: str | None = Field(description="Why that one, in a sentence.")
+    best_email_why: str | None = Field(description="Why this address was chosen.")
     other_emails: list[str]
     other_phones: list[str]
     profiles: list[str]
     contacts: int = Field(
-        description="On its pages, that may be written to; suppressed ones do not count."
+        description="Number of contacts found on its pages, without suppressed ones."
     )
     rating: float | None
     reviews_count: int | None
     why_empty: str | None = Field(
-        description="Why no page of it has a contact; null when one has. A phone or an address "
-        "that a provider told of may be known all the same.",
+        description="Why no page has a contact; null if one has. A provider may still have "
+        "reported a phone number or e-mail address.",
         examples=["only_a_form"],
     )
     why_empty_detail: str | None
     lead_curation_status: str = Field(examples=["New"])
     completed_at: datetime | None = Field(
-        description="When everything that was to be read for it had been read."
+        description="When all pending work for the lead was done."
     )
     created_by: UUID
     created_at: datetime
@@ -56,7 +58,7 @@ class LeadOut(BaseModel):
 
 
 class LeadContact(BaseModel):
-    """A contact of the lead, in short."""
+    """Summary of a contact."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -70,11 +72,13 @@ class LeadContact(BaseModel):
     confidence: float
     sightings: int
     contact_curation_status: str
-    suppressed: bool = Field(description="Whether nobody is to write there.")
+    suppressed: bool = Field(description="Whether the contact is suppressed.")
 
 
 class LeadDetail(LeadOut):
-    contact_list: list[LeadContact] = Field(description="The surest first, 500 at most.")
+    contact_list: list[LeadContact] = Field(
+        description="By kind, then highest confidence first. At most 500."
+    )
 
 
 class LeadStep(LineageStep):
@@ -82,7 +86,7 @@ class LeadStep(LineageStep):
 
 
 class LeadLineage(SiteLineage):
-    """From the lead back to who looked for its businesses, as far as it is known."""
+    """Steps from the lead back to the searches that found its businesses, as far as known."""
 
     lead: LeadStep
 

@@ -21,7 +21,7 @@ async def get_lead(session: AsyncSession, actor: Actor, lead_id: UUID) -> Lead:
 
 
 async def get_detail(session: AsyncSession, lead: Lead) -> LeadDetail:
-    """With every contact of its site, suppressed ones too."""
+    """Return a lead with its contacts, including suppressed ones."""
     found = await session.execute(
         select(Contact, is_suppressed(Contact))
         .where(Contact.domain_id == lead.domain_id)
@@ -33,7 +33,6 @@ async def get_detail(session: AsyncSession, lead: Lead) -> LeadDetail:
 
 
 async def get_lineage(session: AsyncSession, lead: Lead) -> LeadLineage:
-    """Every step, with four statements."""
     origin = await load_lineage(
         session, domain_id=lead.domain_id, business_id=lead.local_business_id
     )

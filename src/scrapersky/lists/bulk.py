@@ -36,7 +36,7 @@ MAX_PER_MINUTE = 1_000_000
 
 
 class BulkGroup(BaseModel):
-    """How many of one kind there are among the rows that fit."""
+    """Number of matching rows of one stage, status and error class."""
 
     stage: str = Field(examples=["process_pending_sitemaps"])
     status: str | None = Field(default=None, examples=["failed"])
@@ -45,25 +45,33 @@ class BulkGroup(BaseModel):
 
 
 class BulkOut(BaseModel):
-    """What was done, or with `dry_run` what would be."""
+    """Result of a bulk operation, or its preview when `dry_run` is set."""
 
-    matched_count: int = Field(description="Rows that fit and are in a state that allows it.")
+    matched_count: int = Field(
+        description="Rows that match and are in a state that allows the operation."
+    )
     updated_count: int
     left_alone_count: int = Field(
-        description="Rows that were taken by somebody else before, are in another state by now, "
-        "or cannot be active beside another row for the same thing."
+        description="Rows that were not changed: claimed or changed by another request in the "
+        "meantime, or blocked by another active row for the same target."
     )
-    remaining_count: int = Field(description="Rows over `limit`: ask again for them.")
+    remaining_count: int = Field(
+        description="Matching rows beyond `limit`. Repeat the request for them."
+    )
     dry_run: bool
     groups: list[BulkGroup]
     last_due_at: datetime | None = Field(
-        default=None, description="Of a spread act: give it as `starting_at` to go on from there."
+        default=None,
+        description=(
+            "Due time of the last row when `per_minute` is set. Pass it as `starting_at` to "
+            "append the next batch."
+        ),
     )
 
 
 @dataclass(frozen=True)
 class BulkRequest:
-    """What somebody wants done, and to which rows."""
+    """A validated bulk request: the selected rows and the options."""
 
     given: FilterValues = field(default_factory=dict)
     ids: tuple[UUID, ...] | None = None
@@ -93,13 +101,13 @@ class BulkRequest:
         )
 
     def to_details(self) -> dict[str, Any]:
-        """For the audit log: what was meant."""
+        """Return the selection and the note for the audit log; ids only as their number."""
         meant = {name: _to_plain(value) for name, value in self.given.items()}
         ids = None if self.ids is None else len(self.ids)
         return {"filter": meant or None, "ids": ids, "note": self.note}
 
     def build_response(self, groups: Iterable[BulkGroup], updated: int | None) -> BulkOut:
-        """`updated` is None when nothing was tried."""
+        """Build the response; `updated` is None for a dry run."""
         listed = [each for each in groups if each.count]
         matched = sum(each.count for each in listed)
         considered = min(matched, self.limit)
@@ -119,22 +127,31 @@ def _to_plain(value: Any) -> Any:
 
 
 class BulkIn(ListParameters):
-    """Which rows: `ids`, or a `filter`, or `all` of them."""
+    """Selection of rows: `ids`, a `filter`, or `all`."""
 
     ids: list[UUID] | None = Field(default=None, max_length=MAX_IDS)
     filter: ListParameters | None = None
-    all: bool = Field(default=False, description="Has to be said when the filter is empty.")
-    dry_run: bool = Field(default=False, description="Count them and change nothing.")
-    limit: int = Field(default=MAX_BULK_ROWS, ge=1, le=MAX_BULK_ROWS, description="Rows at most.")
-    note: FilterText | None = Field(default=None, description="Why, for whoever wonders later.")
+    all: bool = Field(
+        default=False, description="Required to select every row with an empty filter."
+    )
+    dry_run: bool = Field(
+        default=False, description="Count the matching rows without changing them."
+    )
+    limit: int = Field(
+        default=MAX_BULK_ROWS,
+        ge=1,
+        le=MAX_BULK_ROWS,
+        description="Maximum number of rows to change.",
+    )
+    note: FilterText | None = Field(default=None, description="Reason, stored with the action.")
 
     @model_validator(mode="after")
     def _check_selection(self) -> BulkIn:
         if self.ids is not None and (self.filter is not None or self.all):
-            raise PydanticCustomError("which", "give either ids or a filter")
+            raise PydanticCustomError("which", "give either ids or a filter, not both")
         if self.ids is None and not self.all and self._matches_everything():
             raise PydanticCustomError(
-                "which", 'an empty filter means every row; say "all": true if that is meant'
+                "which", 'an empty filter matches every row; set "all": true to confirm'
             )
         return self
 
@@ -143,37 +160,36 @@ class BulkIn(ListParameters):
 
 
 class SpreadOptions(BaseModel):
-    """For acts that queue rows."""
+    """Options of operations that queue rows: spread their due times."""
 
     per_minute: float | None = Field(
         default=None,
         ge=0.01,
         le=MAX_PER_MINUTE,
-        description="How many rows of a stage become due in a minute; all at once when left out.",
+        description="Rows per stage that become due per minute. Default: all are due immediately.",
     )
     starting_at: datetime | None = Field(
-        default=None, description="When the first becomes due; now when left out."
+        default=None, description="When the first row becomes due. Default: now."
     )
 
     @model_validator(mode="after")
     def _check_start(self) -> SpreadOptions:
         if self.starting_at is not None and self.starting_at.year not in VALID_YEARS:
-            raise PydanticCustomError(
-                "starting_at", "starting_at is no moment that can be waited for"
-            )
+            raise PydanticCustomError("starting_at", "starting_at is out of range")
         return self
 
 
 class ProcessingOptions(BaseModel):
     also_processing: bool = Field(
-        default=False, description="Whether rows that are being worked lose their claim."
+        default=False,
+        description="Include rows that a worker is processing; their claims are revoked.",
     )
 
 
 def build_bulk_dependency(
     listing: Listing, act: str, *, more: Sequence[type[BaseModel]] = ()
 ) -> Callable[..., BulkRequest]:
-    """A dependency that reads what is to be done to rows of this list."""
+    """Return a FastAPI dependency that parses a bulk request for this list."""
     narrowed: Any = (listing.filter_model | None, Field(default=None))
     bases: Any = (BulkIn, *more)
     model: Any = create_model(f"{act}{listing.name}In", __base__=bases, filter=narrowed)
@@ -185,7 +201,7 @@ def build_bulk_dependency(
 
 
 def build_bulk_request(listing: Listing, wanted: BulkIn, *, but: Iterable[str] = ()) -> BulkRequest:
-    """What was sent as a bulk act takes it; `but` are fields that are no business of its."""
+    """Convert the request body to a `BulkRequest`; `but` names fields to leave out."""
     chosen = wanted.filter if wanted.filter is not None else listing.filter_model()
     plain = wanted.model_dump(exclude={"ids", "filter", "all", *but})
     if plain.get("starting_at") is not None and plain["starting_at"].tzinfo is None:
@@ -196,10 +212,10 @@ def build_bulk_request(listing: Listing, wanted: BulkIn, *, but: Iterable[str] =
 
 @dataclass(frozen=True)
 class BulkOperation:
-    """An act on what somebody chose: how much of a stage it would take, and taking it."""
+    """A bulk operation: how to count the rows of a stage it applies to, and how to apply it."""
 
     name: str
-    """For the audit log: `job.cancel`."""
+    """Action in the audit log, such as `job.cancel`."""
     count: Callable[[AnyStage, BulkOptions], Awaitable[list[BulkGroup]]]
     do: Callable[[AnyStage, BulkOptions], Awaitable[list[UUID]]]
 
@@ -211,7 +227,10 @@ async def execute(
     stages: Sequence[AnyStage],
     asked: BulkRequest,
 ) -> BulkOut:
-    """Count, and unless that was all that was wanted, act; both are in the answer."""
+    """Count the matching rows and, unless it is a dry run, apply the operation.
+
+    The limit covers all stages together. The audit entry is written in the same transaction.
+    """
     manner = asked.build_options(actor)
     groups = [group for stage in stages for group in await deed.count(stage, manner)]
     updated, latest = 0, None
@@ -241,7 +260,7 @@ def build_row_operation(
     listing: Callable[[AnyStage], Listing],
     settings: Settings,
 ) -> BulkOperation:
-    """An act on rows of stages, chosen as the list that shows them does."""
+    """Build an operation on stage rows that are selected with the filters of their list."""
 
     async def count(stage: AnyStage, manner: BulkOptions) -> list[BulkGroup]:
         where = asked.conditions(listing(stage), actor)

@@ -2,9 +2,6 @@
 
 Rows are locked in the order of their ids and updated; their previous values are stored with the
 action, so that it can be undone. No row is loaded into this process.
-
-Rows are locked in the order of their ids, changed, and what they were before is kept beside the
-action, so that it can be taken back. No row ever comes to this process.
 """
 
 from __future__ import annotations
@@ -45,48 +42,48 @@ from scrapersky.pipeline.bulk import Where, is_letter_open, retry_on_conflict
 from scrapersky.pipeline.queue import QueueColumns, StatusNames, queue_columns
 from scrapersky.pipeline.tables import DeadLetter, DeadLetterState
 from scrapersky.pipeline.wake import wake_after_commit
+from scrapersky.plurals import pluralise
 
 SELECTED = "Selected"
-"""The decision that has a row worked on."""
+"""The status that queues a row for its next stage."""
 MAX_CURATED_ROWS = 1_000_000
 MAX_IDS_PER_PART = 10_000
-"""Ids that are kept in one array: a few pages of storage, however many rows an action has."""
+"""Ids per stored array: keeps an array to a few storage pages, however many rows an action has."""
 
 
 @dataclass(frozen=True)
 class CurationQueue:
-    """The stage that goes on with a row once people selected it."""
+    """The stage that processes a row after it was selected."""
 
     stage: str
-    """Its name, to wake it by."""
+    """Stage name, used to wake its workers."""
     status: str
-    """Its status column; its queue columns share the prefix."""
+    """Status column of the stage; its queue columns share the prefix."""
     words: StatusNames
 
 
 @dataclass(frozen=True)
 class Curation:
-    """Where people's decisions about rows of a list stand, and what a selected row waits for."""
+    """Declaration of a list's curation: status column, allowed values and the stage to queue."""
 
     listing: Listing
     column: Any
     words: type[StrEnum]
     queues: CurationQueue | None = None
     then: Callable[[AsyncSession, UUID], Awaitable[None]] | None = None
-    """Told of an action once it was carried out or taken back, in the same transaction."""
+    """Called with the action's id after it was applied or undone, in the same transaction."""
     remark: Callable[[AsyncSession, UUID], Awaitable[str | None]] | None = None
-    """Given an action that selected rows: what whoever selected them has to know besides."""
+    """Called with the id of an action that selected rows; returns an extra message for the user."""
 
     @property
     def kind(self) -> str:
-        """`SitemapFile` → `sitemap_file`, for the action and the audit log."""
+        """Name of the row kind in actions and the audit log: `SitemapFile` → `sitemap_file`."""
         return re.sub(r"(?<!^)(?=[A-Z])", "_", self.listing.name).lower()
 
     @property
     def rows(self) -> str:
-        """As their list is called: `sitemap-files`."""
-        word = self.kind.replace("_", "-")
-        return f"{word}es" if word.endswith("s") else f"{word}s"
+        """Plural name as in the route: `sitemap-files`."""
+        return pluralise(self.kind.replace("_", "-"))
 
     @property
     def model(self) -> Any:
@@ -94,7 +91,7 @@ class Curation:
 
     @property
     def decisions(self) -> list[str]:
-        """The words that people choose from; the others are the engine's."""
+        """Statuses that users may set; the other values are set by the engine."""
         return [each.value for each in self.words if each.value not in ENGINE_STATUSES]
 
     @cached_property
@@ -103,17 +100,21 @@ class Curation:
 
 
 class CurateOut(BaseModel):
-    """What was decided, or with `dry_run` about how many rows it would be."""
+    """Result of a curation, or its preview when `dry_run` is set."""
 
     updated_count: int
-    queued_count: int = Field(description="Of these, those that now wait for their next stage.")
-    matched_count: int = Field(description="Rows that fit and did not have this status before.")
-    remaining_count: int = Field(description="Rows over `limit`: ask again for them.")
+    queued_count: int = Field(description="Updated rows that were queued for their next stage.")
+    matched_count: int = Field(description="Matching rows that had another status.")
+    remaining_count: int = Field(
+        description="Matching rows beyond `limit`. Repeat the request for them."
+    )
     dry_run: bool
-    action_id: UUID | None = Field(description="To undo it; null when nothing was changed.")
+    action_id: UUID | None = Field(
+        description="Pass it to `/bulk-actions/undo`. Null when no row was changed."
+    )
     message: str | None = Field(
         default=None,
-        description="What to know besides, such as selected domains of which no new scan is made.",
+        description="Additional information, such as selected domains that are not scanned again.",
     )
 
 
@@ -128,7 +129,10 @@ class CurationResult:
 async def curate(
     session: AsyncSession, actor: Actor, curation: Curation, status: str, asked: BulkRequest
 ) -> CurateOut:
-    """Rows that have the status already are left alone; selected ones are queued and woken for."""
+    """Set the status of the selected rows and queue their next stage if they were selected.
+
+    Rows that already have the status are not changed.
+    """
     validate_status(curation, status)
     where = [*asked.conditions(curation.listing, actor), curation.column != status]
     if asked.dry_run:
@@ -150,8 +154,12 @@ def validate_status(curation: Curation, status: str) -> None:
     if status not in curation.decisions:
         noun = curation.kind.replace("_", " ")
         words = ", ".join(curation.decisions)
-        why = " is set by the engine only" if status in ENGINE_STATUSES else " is no decision"
-        raise InvalidInput(f"{status!r}{why}. Choose one of these for a {noun}: {words}.")
+        why = (
+            " can only be set by the engine"
+            if status in ENGINE_STATUSES
+            else " is not a valid status"
+        )
+        raise InvalidInput(f"{status!r}{why}. Choose a status for the {noun}: {words}.")
 
 
 def _build_response(
@@ -216,7 +224,10 @@ def _build_action(actor: Actor, curation: Curation, status: str, asked: BulkRequ
 def _build_statement(
     curation: Curation, status: str, where: Where, limit: int, action_id: UUID
 ) -> Select[int, int]:
-    """Choose and lock, change, keep what was before; answers how many were changed and queued."""
+    """Build the chain of CTEs: lock, update, store previous values.
+
+    It returns the numbers of updated and queued rows.
+    """
     chosen = _select_rows(curation, status, where, limit)
     kept = _store_previous(_update_rows(curation, status, chosen), action_id)
     queued = func.sum(kept.c.rows).filter(kept.c.queue_before.is_not(None))
@@ -224,7 +235,11 @@ def _build_statement(
 
 
 def _select_rows(curation: Curation, status: str, where: Where, limit: int) -> CTE:
-    """Locked as their change will lock them: who only points at such a row need not wait."""
+    """Select and lock the rows in id order.
+
+    FOR NO KEY UPDATE is the lock the update takes anyway. It does not block inserts of rows that
+    reference these by foreign key.
+    """
     model = curation.model
     before = _select_queue_status(curation) if status == SELECTED else type_coerce(null(), Text)
     return (
@@ -238,7 +253,10 @@ def _select_rows(curation: Curation, status: str, where: Where, limit: int) -> C
 
 
 def _select_queue_status(curation: Curation) -> ColumnElement[Any]:
-    """Nothing for rows that are not queued: those that are being worked right now stay with it."""
+    """Return the stage status of a row that gets queued, or NULL if it does not.
+
+    Rows that are being processed are not queued; the running worker keeps its claim.
+    """
     if curation.queues is None or curation.queue is None:
         return type_coerce(null(), Text)
     status = curation.queue.status
@@ -258,7 +276,7 @@ def _update_rows(curation: Curation, status: str, chosen: CTE) -> CTE:
 
 
 def _build_queue_values(curation: Curation, chosen: CTE) -> dict[Any, Any]:
-    """Due now, with all attempts and without its error."""
+    """Return the queue columns of a fresh start: due now, no attempts, no error, no lease."""
     queue, queues = curation.queue, curation.queues
     if queue is None or queues is None:
         return {}
@@ -273,7 +291,7 @@ def _build_queue_values(curation: Curation, chosen: CTE) -> dict[Any, Any]:
 
 
 def _store_previous(changed: CTE, action_id: UUID) -> CTE:
-    """Those that were in the same state before lie together, some thousands in a row."""
+    """Store row ids grouped by their previous state, in arrays of up to `MAX_IDS_PER_PART`."""
     handful = ((func.row_number().over() - 1) // MAX_IDS_PER_PART).label("handful")
     numbered = select(changed, handful).subquery("numbered")
     states = (numbered.c.before, numbered.c.queue_before)
@@ -292,7 +310,7 @@ def _store_previous(changed: CTE, action_id: UUID) -> CTE:
 async def _restart_stage(
     session: AsyncSession, actor: Actor, curation: Curation, action_id: UUID, note: str | None
 ) -> None:
-    """Letters about rows that start over are closed, and the stage is told."""
+    """Close open dead letters of rows that were queued again, and wake the stage after commit."""
     queues = curation.queues
     if queues is None:
         return

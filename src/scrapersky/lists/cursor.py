@@ -24,23 +24,19 @@ from sqlalchemy.orm import InstrumentedAttribute
 from scrapersky.errors import InvalidInput
 from scrapersky.lists.filters import ModelColumn
 
-# Any declared order, read page by page: a cursor says after which row the next page begins.
-#
-# A row without a value stands as PostgreSQL's indexes have it: last upwards, first downwards. The
-# rows with and those without a value are read one after the other, for a condition that covers both
-# could not be looked up in an index.
-
-INVALID_CURSOR = "The cursor is not one of ours; start without one."
-MISMATCHED_CURSOR = "The cursor belongs to another sort or filter; start without one."
+INVALID_CURSOR = "The cursor is not valid. Start again without a cursor."
+MISMATCHED_CURSOR = (
+    "The cursor belongs to another sort order or filter. Start again without a cursor."
+)
 MAX_CURSOR_CHARACTERS = 8_000
 
 
 @dataclass(frozen=True)
 class KeysetPosition:
-    """The last row of a page."""
+    """Position of the last row of a page."""
 
     value: Any
-    """In the sorted column; None where the row has none."""
+    """Value of the sort column; None if it is NULL."""
     key: UUID
 
     def encode(self, fingerprint: str) -> str:
@@ -72,7 +68,7 @@ def _convert_value(value: Any, kind: type) -> Any:
 
 @dataclass(frozen=True)
 class SortOrder:
-    """By a column, and among equals by the key."""
+    """Order by a column, with the primary key as tie-breaker."""
 
     column: ModelColumn
     key: ModelColumn
@@ -112,7 +108,9 @@ class SortOrder:
         return self.column.asc(), self.key.asc()
 
     def _build_segments(self, after: KeysetPosition | None) -> Iterator[list[ColumnElement[bool]]]:
-        """The conditions of what follows: those without a value and those with one, in order."""
+        """Yield the conditions of the remaining rows, one query each: NULL and non-NULL values in
+        sort order.
+        """
         if not self.nullable:
             yield [] if after is None else [self._build_after_condition(after)]
             return
@@ -123,7 +121,7 @@ class SortOrder:
                     self._is_missing(missing),
                     *([] if after is None else [self._build_after_condition(after)]),
                 ]
-            elif among_missing == self.descending:  # that part comes after the cursor's
+            elif among_missing == self.descending:  # this segment follows the cursor's
                 yield [self._is_missing(missing)]
 
     def _is_missing(self, missing: bool) -> ColumnElement[bool]:
@@ -140,18 +138,20 @@ class SortOrder:
 
 
 Item = TypeVar("Item")
-LimitParam = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
-CursorParam = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+LimitParam = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items per page.")]
+CursorParam = Annotated[str | None, Query(description="`next_cursor` of the previous page.")]
 
 
 class CursorPage(BaseModel, Generic[Item]):
     items: list[Item]
-    next_cursor: str | None = Field(description="Give it as `cursor` for the next page.")
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` to get the next page. Null on the last page."
+    )
 
 
 @dataclass(frozen=True)
 class TimePosition:
-    """After which row the next page begins."""
+    """Position of the last row of a page that is sorted by time and id."""
 
     at: datetime
     id: UUID
@@ -165,7 +165,7 @@ class TimePosition:
             at, _, row_id = base64.urlsafe_b64decode(cursor).decode().partition(" ")
             return cls(datetime.fromisoformat(at), UUID(row_id))
         except (ValueError, binascii.Error):
-            raise InvalidInput("The cursor is not one of ours; start without one.") from None
+            raise InvalidInput(INVALID_CURSOR) from None
 
 
 async def fetch_newest_first(
@@ -177,7 +177,7 @@ async def fetch_newest_first(
     cursor: str | None,
     limit: int,
 ) -> tuple[Sequence[Any], str | None]:
-    """One page of rows, and the cursor of the next if there is one."""
+    """Fetch one page, newest first, and the cursor of the next page (None on the last)."""
     if cursor is not None:
         after = TimePosition.decode(cursor)
         statement = statement.where(tuple_(at, key) < (after.at, after.id))

@@ -31,7 +31,7 @@ from scrapersky.scraper.http.urls import normalise_site
 
 
 def build_owner_condition(model: Any, actor: Actor) -> ColumnElement[bool]:
-    """The actor's tenant's. Rows that are nobody's belong to those who run the installation."""
+    """Restrict rows to the actor's tenant. Rows without a tenant are visible to operators only."""
     tenant = getattr(model, "tenant_id", None)
     if tenant is None:
         return true()
@@ -43,14 +43,14 @@ def build_owner_condition(model: Any, actor: Actor) -> ColumnElement[bool]:
 MAX_TEXT_CHARACTERS = 500
 MAX_AGE = timedelta(days=36_500)
 VALID_YEARS = range(1900, 9000)
-"""What both Python and PostgreSQL can turn into any time zone."""
+"""Years that both Python and PostgreSQL can convert to any time zone."""
 
 AGE_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 AGE_PATTERN = re.compile(r"(\d{1,9})([smhdw])\Z")
 
 
 def parse_time(given: Any) -> datetime | timedelta:
-    """`2026-11-01T12:00:00Z`, or an age: `90m`, `2d`."""
+    """Parse a timestamp such as `2026-11-01T12:00:00Z` or an age such as `90m` or `2d`."""
     if isinstance(given, datetime | timedelta):
         return given
     text = str(given).strip()
@@ -62,20 +62,20 @@ def parse_time(given: Any) -> datetime | timedelta:
     if isinstance(moment, datetime) and moment.year in VALID_YEARS:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     raise PydanticCustomError(
-        "moment", "write a moment such as 2026-11-01T12:00:00Z, or an age such as 90m, 12h or 2d"
+        "moment", "enter a time such as 2026-11-01T12:00:00Z or an age such as 90m, 12h or 2d"
     )
 
 
 def _parse_datetime(text: str) -> datetime | None:
     try:
-        # A plus sign in a query string arrives as a space.
+        # An unescaped plus sign in a query string is decoded as a space.
         return datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
     except ValueError:
         return None
 
 
 def to_sql(moment: datetime | timedelta) -> ColumnElement[Any]:
-    """An age is counted back from the database's now."""
+    """Convert to SQL. An age is subtracted from the database's clock."""
     if isinstance(moment, timedelta):
         return func.now() - literal(moment, Interval)
     return literal(moment, DateTime(timezone=True))
@@ -83,7 +83,7 @@ def to_sql(moment: datetime | timedelta) -> ColumnElement[Any]:
 
 def _check_storable(text: str) -> str:
     if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
-        raise PydanticCustomError("text", "it holds a character that no stored text can hold")
+        raise PydanticCustomError("text", "the text contains a character that cannot be stored")
     return text
 
 
@@ -103,18 +103,18 @@ FilterText = Annotated[
 
 
 FilterValues = Mapping[str, Any]
-"""What was asked for, by the name of its parameter; what was not asked for is not in it."""
+"""Filter values by parameter name; parameters that were not given are absent."""
 FilterParameters = dict[str, Any]
-"""Type and field of each, as pydantic makes models of."""
+"""Type and field per parameter name, as pydantic's `create_model` takes them."""
 ModelColumn = Any
 """A mapped column of the list's model."""
 FilterConditions = Iterator[ColumnElement[bool]]
 
 SmallNumber = Annotated[int, Field(ge=0, le=32_767)]
-"""As large as the smallest of our number columns can hold."""
+"""Bounded by `smallint`, the smallest of our integer columns."""
 
 MAX_FILTER_VALUES = 100
-"""Of one filter; longer lists are better asked for in several requests."""
+"""Values per filter; split longer lists into several requests."""
 
 
 class ListFilter(Protocol):
@@ -125,17 +125,17 @@ class ListFilter(Protocol):
 
 @dataclass(frozen=True)
 class ChoiceFilter:
-    """Equal to one of the values given."""
+    """The column equals one of the given values."""
 
     name: str
     column: ModelColumn
     words: tuple[str, ...] = ()
-    """All there are; none named means any text or, for a key or a number, any of these."""
+    """Allowed values; empty allows any value of the column's type."""
     default: tuple[str, ...] | None = None
     says: str = ""
 
     def parameters(self) -> FilterParameters:
-        said = self.says or f"Only with this {self.name}; several may be given."
+        said = self.says or f"Filter by {self.name.replace('_', ' ')}. Repeatable."
         given = Field(default=self._default(), max_length=MAX_FILTER_VALUES, description=said)
         kind: Any = list.__class_getitem__(self._type())
         return {self.name: (kind | None, given)}
@@ -159,9 +159,9 @@ class ChoiceFilter:
     def _build_condition(self, values: Sequence[Any]) -> ColumnElement[bool]:
         if unknown := set(values) - set(self.words) if self.words else ():
             known = ", ".join(self.words)
-            raise InvalidInput(f"No {self.name} is {min(unknown)}; there are {known}.")
+            raise InvalidInput(f"Unknown {self.name}: {min(unknown)}. Use one of: {known}.")
         if self.words:
-            # Written out: with bound words no plan for all values can use an index for some.
+            # Inlined as literals: a generic plan with bound values cannot use partial indexes.
             words: Any = bindparam(None, values, expanding=True, literal_execute=True)
             found: ColumnElement[bool] = self.column.in_(words)
         elif len(values) == 1:
@@ -173,18 +173,21 @@ class ChoiceFilter:
 
 @dataclass(frozen=True)
 class DateRangeFilter:
-    """Between two moments: `x_since` (included) and `x_until` (not included)."""
+    """A time range: `x_since` (inclusive) and `x_until` (exclusive)."""
 
     name: str
     column: ModelColumn
 
     def parameters(self) -> FilterParameters:
-        said = "a moment, or an age such as 2d counted back from now."
+        said = "this time. A timestamp, or an age such as `2d` before now."
         return {
-            f"{self.name}_since": (TimeOrAge | None, Field(None, description=f"Not before {said}")),
+            f"{self.name}_since": (
+                TimeOrAge | None,
+                Field(None, description=f"At or after {said}"),
+            ),
             f"{self.name}_until": (
                 TimeOrAge | None,
-                Field(None, description=f"Only before {said}"),
+                Field(None, description=f"Before {said}"),
             ),
         }
 
@@ -197,11 +200,11 @@ class DateRangeFilter:
 
 @dataclass(frozen=True)
 class TextFilter:
-    """Has the text somewhere in one of its columns; large and small letters are the same."""
+    """One of the columns contains the text, ignoring case."""
 
     name: str
     columns: tuple[ModelColumn, ...]
-    says: str = "Has this text in it; large and small letters are the same."
+    says: str = "Text to search for, ignoring case."
 
     def parameters(self) -> FilterParameters:
         return {self.name: (FilterText | None, Field(None, description=self.says))}
@@ -213,13 +216,16 @@ class TextFilter:
 
 @dataclass(frozen=True)
 class PresenceFilter:
-    """Whether there is a value at all."""
+    """The column is or is not NULL."""
 
     name: str
     column: ModelColumn
 
     def parameters(self) -> FilterParameters:
-        said = f"Whether there is one at all: {self.name.removeprefix('has_')}."
+        noun = self.name.removeprefix("is_").removeprefix("has_").replace("_", " ")
+        said = f"`true`: only rows that are {noun}. `false`: only the others."
+        if self.name.startswith("has_"):
+            said = f"`true`: only rows with {noun}. `false`: only rows without."
         return {self.name: (bool | None, Field(None, description=said))}
 
     def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
@@ -229,11 +235,11 @@ class PresenceFilter:
 
 @dataclass(frozen=True)
 class BooleanFilter:
-    """Whether something is so; rows of which it is not known are in neither."""
+    """The column is true or false; rows with NULL match neither."""
 
     name: str
     column: ModelColumn
-    says: str = "Only where this is so, or where it is known not to be."
+    says: str = "Only rows where this is true or false. Rows where it is unknown match neither."
 
     def parameters(self) -> FilterParameters:
         return {self.name: (bool | None, Field(None, description=self.says))}
@@ -245,13 +251,13 @@ class BooleanFilter:
 
 @dataclass(frozen=True)
 class DomainFilter:
-    """Belongs to a site, which is named as people write it or by its id."""
+    """The row belongs to a domain, given as a name in any spelling or as an id."""
 
     column: ModelColumn
     name: str = "domain"
 
     def parameters(self) -> FilterParameters:
-        said = "Only of this site: its name, in any spelling, or its id."
+        said = "Only rows of this domain: its name in any spelling, or its id."
         return {
             self.name: (FilterText | None, Field(None, description=said, examples=["example.com"]))
         }
@@ -277,7 +283,10 @@ def parse_domain(text: str) -> UUID | str:
 
 
 def _normalize_domain(text: str) -> str:
-    """A site that may not be fetched may well be asked for: it then is as it was written."""
+    """Normalise the name; keep it as written if it is not a valid site.
+
+    Users may filter by a domain that must not be fetched.
+    """
     try:
         return normalise_site(text, allowed_ports=range(1, 65536)).key
     except InvalidInput:
@@ -286,7 +295,7 @@ def _normalize_domain(text: str) -> str:
 
 @dataclass(frozen=True)
 class MinimumFilter:
-    """A number that is not below the one given."""
+    """The column is at least the given number."""
 
     name: str
     column: ModelColumn
@@ -304,7 +313,7 @@ class MinimumFilter:
 
 @dataclass(frozen=True)
 class ArrayFilter:
-    """The value given stands in a column of several."""
+    """The array column contains the given value."""
 
     name: str
     column: ModelColumn

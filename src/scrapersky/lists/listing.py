@@ -29,7 +29,7 @@ from scrapersky.models import Actor
 
 MAX_COUNTED_ROWS = 10_000
 MAX_COUNT_COST = 100_000.0
-"""In the planner's unit; about half a second of a small machine."""
+"""In planner cost units; about half a second on a small machine."""
 
 
 class TotalAccuracy(StrEnum):
@@ -44,7 +44,7 @@ class ListTotal:
 
 
 async def count_or_estimate(session: AsyncSession, keys: Select[Any]) -> ListTotal:
-    """Of a statement that selects keys, without order or limit."""
+    """Count the rows of a key query (no order, no limit), or estimate a large number."""
     bounded = keys.limit(MAX_COUNTED_ROWS + 1)
     if (await estimate_cost(session, bounded)).cost <= MAX_COUNT_COST:
         found = await session.scalar(select(func.count()).select_from(bounded.subquery())) or 0
@@ -59,7 +59,7 @@ async def count_or_estimate(session: AsyncSession, keys: Select[Any]) -> ListTot
 
 @dataclass(frozen=True)
 class BoundedTotal:
-    """A count that is never a guess: exact, or a number that is known to be exceeded."""
+    """An exact count or, if `has_more`, a lower bound; never an estimate."""
 
     count: int
     has_more: bool = False
@@ -68,11 +68,11 @@ class BoundedTotal:
 async def count_bounded(
     session: AsyncSession, keys: Select[Any], *, seen: int, follows: bool
 ) -> BoundedTotal:
-    """Count exactly up to `COUNTED_AT_MOST` rows; beyond that, say only that there are more.
+    """Count exactly up to `MAX_COUNTED_ROWS` rows; beyond that, report only that there are more.
 
-    `seen` are the rows on the page the total is for, `follows` whether another page follows. The
-    page and the count are two statements, and rows come and go between them: the total is never
-    less than what the page itself proves.
+    `seen` is the number of rows on the page, `follows` whether another page follows. The page and
+    the count are two statements, and rows may change between them: the total is never less than
+    what the page proves.
     """
     bounded = keys.limit(MAX_COUNTED_ROWS + 1)
     if (await estimate_cost(session, bounded)).cost > MAX_COUNT_COST:
@@ -83,26 +83,24 @@ async def count_bounded(
     return BoundedTotal(max(found, seen + follows))
 
 
-# A list is a declaration: what it shows, how it is narrowed and sorted.
-#
-# Its query parameters with their documentation, its SQL and the filters of bulk acts come from
-# here.
-
 Item = TypeVar("Item")
 T = TypeVar("T")
 
 
 class ListPage(CursorPage[Item], Generic[Item]):
-    """A page of a list; the totals only when they were asked for."""
+    """A page of a list; totals only if requested with `totals`."""
 
-    total: int | None = Field(default=None, description="Of all pages; see `total_is`.")
+    total: int | None = Field(
+        default=None, description="Matching rows on all pages; see `total_is`."
+    )
     total_is: TotalAccuracy | None = Field(
-        default=None, description="`exact`, or what the planner believes of a very long list."
+        default=None,
+        description="`exact`, or `estimated` by the query planner for very long lists.",
     )
 
 
 class ListParameters(BaseModel):
-    """What all parameters have in common: one that is not known is refused."""
+    """Base of all parameter models: unknown parameters are rejected."""
 
     @model_validator(mode="before")
     @classmethod
@@ -112,14 +110,14 @@ class ListParameters(BaseModel):
             known = ", ".join(cls.model_fields)
             said = {"unknown": str(unknown[0])[:100], "known": known}
             raise PydanticCustomError(
-                "unknown", "there is no {unknown} here; known are {known}", said
+                "unknown", "unknown parameter {unknown}; use one of: {known}", said
             )
         return given
 
     @model_validator(mode="before")
     @classmethod
     def _wrap_single_values(cls, given: Any) -> Any:
-        """Who means one value need not write a list."""
+        """Accept a single value where a list is expected."""
         if not isinstance(given, dict):
             return given
         return {
@@ -138,14 +136,14 @@ class ListParameters(BaseModel):
         }
 
     def get_values(self) -> FilterValues:
-        """Only what narrows something."""
+        """Return the parameters that were given or have a default."""
         return {name: value for name, value in self if value is not None}
 
 
 def build_dependency(
     function: Callable[..., T], name: str, model: Any, how: Any
 ) -> Callable[..., T]:
-    """The function as a dependency whose one parameter is of a model made at run time."""
+    """Give a function the signature of a dependency with a parameter model built at run time."""
     kind = Annotated[model, how]
     parameter = Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
     function.__signature__ = Signature([parameter])  # type: ignore[attr-defined]
@@ -154,7 +152,7 @@ def build_dependency(
 
 @dataclass(frozen=True)
 class ListQuery:
-    """What somebody wants to see of a list."""
+    """A validated list query: filters, sort order and page."""
 
     given: FilterValues = field(default_factory=dict)
     sort: str | None = None
@@ -165,8 +163,6 @@ class ListQuery:
 
 @dataclass(frozen=True)
 class ListResult:
-    """One page of rows."""
-
     rows: list[Any]
     next_cursor: str | None
     total: ListTotal | None
@@ -182,31 +178,37 @@ class ListResult:
 
 @dataclass(frozen=True)
 class Listing:
-    """One kind of list."""
+    """Declaration of a list."""
 
     name: str
     model: Any
     filters: tuple[ListFilter, ...]
     sorts: Mapping[str, ModelColumn]
-    """By which columns; each upwards, and downwards with a minus before it."""
+    """Sortable columns by name; a leading minus sorts descending."""
     default_sort: str = "-created_at"
-    """The one that has an index at any size."""
+    """Must be indexed, so that it is fast at any size."""
 
     @cached_property
     def filter_model(self) -> type[ListParameters]:
-        """The filters alone, as bulk acts take them."""
+        """Model of the filters only, used by bulk operations."""
         return create_model(f"{self.name}Filter", __base__=ListParameters, **self._filter_fields())
 
     @cached_property
     def query_model(self) -> type[ListParameters]:
-        """The filters, and how the list is to be shown."""
+        """Model of the filters and of sorting and paging."""
         words = tuple(word for name in self.sorts for word in (f"-{name}", name))
-        upside = "By what; with a minus the highest first, and rows without a value before those."
+        upside = "Sort column. A leading minus sorts descending, with empty values first."
         shown: dict[str, Any] = {
             "sort": (Literal[words], Field(self.default_sort, description=upside)),
-            "cursor": (str | None, Field(None, description="`next_cursor` of the page before.")),
-            "limit": (int, Field(50, ge=1, le=1000, description="How many at most.")),
-            "totals": (bool, Field(False, description="Whether to say how many there are.")),
+            "cursor": (str | None, Field(None, description="`next_cursor` of the previous page.")),
+            "limit": (
+                int,
+                Field(50, ge=1, le=1000, description="Maximum number of items per page."),
+            ),
+            "totals": (
+                bool,
+                Field(False, description="Include the total number of matching rows."),
+            ),
         }
         fields = {**self._filter_fields(), **shown}
         return create_model(f"{self.name}Query", __base__=ListParameters, **fields)
@@ -220,7 +222,7 @@ class Listing:
 
     @property
     def parse_query(self) -> Callable[..., ListQuery]:
-        """A dependency that reads a request's query."""
+        """FastAPI dependency that parses the query string."""
 
         def read(query: ListParameters) -> ListQuery:
             given = dict(query.get_values())
@@ -231,7 +233,8 @@ class Listing:
 
     def conditions(self, given: FilterValues, actor: Actor) -> list[ColumnElement[bool]]:
         if unknown := set(given) - self.filter_names:
-            raise InvalidInput(f"These rows cannot be chosen by {min(unknown)}.")
+            known = ", ".join(sorted(self.filter_names))
+            raise InvalidInput(f"Unknown filter: {min(unknown)}. Use one of: {known}.")
         narrowing = [each for f in self.filters for each in f.conditions(given, actor)]
         return [build_owner_condition(self.model, actor), *narrowing]
 
@@ -248,7 +251,7 @@ class Listing:
         rows = rows[: asked.limit]
         following = order.get_position(rows[-1]).encode(mark) if more else None
         total = await self._count_total(session, statement) if asked.totals else None
-        if total is not None:  # an estimate may be less than the rows that are shown with it
+        if total is not None:  # an estimate may be lower than the rows of this page
             total = replace(total, count=max(total.count, len(rows) + more))
         return ListResult(rows, following, total)
 
@@ -260,6 +263,6 @@ class Listing:
         return await count_or_estimate(session, statement.with_only_columns(self.model.id))
 
     def _fingerprint(self, asked: ListQuery) -> str:
-        """A cursor is only good for the list it came from."""
+        """Hash list, sort and filters: a cursor is only valid for the query that returned it."""
         meant = [self.name, asked.sort or self.default_sort, sorted(asked.given.items())]
         return hashlib.sha256(json.dumps(meant, default=str).encode()).hexdigest()[:12]

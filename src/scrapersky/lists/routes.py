@@ -1,6 +1,7 @@
 """Route factories of a list: bulk curation and export."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: FastAPI resolves string annotations in the module's
+# globals, where the dependencies that the factories create locally do not exist.
 
 import asyncio
 from collections.abc import Callable
@@ -24,34 +25,38 @@ from scrapersky.lists.curation import MAX_CURATED_ROWS, CurateOut, Curation, cur
 from scrapersky.lists.export.definition import Export, ExportFormat, ExportRequest
 from scrapersky.lists.export.files import ByteStream, stream_export
 from scrapersky.lists.listing import ListParameters, build_dependency
+from scrapersky.plurals import pluralise
 
 
 @dataclass(frozen=True)
 class CurateRequest:
-    """Which rows, and what was decided about them."""
+    """A validated curation request."""
 
     status: str
     rows: BulkRequest
 
 
 class CurateIn(BulkIn):
-    """Which rows, and what they are to be."""
+    """Selection of rows and their new status."""
 
     status: StrEnum
 
 
 def build_curate_dependency(curation: Curation) -> Callable[..., CurateRequest]:
-    """A dependency that reads a decision about rows of this list."""
-    said = "What was decided. `Selected` queues the row's next stage." if curation.queues else None
+    """Return a FastAPI dependency that parses a curation request for this list."""
+    said = "New status. `Selected` queues the row's next stage." if curation.queues else None
     most: Any = Field(
-        default=MAX_CURATED_ROWS, ge=1, le=MAX_CURATED_ROWS, description="Rows at most."
+        default=MAX_CURATED_ROWS,
+        ge=1,
+        le=MAX_CURATED_ROWS,
+        description="Maximum number of rows to change.",
     )
     narrowed: Any = (curation.listing.filter_model | None, Field(default=None))
     model: Any = create_model(
         f"Curate{curation.listing.name}In",
         __base__=CurateIn,
         filter=narrowed,
-        status=(_build_decision_type(curation), Field(description=said or "What was decided.")),
+        status=(_build_decision_type(curation), Field(description=said or "New status.")),
         limit=(int, most),
     )
 
@@ -63,38 +68,47 @@ def build_curate_dependency(curation: Curation) -> Callable[..., CurateRequest]:
 
 
 def _build_decision_type(curation: Curation) -> Any:
-    """The words of the kind that people choose from, as a type: others are refused with a 422."""
+    """Return an enum of the statuses that users may set; other values get a 422."""
     words = {each.name: each.value for each in curation.words if each in curation.decisions}
     same = len(words) == len(curation.words)
     return curation.words if same else StrEnum(f"{curation.listing.name}Decision", words)
 
 
 def curation_routes(curation: Curation) -> APIRouter:
-    """To be included in the feature's router, before any route that takes an id."""
+    """Build the curation route. Include it before any route with an id in its path."""
     refusals = problem_responses(400, 401, 403, 409, 415, 422)
     router = APIRouter(tags=["curation"], responses=refusals)
     noun = curation.kind.replace("_", " ")
     asked = build_curate_dependency(curation)
 
-    @router.post("/curate", name=f"curate_{curation.kind}s", summary=f"Decide about many {noun}s")
+    @router.post(
+        "/curate",
+        name=f"curate_{pluralise(curation.kind)}",
+        summary=f"Set the status of {pluralise(noun)}",
+    )
     async def curate_rows(
         actor: Curator, session: Transaction, wanted: Annotated[CurateRequest, Depends(asked)]
     ) -> CurateOut:
-        """By ids or by the filters of the list, all in one transaction. Rows that have the status
-        already are left alone. What was done can be undone by `action_id`."""
+        """Select rows by id or with the filters of the list. All rows are changed in one
+        transaction. Rows that already have the status are not changed. Use `action_id` to undo
+        the change.
+        """
         return await curate(session, actor, curation, wanted.status, wanted.rows)
 
     return router
 
 
 PAGE_PARAMETERS = frozenset(("cursor", "limit", "totals"))
-"""What a list takes and a file of all of it has no use for."""
+"""List parameters that do not apply to an export of all rows."""
 EXPORT_PARAMETERS = ("sort", "format", "columns", "bom")
 
 
 class ExportResponse(StreamingResponse):
-    """Bytes as they are made. Whoever makes them stops after the next piece once nobody reads any
-    more: cut short in the middle of it, they could not give their connection back in order."""
+    """Streams an export and stops between two pieces once the client has disconnected.
+
+    Cancelling the generator in the middle of a piece would not return its database connection to
+    the pool cleanly.
+    """
 
     def __init__(self, pieces: ByteStream, *, name: str, media_type: str) -> None:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -125,7 +139,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 def build_export_dependency(export: Export) -> Callable[..., ExportRequest]:
-    """A dependency that reads a request's query."""
+    """Return a FastAPI dependency that parses the query string of an export."""
     filters: dict[str, Any] = {
         name: (each.annotation, each)
         for name, each in export.listing.query_model.model_fields.items()
@@ -148,18 +162,18 @@ def build_export_dependency(export: Export) -> Callable[..., ExportRequest]:
 def _build_export_parameters(export: Export) -> dict[str, Any]:
     usual = ",".join(each.name for each in export.usual)
     more = ", ".join(each.name for each in export.more)
-    said = f"Which, in this order, with commas between. Left out: {usual}."
-    said += f" There are also {more}." * bool(more)
-    bom = "For CSV: begin with the mark by which Excel knows UTF-8."
+    said = f"Comma-separated columns, in this order. Default: {usual}."
+    said += f" Also available: {more}." * bool(more)
+    bom = "CSV only: start with a byte order mark, so that Excel detects UTF-8."
     return {
-        "format": (ExportFormat, Field(ExportFormat.CSV, description="How to write it.")),
+        "format": (ExportFormat, Field(ExportFormat.CSV, description="File format.")),
         "columns": (str | None, Field(None, description=said, max_length=2_000)),
         "bom": (bool, Field(False, description=bom)),
     }
 
 
 def export_routes(export: Export) -> APIRouter:
-    """To be included in the feature's router, before any route that takes an id."""
+    """Build the export route. Include it before any route with an id in its path."""
     router = APIRouter(tags=["exports"])
     wanted = build_export_dependency(export)
     noun = export.rows.replace("-", " ")
@@ -171,15 +185,17 @@ def export_routes(export: Export) -> APIRouter:
     @router.get(
         "/export",
         name=f"export_{export.rows.replace('-', '_')}",
-        summary=f"All {noun} that fit, as a file",
+        summary=f"Export {noun}",
         response_class=StreamingResponse,
         responses={**answers, **problem_responses(401, 403, 422)},
     )
     async def export_rows(
         actor: Viewer, context: Context, asked: Annotated[ExportRequest, Depends(wanted)]
     ) -> StreamingResponse:
-        """With the filters and orders of the list. Should something go wrong on the way, the
-        connection is cut: a file that came to its end is whole."""
+        """Stream all matching rows as a file, with the filters and sort orders of the list. If the
+        export fails midway, the connection is closed before the end of the response: a response
+        that ended normally is complete.
+        """
         pieces = await stream_export(context.database, export, actor, asked)
         name = f"{export.rows}-{datetime.now(UTC):%Y-%m-%d}.{asked.format}"
         return ExportResponse(pieces, name=name, media_type=asked.format.media_type)

@@ -25,29 +25,29 @@ from scrapersky.lists.filters import build_owner_condition
 from scrapersky.models import ENGINE_STATUSES, Actor, BulkAction, BulkActionRows, record
 from scrapersky.pipeline.bulk import retry_on_conflict
 
-FAILED_BEFORE = "It had failed before it was selected; the selection was taken back."
+FAILED_BEFORE = "Failed before it was selected; the selection was undone."
 
 
 class UndoOut(BaseModel):
-    """What was taken back."""
+    """Result of an undo."""
 
     action_id: UUID
     kind: str = Field(examples=["contact"])
-    to_status: str = Field(description="What the action had decided.", examples=["Selected"])
-    restored_count: int = Field(description="Rows that have their former status again.")
+    to_status: str = Field(description="Status the action had set.", examples=["Selected"])
+    restored_count: int = Field(description="Rows that have their previous status again.")
     unqueued_count: int = Field(
-        description="Of these, those that are back in the former state of their stage too: "
-        "it had not begun with them."
+        description="Restored rows that were also removed from the queue of their stage, "
+        "because it had not started them."
     )
     left_alone_count: int = Field(
-        description="Rows that somebody changed or a stage began with meanwhile, or that are gone."
+        description="Rows not restored: changed since, started by their stage, or deleted."
     )
 
 
 async def undo(
     session: AsyncSession, actor: Actor, curation: Curation, action: BulkAction
 ) -> UndoOut:
-    """The action is locked by whoever calls."""
+    """Undo an action. The caller must hold its row lock."""
 
     async def take_back() -> tuple[int, int]:
         restored, unqueued = (
@@ -90,7 +90,10 @@ def _build_statement(curation: Curation, actor: Actor, action: BulkAction) -> Se
 
 
 def _build_restored_status(curation: Curation, locked: CTE) -> ColumnElement[str]:
-    """What it was, or what the engine would say by now: processing went on meanwhile."""
+    """Return the previous status, or the current stage status where the engine had set it.
+
+    Processing may have continued since, so an old engine status would be stale.
+    """
     before: ColumnElement[str] = locked.c.before_status
     queue, queues = curation.queue, curation.queues
     if queue is None or queues is None or not ENGINE_STATUSES.intersection(curation.words):
@@ -102,7 +105,7 @@ def _build_restored_status(curation: Curation, locked: CTE) -> ColumnElement[str
 
 
 def _lock_rows(curation: Curation, actor: Actor, action: BulkAction) -> CTE:
-    """The rows of the action that still are what it made them, in the order of their ids."""
+    """Lock the action's rows that still have the status it set, in id order."""
     model = curation.model
     ids = func.unnest(BulkActionRows.row_ids).label("id")
     columns = (ids, BulkActionRows.before_status, BulkActionRows.queue_before)
@@ -121,7 +124,7 @@ def _lock_rows(curation: Curation, actor: Actor, action: BulkAction) -> CTE:
 
 
 def _select_decided_again(action: BulkAction) -> Select[UUID]:
-    """Rows that a later action gave the same status, after they had another in between."""
+    """Select rows that a later action set to the same status, after another one in between."""
     return (
         select(func.unnest(BulkActionRows.row_ids).label("id"))
         .join(BulkAction, BulkAction.id == BulkActionRows.action_id)
@@ -136,7 +139,7 @@ def _select_decided_again(action: BulkAction) -> Select[UUID]:
 
 
 def _is_still_queued(curation: Curation, before: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether the row is in the queue as the action put it there, and was elsewhere before."""
+    """Return whether the row is queued, untouched, because of this action."""
     queue, queues = curation.queue, curation.queues
     if queue is None or queues is None:
         return false()
@@ -145,7 +148,7 @@ def _is_still_queued(curation: Curation, before: ColumnElement[Any]) -> ColumnEl
 
 
 def _build_queue_values(curation: Curation, locked: CTE) -> dict[Any, Any]:
-    """A row that had failed is failed again; what it said then is not known any more."""
+    """Restore the previous queue status. The error of a failed row was cleared and is lost."""
     queue, queues = curation.queue, curation.queues
     if queue is None or queues is None:
         return {}

@@ -33,7 +33,7 @@ BULK_ACTIONS = Listing(
     model=BulkAction,
     filters=(
         ChoiceFilter(
-            "kind", BulkAction.kind, says="Only about rows of this kind, such as `contact`."
+            "kind", BulkAction.kind, says="Only actions on rows of this kind, such as `contact`."
         ),
         ChoiceFilter("to_status", BulkAction.to_status),
         ChoiceFilter("created_by", BulkAction.created_by),
@@ -54,7 +54,7 @@ class BulkActionOut(BaseModel):
     id: UUID
     kind: str = Field(examples=["contact"])
     to_status: str = Field(examples=["Selected"])
-    details: dict[str, Any] = Field(description="The filter or the number of ids, and the note.")
+    details: dict[str, Any] = Field(description="Filter or number of ids, and the note.")
     updated_count: int
     queued_count: int
     created_by: UUID
@@ -63,7 +63,7 @@ class BulkActionOut(BaseModel):
 
 
 class UndoIn(BaseModel):
-    """Which action; your last one that is not undone when left out."""
+    """The action to undo. Default: your last action that is not undone."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,14 +76,14 @@ async def undo_action(
     curations: Sequence[Curation],
     action_id: UUID | None = None,
 ) -> UndoOut:
-    """The one that is named; otherwise the actor's last one that is not undone."""
+    """Undo the given action, or the actor's last one that is not undone."""
     if action_id is None:
         action = await _get_last_action(session, actor)
     else:
         action = await _get_action(session, actor, action_id)
     curation = next((each for each in curations if each.kind == action.kind), None)
     if curation is None:
-        raise Conflict(f"Decisions about rows of the kind {action.kind} cannot be undone here.")
+        raise Conflict(f"Actions on rows of the kind {action.kind} cannot be undone here.")
     return await undo(session, actor, curation, action)
 
 
@@ -94,7 +94,7 @@ async def _get_last_action(session: AsyncSession, actor: Actor) -> BulkAction:
     latest = mine.order_by(BulkAction.created_at.desc(), BulkAction.id.desc()).limit(1)
     found: BulkAction | None = await session.scalar(latest)
     if found is None:
-        raise NotFound("There is no decision of yours that could be undone.")
+        raise NotFound("You have no action to undo.")
     return found
 
 
@@ -105,23 +105,23 @@ async def _get_action(session: AsyncSession, actor: Actor, action_id: UUID) -> B
     if found is None:
         raise NotFound(f"There is no bulk action {action_id}.")
     if found.undone_at is not None:
-        raise Conflict(f"It was undone at {found.undone_at:%Y-%m-%d %H:%M:%S} UTC.")
+        raise Conflict(f"The action was already undone at {found.undone_at:%Y-%m-%d %H:%M:%S} UTC.")
     return found
 
 
 def _select_actions(actor: Actor) -> Select[BulkAction]:
-    """Locked: an action is undone once."""
+    """Select the tenant's actions and lock them, so that an action is undone only once."""
     mine = select(BulkAction).where(BulkAction.tenant_id == actor.tenant_id)
     return mine.with_for_update()
 
 
 def bulk_action_routes(curations: Sequence[Curation]) -> APIRouter:
-    """For actions on any of these kinds of rows."""
+    """Build the routes for actions on these kinds of rows."""
     router = APIRouter(
         prefix="/bulk-actions", tags=["curation"], responses=problem_responses(401, 403, 422)
     )
 
-    @router.get("", summary="What was decided about many rows at once, newest first")
+    @router.get("", summary="List bulk actions")
     async def list_bulk_actions(
         actor: Viewer,
         session: Reading,
@@ -132,14 +132,15 @@ def bulk_action_routes(curations: Sequence[Curation]) -> APIRouter:
 
     @router.post(
         "/undo",
-        summary="Take a decision about many rows back",
+        summary="Undo a bulk action",
         responses=problem_responses(400, 404, 409, 415),
     )
     async def undo_bulk_action(
         actor: Curator, session: Transaction, wanted: UndoIn | None = None
     ) -> UndoOut:
-        """Your last one, or the one that is named. Rows that still are what it made them get their
-        former status back; those that their stage has not begun with leave its queue again."""
+        """Undo the given action, or your last one. Rows that still have the status it set get their
+        previous status back. Rows that their stage has not started are removed from its queue.
+        """
         named = wanted.action_id if wanted is not None else None
         return await undo_action(session, actor, curations, named)
 

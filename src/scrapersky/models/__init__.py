@@ -80,7 +80,6 @@ from scrapersky.models.webhooks import (
     WebhookEndpoint,
     WebhookEvent,
 )
-from scrapersky.scraper.site.model import SiteState
 
 __all__ = [
     "DEEP_SCAN_STATUSES",
@@ -143,7 +142,6 @@ __all__ = [
     "SearchTile",
     "SignInBucket",
     "SignInDevice",
-    "SiteState",
     "SitemapFile",
     "SitemapUrl",
     "Suppression",

@@ -23,15 +23,16 @@ from scrapersky.db.base import Base, TimestampMixin, uuid7
 from scrapersky.models.ownership import TenantMixin
 
 DEFAULT_TENANT_ID = UUID("00000000-0000-7000-8000-000000000001")
-"""Made by the migrations, with the scheduler's system user in it. Its people run the installation:
-what concerns all tenants together is theirs."""
+"""Created by the migrations, together with the scheduler's system user. Its users operate the
+installation: they see and change what concerns all tenants.
+"""
 
 KEY_PREFIX = "sky_"
-"""Makes a key easy to recognise where it should not be."""
+"""Makes leaked keys easy to recognise."""
 
 
 class Role(StrEnum):
-    """What somebody may do; each includes those before it."""
+    """Permission levels, lowest first. Each includes the ones before it."""
 
     VIEWER = "viewer"
     CURATOR = "curator"
@@ -42,12 +43,12 @@ class Role(StrEnum):
         return order.index(self) >= order.index(other)
 
     def cap(self, other: Role) -> Role:
-        """The lower one of the two."""
+        """Return the lower of the two roles."""
         return other if self.includes(other) else self
 
 
 class RequestChannel(StrEnum):
-    """By which door somebody came."""
+    """How a request reached the application."""
 
     API = "api"
     DASHBOARD = "dashboard"
@@ -57,26 +58,26 @@ class RequestChannel(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """On whose behalf something is done, and how it was asked for."""
+    """The user on whose behalf something is done, and how they authenticated."""
 
     user_id: UUID
     tenant_id: UUID
     role: Role = Role.ADMIN
     key_id: UUID | None = None
-    """Nothing for those who came without an API key."""
+    """None if the request carried no API key."""
     session_id: UUID | None = None
-    """Nothing for those who did not sign in to the dashboard."""
+    """None outside of dashboard sessions."""
     via: RequestChannel = RequestChannel.ENGINE
     request_id: str | None = None
 
     @property
     def id(self) -> str:
-        """Stays the same over requests, and differs between the keys of one user."""
+        """Stable across requests, and different for each API key of a user."""
         return f"key:{self.key_id}" if self.key_id else f"user:{self.user_id}"
 
     @property
     def is_operator(self) -> bool:
-        """Whether what concerns all tenants together is this one's business."""
+        """Whether the actor may manage what concerns all tenants."""
         return self.tenant_id == DEFAULT_TENANT_ID
 
 
@@ -94,20 +95,20 @@ class User(Base, TimestampMixin, TenantMixin):
     __tablename__ = "users"
     __table_args__ = (
         CheckConstraint(ROLE_CHECK, name="role"),
-        # Those made here share one namespace, those who came by token have one per issuer.
+        # Local users share one namespace. Users from tokens have one per issuer.
         UniqueConstraint("tenant_id", "issuer", "name", postgresql_nulls_not_distinct=True),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     name: Mapped[str]
-    """Of somebody who came by token: the token's subject."""
+    """For users from tokens: the token's subject."""
     issuer: Mapped[str | None]
-    """Who vouches for somebody who came by token; nothing for those made here."""
+    """The token issuer that vouches for the user; null for local users."""
     role: Mapped[str]
     deactivated_at: Mapped[datetime | None]
-    """From then on their keys, tokens and sessions open nothing."""
+    """From this time on, the user's keys, tokens and sessions are rejected."""
     password_hash: Mapped[str | None]
-    """With all that is needed to try a password; nothing for those who cannot sign in with one."""
+    """Includes salt and parameters. Null if the user cannot sign in with a password."""
 
     @property
     def has_password(self) -> bool:
@@ -115,7 +116,7 @@ class User(Base, TimestampMixin, TenantMixin):
 
 
 class ApiKey(Base, TimestampMixin, TenantMixin):
-    """Only the hash of a key is kept; the key itself is shown once."""
+    """An API key. Only its hash is stored; the key itself is shown once."""
 
     __tablename__ = "api_keys"
     __table_args__ = (CheckConstraint(ROLE_CHECK, name="role"),)
@@ -124,21 +125,21 @@ class ApiKey(Base, TimestampMixin, TenantMixin):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     name: Mapped[str]
     role: Mapped[str]
-    """At most: a key never reaches further than its user."""
+    """Upper bound: a key never has more rights than its user."""
     prefix: Mapped[str | None]
-    """How the key begins, to know it by; nothing for keys older than this column."""
+    """The first characters of the key, to identify it; null for keys older than this column."""
     key_hash: Mapped[bytes] = mapped_column(unique=True)
     previous_hash: Mapped[bytes | None] = mapped_column(unique=True)
-    """Of the secret before the last rotation, good until `previous_until`."""
+    """Hash of the secret before the last rotation, valid until `previous_until`."""
     previous_until: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
-    """To the minute or so: not every request is worth a write."""
+    """Accurate to about a minute, to avoid a write per request."""
     revoked_at: Mapped[datetime | None]
 
 
 class UserSession(Base, TenantMixin):
-    """Somebody signed in to the dashboard. Only the hash of what their browser shows is kept."""
+    """A dashboard session. Only the hash of the session token is stored."""
 
     __tablename__ = "sessions"
     __table_args__ = (
@@ -150,40 +151,44 @@ class UserSession(Base, TenantMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_keys.id"))
-    """The key it was begun with, and ends with."""
+    """The API key that the session was started with. Revoking it ends the session."""
     role: Mapped[str]
-    """At most: that of the key or token it was begun with."""
+    """Upper bound: the role of the key or token that the session was started with."""
     token_hash: Mapped[bytes] = mapped_column(unique=True)
     client: Mapped[str]
-    """What the browser says it is, for people to know their sessions by."""
+    """The browser's User-Agent, so that people can recognise their sessions."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    """To the minute or so; without a sign of life it ends long before it expires."""
+    """Accurate to about a minute. An idle session ends long before `expires_at`."""
     expires_at: Mapped[datetime]
-    """However much it is used."""
+    """Absolute limit, regardless of activity."""
     ended_at: Mapped[datetime | None]
 
 
 def hash_key(secret: str) -> bytes:
-    """A plain digest is enough: keys and session tokens are long and random, beyond guessing."""
+    """Return the digest of a key or session token.
+
+    A plain digest is enough, because both are long and random and cannot be guessed.
+    """
     return hashlib.sha256(secret.encode()).digest()
 
 
 class SignInBucket(Base):
-    """A leaky bucket of failed sign-ins of one source, name, pair of both, or device."""
+    """A leaky bucket of failed sign-ins per source, name, pair of both, or device."""
 
     __tablename__ = "sign_in_buckets"
     __table_args__ = (Index("ix_sign_in_buckets_updated_at", "updated_at"),)
 
     key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
-    """A digest: people type passwords into the field for the name, and it is kept nowhere."""
+    """A digest, because people type passwords into the name field and those must never be stored.
+    """
     level: Mapped[float] = mapped_column(Float)
-    """As of `updated_at`; it drains from then on."""
+    """Level as of `updated_at`; it has drained since."""
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class SignInDevice(Base, TenantMixin):
-    """A browser in which a user signed in with a password: its attempts are counted apart."""
+    """A browser in which a user signed in with a password. Its attempts have a separate bucket."""
 
     __tablename__ = "sign_in_devices"
     __table_args__ = (

@@ -18,7 +18,7 @@ RECORDED_KEY, CHANGED_KEY = "scrapersky.recorded", "scrapersky.changed"
 
 
 class AuditEntry(Base, TenantMixin):
-    """Append-only. An act that was rolled back left no entry, for it did not happen."""
+    """An append-only log entry. A rolled-back action leaves none."""
 
     __tablename__ = "audit_log"
     __table_args__ = (Index("ix_audit_log_at", "tenant_id", "at", "id"),)
@@ -30,11 +30,11 @@ class AuditEntry(Base, TenantMixin):
     request_id: Mapped[str | None]
     via: Mapped[str]
     action: Mapped[str]
-    """What was done to what: `job.cancel`."""
+    """Subject and verb: `job.cancel`."""
     subject_kind: Mapped[str]
     subject_id: Mapped[str | None]
     details: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """What else a reader wants to know; never a secret."""
+    """Additional context. Must not contain secrets."""
 
 
 def record(
@@ -44,7 +44,7 @@ def record(
     subject_id: UUID | str | None = None,
     **details: object,
 ) -> None:
-    """Note an act, `subject.verb`, to be stored by the transaction that does it."""
+    """Add an entry for an action, `subject.verb`, to the transaction that performs it."""
     kind, _, _ = action.partition(".")
     session.add(
         AuditEntry(
@@ -63,12 +63,12 @@ def record(
 
 
 def has_recorded(session: AsyncSession) -> bool:
-    """Whether an act was noted in this transaction."""
+    """Return whether an action was recorded in this transaction."""
     return RECORDED_KEY in session.info
 
 
 def has_unrecorded_changes(session: AsyncSession) -> bool:
-    """Whether rows were changed and no act was noted."""
+    """Return whether the transaction changed rows without recording an action."""
     return CHANGED_KEY in session.info and not has_recorded(session)
 
 

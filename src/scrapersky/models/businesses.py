@@ -35,16 +35,16 @@ EXTRACTION_STATUSES = StatusNames(
 
 
 class WebsiteKind(StrEnum):
-    """What the website that a business names really is."""
+    """What the website of a business turned out to be."""
 
     OWN = "own"
     PROFILE = "profile"
     DIRECTORY = "directory"
     MARKETPLACE = "marketplace"
     SITE_BUILDER = "site_builder"
-    """A page on a builder's shared host, of which only that page is the business's."""
+    """A page on a site builder's shared host. Only that page belongs to the business."""
     UNUSABLE = "unusable"
-    """A phone number, an e-mail address, a text."""
+    """Not a website: a phone number, an e-mail address or other text."""
     NONE = "none"
 
 
@@ -59,7 +59,7 @@ class LocalBusiness(Base, TimestampMixin, OwnedMixin):
         CheckConstraint(COORDINATES_CHECK, name="coordinates"),
         Index("ix_local_businesses_created_at", "tenant_id", "created_at", "id"),
         Index("ix_local_businesses_domain_id", "domain_id"),
-        # How candidates for "the same business" are found.
+        # Lookups of merge candidates.
         Index("ix_local_businesses_phone", "tenant_id", "phone"),
         Index("ix_local_businesses_site_key", "tenant_id", "site_key"),
         Index("ix_local_businesses_cells", "tenant_id", "cell"),
@@ -69,10 +69,10 @@ class LocalBusiness(Base, TimestampMixin, OwnedMixin):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     place_id: Mapped[UUID | None] = mapped_column(ForeignKey("places.id", ondelete="SET NULL"))
-    """The place its facts come from first; all of them are in `business_sightings`."""
+    """The primary place that its facts come from. All places are in `business_sightings`."""
     business_name: Mapped[str | None]
     name_key: Mapped[str | None]
-    """Its name without case, accents, legal form: to find the same again."""
+    """Name without case, accents and legal form, for matching."""
     address: Mapped[str | None]
     street: Mapped[str | None]
     house_number: Mapped[str | None]
@@ -80,21 +80,21 @@ class LocalBusiness(Base, TimestampMixin, OwnedMixin):
     city: Mapped[str | None]
     region: Mapped[str | None]
     country: Mapped[str | None]
-    """Two letters."""
+    """Two-letter code."""
     latitude: Mapped[float | None] = mapped_column(Float)
     longitude: Mapped[float | None] = mapped_column(Float)
     cell: Mapped[str | None]
-    """The square of about a kilometre it lies in."""
+    """Grid cell of about one kilometre that contains the business, for matching."""
     phone: Mapped[str | None]
     """E.164."""
     phone_raw: Mapped[str | None]
     website_url: Mapped[str | None]
     website_kind: Mapped[str | None]
-    """Nothing until the website was looked at."""
+    """Null until the website was classified."""
     website_note: Mapped[str | None]
-    """Why it is none of its own, or what became of it; a sentence."""
+    """Why the website is not the business's own, or what happened to it; one sentence."""
     site_key: Mapped[str | None]
-    """Of a website of its own: the domain's name, to find the same again."""
+    """Domain name of the business's own website, for matching."""
     domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="SET NULL"))
     emails: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     profiles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
@@ -105,10 +105,10 @@ class LocalBusiness(Base, TimestampMixin, OwnedMixin):
     hours: Mapped[dict[str, Any] | None]
     business_status: Mapped[str | None]
     facts_from: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    """Which provider each fact is from: {"phone": "google"}."""
+    """The provider of each fact: {"phone": "google"}."""
     refreshed_at: Mapped[datetime | None]
     status: Mapped[str] = mapped_column(server_default=BusinessCuration.NEW)
-    """What people decided."""
+    """The curation decision."""
 
     if TYPE_CHECKING:
         domain_extraction_status: Mapped[str]
@@ -118,10 +118,10 @@ class LocalBusiness(Base, TimestampMixin, OwnedMixin):
 
 
 class MatchReason(StrEnum):
-    """Why a sighting is taken for this business."""
+    """Why a sighting was matched to this business."""
 
     FIRST = "first"
-    """Nobody like it was known."""
+    """No similar business existed."""
     PLACE_ID = "place_id"
     MOVED = "moved"
     DOMAIN = "domain"
@@ -131,7 +131,7 @@ class MatchReason(StrEnum):
 
 
 class BusinessSighting(Base, TenantMixin):
-    """That somebody told us of a business, and what they said."""
+    """A provider's statement about a business, and what it contained."""
 
     __tablename__ = "business_sightings"
     __table_args__ = (
@@ -147,14 +147,14 @@ class BusinessSighting(Base, TenantMixin):
     business_id: Mapped[UUID] = mapped_column(ForeignKey("local_businesses.id", ondelete="CASCADE"))
     provider: Mapped[str]
     source_key: Mapped[str]
-    """The provider's id of the place; of a site its domain."""
+    """The provider's ID of the place; for a site, its domain."""
     place_id: Mapped[UUID | None] = mapped_column(ForeignKey("places.id", ondelete="CASCADE"))
     domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="SET NULL"))
     facts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     matched_by: Mapped[str]
     score: Mapped[float] = mapped_column(Float, server_default="1")
     why: Mapped[str | None]
-    """In a sentence."""
+    """The match reason, in one sentence."""
     first_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -166,7 +166,7 @@ class MergeState(StrEnum):
 
 
 class MergeCandidate(Base, TenantMixin):
-    """Two businesses that may be one; a person decides, and is not asked again."""
+    """Two businesses that may be the same. Once a person decided, they are not proposed again."""
 
     __tablename__ = "merge_candidates"
     __table_args__ = (

@@ -38,7 +38,7 @@ class ContactKind(StrEnum):
 
 
 class EmailType(StrEnum):
-    """Whose an address is: a desk's, a person's at the site's own domain, a freemailer's."""
+    """Kind of an e-mail address: shared inbox, a person's at the site's own domain, or freemail."""
 
     SERVICE = "SERVICE"
     CORPORATE = "CORPORATE"
@@ -47,7 +47,7 @@ class EmailType(StrEnum):
 
 
 class EmptyReason(StrEnum):
-    """Why no contact is known of a site."""
+    """Why a site has no contact."""
 
     NOT_READ_YET = "not_read_yet"
     NO_WEBSITE = "no_website"
@@ -63,7 +63,7 @@ class EmptyReason(StrEnum):
 
 
 class Contact(Base, TimestampMixin, OwnedMixin):
-    """One for each value of a kind that a domain has, however often and wherever it was seen."""
+    """One contact per domain, kind and value, no matter how often and where it was seen."""
 
     __tablename__ = "contacts"
     __table_args__ = (
@@ -80,32 +80,34 @@ class Contact(Base, TimestampMixin, OwnedMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     domain_id: Mapped[UUID] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
     page_id: Mapped[UUID | None] = mapped_column(ForeignKey("pages.id", ondelete="SET NULL"))
-    """Where its best evidence stands; nothing for one that a person added."""
+    """The page with the best evidence; null for a contact that a person added."""
     kind: Mapped[str]
     value: Mapped[str]
-    """E-mail in lower case with its domain as the DNS knows it, phone as E.164, profile as URL."""
+    """Normalized: e-mail in lower case with an IDNA domain, phone as E.164, profile as URL."""
     raw: Mapped[str | None]
-    """As the page writes it."""
+    """As written on the page."""
     name: Mapped[str | None]
     role: Mapped[str | None]
     email_type: Mapped[str | None]
     is_role_address: Mapped[bool] = mapped_column(server_default="false")
     same_site: Mapped[bool] = mapped_column(server_default="false")
-    """Whether an address is at the domain it was found on."""
+    """Whether an e-mail address is at the domain it was found on."""
     method: Mapped[str]
-    """How the best evidence was found: mailto, json_ld, cloudflare, …; `manual` for a person."""
+    """How the best evidence was found: mailto, json_ld, cloudflare, …; `manual` if a person added
+    it.
+    """
     snippet: Mapped[str | None]
     confidence: Mapped[float] = mapped_column(Float)
     sightings: Mapped[int] = mapped_column(Integer, server_default="1")
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     edited_at: Mapped[datetime | None]
-    """When a person changed it; what pages say does not change name and role any more."""
+    """When a person edited it. From then on, pages no longer change its name and role."""
     note: Mapped[str | None]
     contact_curation_status: Mapped[str] = mapped_column(server_default=ContactCuration.NEW)
 
 
 class ContactEvidence(Base, TenantMixin):
-    """One place where a contact was seen, and how."""
+    """One occurrence of a contact, and how it was found."""
 
     __tablename__ = "contact_evidence"
     __table_args__ = (
@@ -125,7 +127,7 @@ class ContactEvidence(Base, TenantMixin):
 
 
 class Lead(Base, TimestampMixin, OwnedMixin):
-    """What is known of one business: the row people work with, kept up by whatever finds more."""
+    """Summary of one business, which people work with. Stages update it as they find more."""
 
     __tablename__ = "leads"
     __table_args__ = (
@@ -137,7 +139,7 @@ class Lead(Base, TimestampMixin, OwnedMixin):
         Index("ix_leads_waiting", "id", postgresql_where=text("why_empty = 'not_read_yet'")),
         Index("ix_leads_incomplete", "id", postgresql_where=text("completed_at IS NULL")),
         Index("ix_leads_local_business_id", "local_business_id"),
-        # A business without a site of its own has a lead of its own.
+        # A business without its own site has a separate lead.
         Index(
             "ix_leads_without_domain",
             "local_business_id",
@@ -152,17 +154,17 @@ class Lead(Base, TimestampMixin, OwnedMixin):
     local_business_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("local_businesses.id", ondelete="CASCADE")
     )
-    """Of several that share the site, the one it says most of."""
+    """If several businesses share the site, the one with the most reviews."""
     businesses: Mapped[int] = mapped_column(Integer, server_default="0")
-    """How many share the site: the branches of a chain."""
+    """Number of businesses that share the site, such as the branches of a chain."""
     name: Mapped[str | None]
     name_from: Mapped[str | None]
-    """Where the name stands: `json_ld`, `place`, `title`; nothing where there is none."""
+    """Source of the name: `json_ld`, `place`, `title`; null if there is no name."""
     category: Mapped[str | None]
     address: Mapped[str | None]
     phone: Mapped[str | None]
     phone_from: Mapped[str | None]
-    """Who says so: `site`, or the provider that told of the place."""
+    """Source of the number: `site`, or the place's provider."""
     website: Mapped[str | None]
     best_email: Mapped[str | None]
     best_email_why: Mapped[str | None]
@@ -173,14 +175,17 @@ class Lead(Base, TimestampMixin, OwnedMixin):
     rating: Mapped[float | None] = mapped_column(Float)
     reviews_count: Mapped[int | None] = mapped_column(Integer)
     why_empty: Mapped[str | None]
-    """Nothing when a page has an e-mail, a phone or a profile; what providers told of the place may
-    stand in a lead whose site has none."""
+    """Null if a page has an e-mail, a phone or a profile. A lead with a reason may still hold
+    provider data about the place.
+    """
     why_empty_detail: Mapped[str | None]
     lead_curation_status: Mapped[str] = mapped_column(server_default=LeadCuration.NEW)
     completed_at: Mapped[datetime | None]
-    """When everything that was to be read for it had been read; nothing until then."""
+    """When nothing was left to read for the lead; null until then."""
     stale_since: Mapped[datetime | None]
-    """When something it is made from was changed for so many at once that it is made anew later."""
+    """When source data changed in a bulk operation too large to update its leads immediately. The
+    lead is rebuilt later.
+    """
 
 
 class SuppressionKind(StrEnum):
@@ -190,9 +195,9 @@ class SuppressionKind(StrEnum):
 
 
 class Suppression(Base, OwnedMixin):
-    """Whom not to write to: what it names is in no export.
+    """An address, number or domain that must not be contacted. Suppressed values are in no export.
 
-    Of an erased person only the digest is kept, so that what was erased is not collected again.
+    For an erased person only the digest is stored, so that the value is not collected again.
     """
 
     __tablename__ = "suppressions"
@@ -211,27 +216,27 @@ class Suppression(Base, OwnedMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     kind: Mapped[str]
     value: Mapped[str | None]
-    """Nothing once the person was erased."""
+    """Null once the person was erased."""
     digest: Mapped[bytes]
-    """SHA-256 of the value; once the person was erased HMAC-SHA-256(key, SHA-256(value))."""
+    """SHA-256(value); for an erased person HMAC-SHA-256(key, SHA-256(value))."""
     key_id: Mapped[str | None]
-    """Fingerprint of the key that the digest was made with; nothing for a plain SHA-256."""
+    """Fingerprint of the digest's key; null for a plain SHA-256."""
     reason: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class BulkAction(Base, OwnedMixin):
-    """What somebody decided about many rows at once, with what is needed to take it back."""
+    """A decision about many rows, with the data needed to undo it."""
 
     __tablename__ = "bulk_actions"
     __table_args__ = (Index("ix_bulk_actions_created_at", "tenant_id", "created_by", "created_at"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     kind: Mapped[str]
-    """Of which list: `contact`."""
+    """Which list it applies to: `contact`."""
     to_status: Mapped[str]
     details: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """The filter that was given, and the note."""
+    """The filter and the note of the request."""
     updated_count: Mapped[int]
     queued_count: Mapped[int]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -239,7 +244,7 @@ class BulkAction(Base, OwnedMixin):
 
 
 class BulkActionRows(Base):
-    """The rows of an action that were in the same state before it."""
+    """The rows of an action that shared the same state before it."""
 
     __tablename__ = "bulk_action_rows"
 
@@ -249,5 +254,5 @@ class BulkActionRows(Base):
     part: Mapped[int] = mapped_column(Integer, primary_key=True)
     before_status: Mapped[str]
     queue_before: Mapped[str | None]
-    """Their stage's status before, where the action queued them."""
+    """Their previous stage status, if the action queued them."""
     row_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Base.type_annotation_map[UUID]))

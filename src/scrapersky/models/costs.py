@@ -29,10 +29,10 @@ USD = Numeric(14, 6)
 
 class CostState(StrEnum):
     ASKED = "asked"
-    """Sent, or about to be; whether it was billed is not known. It counts as billed."""
+    """Sent or about to be sent. It is not known whether it was billed, so it counts as billed."""
     BILLED = "billed"
     NOT_BILLED = "not_billed"
-    """The provider refused or failed; such requests cost nothing, and the money is given back."""
+    """The provider refused or failed. Such requests are free, and the reservation is refunded."""
 
 
 class CostEntry(Base, TenantMixin):
@@ -48,11 +48,11 @@ class CostEntry(Base, TenantMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     provider: Mapped[str]
     sku: Mapped[str]
-    """`text_search.enterprise`"""
+    """Billing unit, such as `text_search.enterprise`."""
     month: Mapped[date] = mapped_column(Date)
-    """The first day of the provider's month."""
+    """First day of the provider's billing month."""
     usd: Mapped[Decimal] = mapped_column(USD)
-    """0 where it was within what is free."""
+    """0 for a request within the free quota."""
     is_free: Mapped[bool]
     """Whether it was one of the month's free requests."""
     state: Mapped[str] = mapped_column(server_default=CostState.ASKED)
@@ -64,10 +64,10 @@ class CostEntry(Base, TenantMixin):
 
 
 class CostMonth(Base, TenantMixin):
-    """What a tenant spent in a month; the row that a cap is held by."""
+    """A tenant's spending in a month. A conditional update of this row enforces the cap."""
 
     __tablename__ = "cost_months"
-    # The installation's cap is checked against the sum of a month's rows.
+    # For the installation's cap, which is checked against the sum of a month's rows.
     __table_args__ = (Index("ix_cost_months_month", "month"),)
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
@@ -77,8 +77,10 @@ class CostMonth(Base, TenantMixin):
 
 
 class CostMeter(Base):
-    """Requests of a kind in a month, of all tenants: free ones and cheaper bands are counted by
-    the provider's account and not by ours."""
+    """Requests per SKU and month over all tenants.
+
+    The provider counts free requests and price tiers per billing account, not per tenant.
+    """
 
     __tablename__ = "cost_meters"
 
@@ -89,7 +91,7 @@ class CostMeter(Base):
 
 
 class ProviderDay(Base):
-    """Requests by a method in a day of the provider's, of all tenants."""
+    """Requests per method and day of the provider, over all tenants."""
 
     __tablename__ = "provider_days"
 
@@ -100,7 +102,10 @@ class ProviderDay(Base):
 
 
 class ProviderPause(Base):
-    """A method of a provider that is left alone until then: its day's quota is used up, say."""
+    """A provider method that must not be called until the given time.
+
+    For example, because its daily quota is exhausted.
+    """
 
     __tablename__ = "provider_pauses"
 

@@ -27,20 +27,34 @@ from sqlalchemy.orm import Mapped, mapped_column
 from scrapersky.db.base import Base, TimestampMixin, uuid7
 from scrapersky.models.ownership import OwnedMixin
 from scrapersky.pipeline.queue import StatusNames, declare_queue
-from scrapersky.scraper.site.model import SiteState
 
 METADATA_STATUSES = StatusNames(
     queued="pending", processing="processing", done="completed", failed="error"
 )
 METADATA_NOT_QUEUED = "new"
-"""The status of a site that is only stored: nobody has asked for it to be looked at."""
+"""Status of a site that is stored but was never queued for metadata."""
 SUBMISSION_STATUSES = StatusNames(
     queued="queued", processing="processing", done="submitted", failed="failed"
 )
 
 
+SITE_STATES = (
+    "ok",
+    "parked",
+    "redirected",
+    "blocked",
+    "disallowed",
+    "javascript_only",
+    "under_construction",
+    "empty",
+    "dead",
+)
+"""Values of `scraper.site.model.SiteState`. Repeated here because models must not load the scraper;
+a test compares the two."""
+
+
 class DomainCuration(StrEnum):
-    """What people decided about a site."""
+    """Curation decision about a site."""
 
     NEW = "New"
     SELECTED = "Selected"
@@ -56,7 +70,7 @@ FORCE_SCAN_HINT = (
 UNSCHEDULED_CURATIONS = (DomainCuration.NOT_A_FIT, DomainCuration.ARCHIVED)
 
 MAX_COUNTED_URLS = 1_000_000
-"""Different URLs are counted up to so many; a larger total is the sum of the sitemaps' numbers."""
+"""Distinct URLs are counted up to this number. A larger total is the sum over the sitemaps."""
 
 
 @declare_queue("status", words=METADATA_STATUSES, also=(METADATA_NOT_QUEUED,))
@@ -70,7 +84,7 @@ class Domain(Base, TimestampMixin, OwnedMixin):
             name="sitemap_curation_status",
         ),
         CheckConstraint(
-            f"site_state IN ({', '.join(repr(each.value) for each in SiteState)})",
+            f"site_state IN ({', '.join(map(repr, SITE_STATES))})",
             name="site_state",
         ),
         Index("ix_domains_next_scan_at", "next_scan_at"),
@@ -86,42 +100,43 @@ class Domain(Base, TimestampMixin, OwnedMixin):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     domain: Mapped[str]
-    """Lower-case, IDNA, without `www.`, with its port where that is not the usual one."""
+    """Lower case, IDNA, without `www.`, with a non-default port."""
     base_url: Mapped[str | None]
-    """The address that really answered."""
+    """The URL that actually responded."""
     sitemap_curation_status: Mapped[str] = mapped_column(server_default=DomainCuration.NEW)
     last_scan: Mapped[datetime | None]
     next_scan_at: Mapped[datetime | None]
-    """When it is looked at again; nothing means as soon as possible."""
+    """When the next scan is due; null means as soon as possible."""
     scan_interval: Mapped[timedelta] = mapped_column(Interval, server_default="168 hours")
-    """How long after a good scan the next one is due."""
+    """Interval between a successful scan and the next one."""
     next_scan_why: Mapped[str | None]
-    """Why then, in a sentence."""
+    """Why the next scan is at that time, in one sentence."""
     scan_warning: Mapped[str | None]
-    """Something that looks wrong although the scan succeeded."""
+    """Something suspicious about a scan that succeeded."""
     robots_state: Mapped[dict[str, Any] | None]
-    """What its robots.txt said when last read, with its validators."""
+    """The last robots.txt, with its validators."""
     scan_failures: Mapped[int] = mapped_column(Integer, server_default="0")
-    """In a row; each doubles the time to the next look."""
+    """Consecutive failures. Each doubles the time until the next scan."""
     total_sitemaps: Mapped[int] = mapped_column(Integer, server_default="0")
     sitemap_urls: Mapped[int] = mapped_column(server_default="0")
-    """Different URLs in all its sitemaps; above `MAX_COUNTED_URLS` an upper bound, see
-    `sitemaps/outcome.py`."""
+    """Distinct URLs in all sitemaps. Above `MAX_COUNTED_URLS` an upper bound, see
+    `sitemaps/outcome.py`.
+    """
     last_scan_error: Mapped[str | None]
     """Why the last scan failed or found nothing."""
     last_sitemap_job_id: Mapped[UUID | None]
     local_business_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("local_businesses.id", ondelete="SET NULL", use_alter=True)
     )
-    """The business that led to it first; all of them name it as their domain."""
+    """The business that first led to the domain. All its businesses reference the domain."""
 
-    # What its home page says; nothing where it says nothing.
+    # Facts from the home page; null if it does not state them.
     metadata_read_at: Mapped[datetime | None]
     site_state: Mapped[str | None]
-    """See `SiteState`; nothing until its home page was looked at."""
+    """See `SiteState`; null until the home page was read."""
     site_state_reason: Mapped[str | None]
     redirects_to: Mapped[str | None]
-    """The other site that its home page leads to."""
+    """The other site that the home page redirects to."""
     title: Mapped[str | None]
     description: Mapped[str | None]
     language: Mapped[str | None]
@@ -135,13 +150,13 @@ class Domain(Base, TimestampMixin, OwnedMixin):
     site_builder: Mapped[str | None]
     shop_system: Mapped[str | None]
     tech_stack: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
-    """Each with name, category, version and what gave it away."""
+    """One entry per technology: name, category, version and evidence."""
     email_addresses: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     phone_numbers: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     social_links: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     has_contact_form: Mapped[bool | None]
     meta_json: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """The organisation as the page's JSON-LD states it, and what else was read."""
+    """The organisation from the page's JSON-LD, and other facts."""
 
     if TYPE_CHECKING:
         status: Mapped[str]
@@ -155,7 +170,10 @@ class Domain(Base, TimestampMixin, OwnedMixin):
 
 
 def was_scanned_recently() -> ColumnElement[bool]:
-    """Whether submission makes no new scan: the last one is younger than the rescan interval, and
-    nobody moved the next one forward."""
+    """Return whether a submission should not queue a new scan.
+
+    True while the last scan is younger than the rescan interval, unless the next one was moved
+    forward.
+    """
     is_due = func.coalesce(Domain.next_scan_at <= func.now(), False)
     return and_(Domain.last_scan + Domain.scan_interval > func.now(), ~is_due)

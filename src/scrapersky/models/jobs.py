@@ -23,7 +23,9 @@ JOB_STATUSES = StatusNames(
     cancelled=CANCELLED,
 )
 SITEMAPS_COUNT = "sitemaps_count"
-"""In the result of a sitemap job: how many sitemaps it came across; `sitemaps` lists the first."""
+"""Key in the result of a sitemap job: the number of sitemaps found. `sitemaps` lists only the first
+ones.
+"""
 IS_ACTIVE_SQL = text("status IN ('pending', 'processing')")
 
 
@@ -37,7 +39,7 @@ class Job(Base, TimestampMixin, OwnedMixin):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint("progress >= 0 AND progress <= 1", name="progress"),
-        # Asking again for something that is under way leads to the one under way.
+        # At most one active job per subject: a repeated request returns the active one.
         Index(
             "ix_jobs_active",
             "tenant_id",
@@ -57,14 +59,14 @@ class Job(Base, TimestampMixin, OwnedMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     job_type: Mapped[str]
     subject: Mapped[str]
-    """What the job is about, in one spelling."""
+    """What the job is about, in normalized form."""
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="5")
-    """Lower goes first: what people wait for is asked with 1, what the schedulers ask with 5."""
+    """Lower runs first: 1 for requests that people wait for, 5 for those of the schedulers."""
     params: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """What was asked; never overwritten by results."""
+    """The request's parameters. Never overwritten by results."""
     progress: Mapped[float] = mapped_column(Float, server_default="0")
     phase: Mapped[str | None]
-    """What it is doing, for people who watch."""
+    """Current phase, for progress display."""
     result_data: Mapped[dict[str, Any] | None]
     domain_id: Mapped[UUID | None] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
     batch_id: Mapped[UUID | None]
@@ -83,7 +85,7 @@ class Job(Base, TimestampMixin, OwnedMixin):
 
 
 class IdempotencyKey(Base, TenantMixin):
-    """A request that was carried out, and what it was answered."""
+    """An executed request and its response."""
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (Index("ix_idempotency_keys_expires_at", "expires_at"),)
@@ -93,17 +95,17 @@ class IdempotencyKey(Base, TenantMixin):
     )
     key: Mapped[str] = mapped_column(primary_key=True)
     fingerprint: Mapped[bytes]
-    """Of method, path and body: the same key means the same request."""
+    """Digest of method, path and body. A key may only be reused for the same request."""
     status: Mapped[int] = mapped_column(SmallInteger)
     headers: Mapped[dict[str, Any]]
     body: Mapped[bytes | None]
-    """Nothing where the answer may not be kept, because a secret stands in it."""
+    """Null if the response contains a secret and must not be stored."""
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
 
 
 class Batch(Base, TimestampMixin, OwnedMixin):
-    """A list of domains that was asked for at once."""
+    """A list of domains submitted together."""
 
     __tablename__ = "batches"
 
@@ -114,7 +116,10 @@ class Batch(Base, TimestampMixin, OwnedMixin):
 
 
 class BatchJob(Base):
-    """One domain of a batch with the job that scans it, whoever asked for that job first."""
+    """One domain of a batch with the job that scans it.
+
+    The job may have been created by another request.
+    """
 
     __tablename__ = "batch_jobs"
     __table_args__ = (Index("ix_batch_jobs_job_id", "job_id"),)
@@ -123,8 +128,8 @@ class BatchJob(Base):
         ForeignKey("batches.id", ondelete="CASCADE"), primary_key=True
     )
     position: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Where it stood in the list, so that it is shown in the order it was given."""
+    """Position in the submitted list, which is the display order."""
     domain: Mapped[str]
     job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
-    """Nothing once the job was deleted; that it had been asked for stays known."""
+    """Null once the job was deleted. The row stays as a record of the request."""
     already_active: Mapped[bool]

@@ -12,18 +12,19 @@ from scrapersky.db.session import SYSTEM_USER_KEY
 
 
 class TenantMixin:
-    """A row that belongs to one tenant; the sessions of other tenants do not see it."""
+    """A row that belongs to one tenant. Sessions of other tenants do not see it."""
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id"))
 
 
 class OwnedMixin(TenantMixin):
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
-    """The person whose request stored the row. Rows that stages and chores store carry the system
-    user (decision 0023)."""
+    """The person whose request stored the row. Rows stored by stages and chores carry the system
+    user (decision 0023).
+    """
 
 
 def get_system_user_id(session: AsyncSession) -> UUID:
-    """Return SCHEDULER_SYSTEM_USER_ID, the `created_by` of rows that nobody asked for by name."""
+    """Return SCHEDULER_SYSTEM_USER_ID, the `created_by` of rows that no person requested."""
     user_id: UUID = session.info[SYSTEM_USER_KEY]
     return user_id

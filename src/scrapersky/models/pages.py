@@ -26,15 +26,17 @@ from scrapersky.models.sitemaps import build_enum_check
 from scrapersky.pipeline.queue import StatusNames, declare_queue
 
 MAX_CONTACT_PRIORITY_LEVEL = 12
-"""Pages with a higher priority level are of kinds that hardly ever have contacts."""
+"""Pages above this priority level are of types that rarely contain contacts."""
 PAGE_STATUSES = StatusNames(
     queued="Queued", processing="Processing", done="Complete", failed="Error", skipped="Filtered"
 )
 
 
 class PageCuration(StrEnum):
-    """What people decided about a page (`PageDecision`), and how far its processing has come: the
-    engine alone sets the words in `ENGINE_WORDS`."""
+    """Curation decision about a page (`PageDecision`), or its processing state.
+
+    Only the engine sets the values in `ENGINE_WORDS`.
+    """
 
     NEW = "New"
     SELECTED = "Selected"
@@ -46,7 +48,7 @@ class PageCuration(StrEnum):
 
 
 class PageDecision(StrEnum):
-    """The words of `PageCuration` that people choose from."""
+    """The values of `PageCuration` that people can choose."""
 
     NEW = "New"
     SELECTED = "Selected"
@@ -59,7 +61,7 @@ ENGINE_STATUSES = frozenset(
 
 
 class ContactScrapeStatus(StrEnum):
-    """What reading a page for contacts came to."""
+    """Result of reading a page for contacts."""
 
     NEW = "New"
     FOUND = "ContactFound"
@@ -75,23 +77,25 @@ class ContactScrapeStatus(StrEnum):
     order=("host", "priority_level"),
 )
 class Page(Base, TimestampMixin, OwnedMixin):
-    """As many as all sitemaps of a domain list, so every index has to earn its keep.
+    """A page of a domain.
 
-    The unique one makes importing twice store once and keeps a domain's digests together, in the
-    order in which imports come with them. Three more are one for each list people ask for: a
-    tenant's, a domain's and a sitemap's, newest first; the last two are also what deleting a
-    domain or a sitemap goes by. The small ones hold only pages that somebody has yet to see to.
+    The table holds every URL of all imported sitemaps, so indexes are kept to a minimum.
+
+    The unique index makes imports idempotent and clusters a domain's digests in the order in which
+    imports insert them. Three indexes serve one list each: a tenant's, a domain's and a sitemap's,
+    newest first. The last two also serve the cascade when a domain or sitemap is deleted. The small
+    partial indexes hold only pages that are still to be processed.
     """
 
     __tablename__ = "pages"
     __table_args__ = (
         UniqueConstraint("domain_id", "url_digest"),
         build_enum_check("page_curation_status", *(each.value for each in PageCuration)),
-        # One per list; without the id, for pages imported together then share one index entry.
+        # One per list. Without the ID, pages imported together share one index entry.
         Index("ix_pages_created_at", "tenant_id", "created_at"),
         Index("ix_pages_domain_id", "domain_id", "created_at"),
         Index("ix_pages_sitemap_file_id", "sitemap_file_id", "created_at"),
-        # Of a site, the few whose kind may be worth reading.
+        # The few pages of a site whose type may be worth reading.
         Index(
             "ix_pages_worth_reading",
             "domain_id",
@@ -100,7 +104,7 @@ class Page(Base, TimestampMixin, OwnedMixin):
                 f"priority_level <= {MAX_CONTACT_PRIORITY_LEVEL} AND page_type IS NOT NULL"
             ),
         ),
-        # Stored before pages were classified.
+        # Pages stored before classification existed.
         Index("ix_pages_unclassified", "id", postgresql_where=text("page_type IS NULL")),
         build_enum_check("contact_scrape_status", *(each.value for each in ContactScrapeStatus)),
         {"postgresql_with": {"fillfactor": 80}},
@@ -110,28 +114,28 @@ class Page(Base, TimestampMixin, OwnedMixin):
     domain_id: Mapped[UUID] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
     url: Mapped[str]
     url_digest: Mapped[bytes]
-    """16 bytes; uniqueness goes by these, for an index entry cannot hold every URL."""
+    """16 bytes. The unique index uses the digest because an index entry cannot hold every URL."""
     sitemap_file_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("sitemap_files.id", ondelete="SET NULL")
     )
-    """The sitemap that speaks for it: of several that list it, the one with the latest date."""
+    """The authoritative sitemap: of several that list the page, the one with the latest date."""
     lastmod: Mapped[datetime | None]
     path_depth: Mapped[int] = mapped_column(Integer)
-    """Segments of the path: 0 is the home page."""
+    """Number of path segments; 0 is the home page."""
     host: Mapped[str] = mapped_column(server_default="")
-    """Who is asked when the page is read; empty until it was classified."""
+    """Host that is requested when the page is read; empty until the page was classified."""
     page_type: Mapped[str | None]
-    """Nothing until it is known what kind of page it is."""
+    """Null until the page was classified."""
     page_rule: Mapped[str | None]
-    """What gave its kind away: `path: kontakt (de)`."""
+    """The classification rule that matched: `path: kontakt (de)`."""
     page_confidence: Mapped[float | None] = mapped_column(Float)
     priority_level: Mapped[int] = mapped_column(SmallInteger, server_default="5")
-    """Lower goes first."""
+    """Lower is read first."""
     page_curation_status: Mapped[str] = mapped_column(server_default=PageCuration.NEW)
     link_text: Mapped[str | None]
-    """What the link that led here said, where one did."""
+    """Text of the link that led to the page, if any."""
 
-    # What the page said when it was read.
+    # Facts from the page, as of its last read.
     read_at: Mapped[datetime | None]
     final_url: Mapped[str | None]
     http_status: Mapped[int | None] = mapped_column(SmallInteger)

@@ -1,4 +1,4 @@
-"""Places known to providers, and the searches that found them."""
+"""Places reported by providers, and the searches that found them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ DEEP_SCAN_STATUSES = StatusNames(
     queued="Queued", processing="Processing", done="Completed", failed="Error"
 )
 NOT_QUEUED = "New"
-"""What a place or a business is for its stage until somebody, or a policy, wants it to go on."""
+"""Stage status of a place or business until a person or a policy queues it."""
 
 
 class Provider(StrEnum):
-    """Who told us of a place; `site` for what a business's own pages say of it."""
+    """Source of a place; `site` for a business's own pages."""
 
     GOOGLE = "google"
     OSM = "osm"
@@ -57,7 +57,7 @@ COORDINATES_CHECK = "latitude BETWEEN -90 AND 90 AND longitude BETWEEN -180 AND 
 
 @declare_queue("deep_scan_status", words=DEEP_SCAN_STATUSES, initial=NOT_QUEUED)
 class Place(Base, TimestampMixin, OwnedMixin):
-    """A place as one provider knows it; what is known of the business stands in its own row."""
+    """A place as one provider describes it. The merged facts are in the business's row."""
 
     __tablename__ = "places"
     __table_args__ = (
@@ -74,23 +74,23 @@ class Place(Base, TimestampMixin, OwnedMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     provider: Mapped[str]
     place_id: Mapped[str]
-    """What the provider calls it."""
+    """The provider's ID."""
     name: Mapped[str | None]
     formatted_address: Mapped[str | None]
     address_parts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    """street, house_number, postal_code, city, region, country (two letters); what is known."""
+    """street, house_number, postal_code, city, region, country (two letters); only known parts."""
     latitude: Mapped[float | None] = mapped_column(Float)
     longitude: Mapped[float | None] = mapped_column(Float)
     phone: Mapped[str | None]
     """E.164."""
     phone_raw: Mapped[str | None]
     website_url: Mapped[str | None]
-    """As the provider has it: it may be anything."""
+    """As reported by the provider. Not validated."""
     emails: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     profiles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     types: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     category: Mapped[str | None]
-    """The first of its types, for people."""
+    """The first of its types, for display."""
     rating: Mapped[float | None] = mapped_column(Float)
     user_ratings_total: Mapped[int | None] = mapped_column(Integer)
     price_level: Mapped[int | None] = mapped_column(SmallInteger)
@@ -99,25 +99,25 @@ class Place(Base, TimestampMixin, OwnedMixin):
     hours: Mapped[dict[str, Any] | None]
     maps_url: Mapped[str | None]
     is_service_area: Mapped[bool] = mapped_column(server_default="false")
-    """It comes to its customers and has no address of its own."""
+    """It visits its customers and has no public address."""
     raw_data: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     details_at: Mapped[datetime | None]
-    """When the provider last told everything we ask for; nothing until it did."""
+    """When the provider last returned all fields we request; null until then."""
     refresh_asked_at: Mapped[datetime | None]
-    """When somebody wanted it asked for anew, however young its details are."""
+    """When a refresh was requested, regardless of the age of the details."""
     seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    """When a search or a deep scan last met it."""
+    """When a search or deep scan last found it."""
     gone_at: Mapped[datetime | None]
-    """When the provider said that it knows it no more."""
+    """When the provider reported that the place no longer exists."""
     moved_to: Mapped[str | None]
-    """What the provider calls it now."""
+    """The provider's new ID of the place."""
     search_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
-    """The search that found it first; all of them are in `search_places`."""
+    """The search that found it first. All searches are in `search_places`."""
     local_business_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("local_businesses.id", ondelete="SET NULL", use_alter=True)
     )
     status: Mapped[str] = mapped_column(server_default=PlaceCuration.NEW)
-    """What people decided."""
+    """The curation decision."""
 
     if TYPE_CHECKING:
         deep_scan_status: Mapped[str]
@@ -127,7 +127,7 @@ class Place(Base, TimestampMixin, OwnedMixin):
 
 
 class PlaceSightingState(StrEnum):
-    """What a search's place was to us when the search met it."""
+    """Whether a place was new, changed or unchanged when a search found it."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -135,7 +135,7 @@ class PlaceSightingState(StrEnum):
 
 
 class SearchPlace(Base, TenantMixin):
-    """That a search found a place; a place is found by many searches."""
+    """Link between a search and a place that it found."""
 
     __tablename__ = "search_places"
     __table_args__ = (
@@ -150,33 +150,39 @@ class SearchPlace(Base, TenantMixin):
         ForeignKey("places.id", ondelete="CASCADE"), primary_key=True
     )
     position: Mapped[int] = mapped_column(Integer)
-    """As the provider ordered them, over all tiles."""
+    """Rank in the provider's order, across all tiles."""
     tile: Mapped[str] = mapped_column(server_default="")
     fits: Mapped[bool] = mapped_column(server_default="true")
-    """Whether it passes the search's filters; what was paid for is kept anyhow."""
+    """Whether it passes the search's filters. Places that do not are stored too, because they were
+    paid for.
+    """
     sighted: Mapped[str]
     changes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    """{field: [before, after]} where it changed since it was last seen."""
+    """Changes since it was last seen: {field: [before, after]}."""
     seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class TileState(StrEnum):
     WAITING = "waiting"
     SPLIT = "split"
-    """It had more than the provider gives: its four quarters were asked instead."""
+    """It has more results than the provider returns, so its four quarters were searched instead."""
     JOINED = "joined"
-    """It was asked together with its neighbours, in slices that cost less."""
+    """It was searched together with its neighbours, in slices that cost less."""
     DONE = "done"
     KNOWN = "known"
-    """All that is in it was known already, so nothing was paid for it."""
+    """All its places were already known, so no paid request was made."""
     SATURATED = "saturated"
-    """It has more than the provider gives and was not split further; the note says why."""
+    """It has more results than the provider returns and was not split further; the note says why.
+    """
     NOT_ASKED = "not_asked"
-    """The search had enough, or its budget was at its end."""
+    """The search had enough results, or its budget was exhausted."""
 
 
 class SearchTile(Base, TenantMixin):
-    """A part of a search's area, asked by itself; the search goes on where its tiles stand."""
+    """A part of a search's area with its own request.
+
+    An interrupted search resumes from the state of its tiles.
+    """
 
     __tablename__ = "search_tiles"
     __table_args__ = (build_enum_check("state", *(each.value for each in TileState)),)
@@ -185,7 +191,7 @@ class SearchTile(Base, TenantMixin):
         ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True
     )
     path: Mapped[str] = mapped_column(primary_key=True)
-    """Which quarter of which quarter: empty for the whole area, then a digit 0 to 3 a level."""
+    """Quadtree path: empty for the whole area, then one digit 0 to 3 per level."""
     south: Mapped[float] = mapped_column(Float)
     west: Mapped[float] = mapped_column(Float)
     north: Mapped[float] = mapped_column(Float)
@@ -193,13 +199,13 @@ class SearchTile(Base, TenantMixin):
     state: Mapped[str] = mapped_column(server_default=TileState.WAITING)
     found: Mapped[int] = mapped_column(Integer, server_default="0")
     new: Mapped[int] = mapped_column(Integer, server_default="0")
-    """Of these, the places nobody had told us of before."""
+    """How many of these places were new to us."""
     probed: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
-    """The ids a free look brought, for what is asked next."""
+    """Place IDs from a free probe, used to plan the next requests."""
     next_token: Mapped[str | None]
-    """Of the page to go on with, where it was asked in part."""
+    """Token of the next result page, if only some pages were fetched."""
     asked_again: Mapped[bool] = mapped_column(server_default="false")
-    """From its first page, because its next one could not be had."""
+    """How often it restarted from its first page because the next one was unavailable."""
     requests: Mapped[int] = mapped_column(Integer, server_default="0")
     paid_requests: Mapped[int] = mapped_column(Integer, server_default="0")
     note: Mapped[str | None]
@@ -207,7 +213,7 @@ class SearchTile(Base, TenantMixin):
 
 
 class SavedSearch(Base, TimestampMixin, OwnedMixin):
-    """A search that is asked again every so many days."""
+    """A search that repeats every given number of days."""
 
     __tablename__ = "saved_searches"
     __table_args__ = (
@@ -218,9 +224,9 @@ class SavedSearch(Base, TimestampMixin, OwnedMixin):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     subject: Mapped[str]
-    """As its jobs' subject."""
+    """Subject of its jobs."""
     params: Mapped[dict[str, Any]]
-    """As its jobs' params."""
+    """Parameters of its jobs."""
     repeat_days: Mapped[int] = mapped_column(Integer)
     next_run_at: Mapped[datetime]
     last_search_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id", ondelete="SET NULL"))
@@ -228,12 +234,12 @@ class SavedSearch(Base, TimestampMixin, OwnedMixin):
 
 
 class GeocodedArea(Base):
-    """Where a named area lies, as OpenStreetMap says; asked once and kept."""
+    """Cached location of a named area, from OpenStreetMap."""
 
     __tablename__ = "geocoded_areas"
 
     query: Mapped[str] = mapped_column(primary_key=True)
-    """As it was asked, in lower case with single spaces."""
+    """The area name in lower case with single spaces."""
     name: Mapped[str]
     south: Mapped[float] = mapped_column(Float)
     west: Mapped[float] = mapped_column(Float)
@@ -241,5 +247,5 @@ class GeocodedArea(Base):
     east: Mapped[float] = mapped_column(Float)
     country: Mapped[str | None]
     osm: Mapped[str | None]
-    """`relation/62649`."""
+    """OpenStreetMap object, such as `relation/62649`."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

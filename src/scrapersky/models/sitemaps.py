@@ -30,8 +30,7 @@ IMPORT_STATUSES = StatusNames(
 
 
 class FileStatus(StrEnum):
-    """What became of a sitemap file; `unread` until its first scan, `reading` only while one is
-    under way."""
+    """State of a sitemap file: `unread` until its first scan, `reading` only during a scan."""
 
     UNREAD = "unread"
     READING = "reading"
@@ -42,7 +41,7 @@ class FileStatus(StrEnum):
 
 
 class FileCuration(StrEnum):
-    """What people decided about a sitemap."""
+    """Curation decision about a sitemap."""
 
     NEW = "New"
     SELECTED = "Selected"
@@ -77,17 +76,17 @@ class SitemapFile(Base, TimestampMixin, OwnedMixin):
     domain_id: Mapped[UUID] = mapped_column(ForeignKey("domains.id", ondelete="CASCADE"))
     url: Mapped[str]
     url_digest: Mapped[bytes]
-    """16 bytes; uniqueness goes by these, for an index entry cannot hold every URL."""
+    """16 bytes. The unique index uses the digest because an index entry cannot hold every URL."""
     final_url: Mapped[str | None]
     parent_url: Mapped[str | None]
     sitemap_type: Mapped[str | None]
-    """Nothing where it could not be read far enough to tell."""
+    """Null if too little could be read to detect the type."""
     discovery_method: Mapped[str]
     depth: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     status: Mapped[str]
     reason: Mapped[str | None]
     url_count: Mapped[int] = mapped_column(Integer, server_default="0")
-    """Different URLs in this file; of an index, its children."""
+    """Distinct URLs in this file; for an index, its children."""
     size_bytes: Mapped[int] = mapped_column(server_default="0")
     is_gzipped: Mapped[bool] = mapped_column(server_default="false")
     has_lastmod: Mapped[bool] = mapped_column(server_default="false")
@@ -100,17 +99,17 @@ class SitemapFile(Base, TimestampMixin, OwnedMixin):
     last_modified: Mapped[str | None]
     content_hash: Mapped[str | None]
     dropped: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """URLs that were not kept, counted by reason."""
+    """Number of discarded URLs, by reason."""
     last_processed_at: Mapped[datetime | None]
-    """When we last looked, whether or not anything had changed."""
+    """When it was last checked, whether or not it had changed."""
     last_asked_at: Mapped[datetime | None]
-    """When it was last asked for itself, and not left out on its index's word."""
+    """When it was last requested itself, rather than skipped because of its index's lastmod."""
     changed_at: Mapped[datetime | None]
-    """When its content was last seen to differ."""
+    """When its content last differed."""
     gone_at: Mapped[datetime | None]
-    """When nothing named it any more."""
+    """When it was no longer referenced."""
     index_lastmod: Mapped[datetime | None]
-    """What its index said of it when it was last read."""
+    """The lastmod in its index as of the last read."""
     lastmod_kept: Mapped[int] = mapped_column(Integer, server_default="0")
     """How often in a row an unchanged lastmod in the index came with unchanged content."""
     error_streak: Mapped[int] = mapped_column(Integer, server_default="0")
@@ -125,26 +124,28 @@ class SitemapFile(Base, TimestampMixin, OwnedMixin):
 
 
 class SitemapUrl(Base):
-    """Ten million of these may belong to one domain, so every index has to earn its keep.
+    """A URL listed by a sitemap.
 
-    `pk_sitemap_urls` is the natural key: it makes storing twice store once, finds all rows of one
-    sitemap (its list, what is missing after it was read again, an import's ranges of digests) and
-    a URL's twins in the other sitemaps of its domain. Rows of one sitemap lie together in it, so
-    that a load touches few of its pages however large the table is. The id has no index: it only
-    orders rows of the same moment.
+    A domain may have ten million of them, so indexes are kept to a minimum.
+
+    `pk_sitemap_urls` is the natural key. It makes storing idempotent, finds all rows of one sitemap
+    (its list, the rows missing after a re-read, an import's digest ranges), and finds duplicates of
+    a URL in other sitemaps of the domain. Rows of one sitemap are adjacent in it, so a load touches
+    few of its pages regardless of the table's size. The id has no index: it only orders rows with
+    the same timestamp.
     """
 
     __tablename__ = "sitemap_urls"
     __table_args__ = (
-        # The change feed's new ones, in the order of time. All rows of a handful share their
-        # moment; merging such entries took six times as long at loading as keeping each.
+        # New URLs for the change feed, ordered by time. All rows of a batch share their timestamp;
+        # deduplicating such index entries made loads six times slower than keeping each entry.
         Index(
             "ix_sitemap_urls_first_seen",
             "sitemap_id",
             "first_seen",
             postgresql_with={"deduplicate_items": "off"},
         ),
-        # The feed's changed and gone ones; a first load writes to neither.
+        # Changed and gone URLs for the feed. A first load writes to neither index.
         Index(
             "ix_sitemap_urls_changed_at",
             "sitemap_id",
@@ -169,12 +170,16 @@ class SitemapUrl(Base):
     changefreq: Mapped[str | None]
     priority: Mapped[float | None] = mapped_column(Float)
     extras: Mapped[dict[str, Any] | None]
-    """Alternates, images, videos, news: where given."""
+    """Alternates, images, videos and news, if given."""
     may_repeat: Mapped[bool] = mapped_column(server_default="true")
-    """Another sitemap of the domain may list it too. Of rows that do list the same URL at most
-    one says no; so the many that say no are listed without looking for others."""
+    """Whether another sitemap of the domain may list the URL too. Among rows with the same URL, at
+    most one is false. So rows with false, the vast majority, are listed without a duplicate
+    check.
+    """
     first_seen: Mapped[datetime]
     changed_at: Mapped[datetime | None]
-    """When what the sitemap says of it last changed, or when it came back."""
+    """When the sitemap's data about the URL last changed, or when the URL came back."""
     gone_at: Mapped[datetime | None]
-    """When the sitemap stopped naming it. Until then it was last seen when its sitemap was."""
+    """When the sitemap no longer listed the URL. Until then, the URL was last seen when its sitemap
+    was.
+    """

@@ -1,4 +1,4 @@
-"""Names of the stages, for features that queue rows of another feature's stage."""
+"""Stage names, for features that queue rows of another feature's stage."""
 
 SEARCH_STAGE = "process_place_searches"
 DEEP_SCAN_STAGE = "process_deep_scans"

@@ -15,15 +15,21 @@ def compute_digest(value: str) -> bytes:
 
 
 def is_suppressed(contact: Any = Contact) -> ColumnElement[bool]:
-    """An address or number that is named, and everything of a domain that is: the address's own,
-    one above it, or the site it was found on."""
+    """Build a condition for suppressed contacts.
+
+    A contact is suppressed by its own value, by its e-mail domain or a parent of it, or by the site
+    it was found on.
+    """
     site = select(Domain.domain).where(Domain.id == contact.domain_id)
     return or_(*build_suppression_conditions(contact, site.correlate(contact).scalar_subquery()))
 
 
 def build_suppression_conditions(contact: Any, site: Any) -> list[ColumnElement[bool]]:
-    """Each by itself. Of very many contacts one asks that none of them holds: in a list of
-    conditions the database looks each up in one go, within an "or" it does so row by row."""
+    """Return the conditions separately.
+
+    To filter many contacts, require that none of them holds. In a list of conditions the planner
+    turns each into one hashed lookup; within an OR it evaluates them row by row.
+    """
     is_email = contact.kind == ContactKind.EMAIL
     host = case((is_email, func.split_part(contact.value, "@", 2)))
     return [
@@ -34,8 +40,11 @@ def build_suppression_conditions(contact: Any, site: Any) -> list[ColumnElement[
 
 
 def is_value_suppressed(tenant_id: Any, kind: Any, value: Any) -> ColumnElement[bool]:
-    """By its digest, which has an index. Erased values are not recognised here: the database does
-    not have their key, and they are taken out before anything is stored (`erasure_filter.py`)."""
+    """Build a condition on the value's digest, which is indexed.
+
+    It does not match erased values: the database does not have their key. They are removed before
+    anything is stored (`erasure_filter.py`).
+    """
     named = exists().where(
         Suppression.tenant_id == tenant_id,
         Suppression.kind == kind,
@@ -45,8 +54,10 @@ def is_value_suppressed(tenant_id: Any, kind: Any, value: Any) -> ColumnElement[
 
 
 def _is_under_suppressed_domain(contact: Any, host: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether the host is a suppressed domain or below one. Their last two labels are the same
-    then, which can be looked up."""
+    """Build a condition for hosts that are a suppressed domain or a subdomain of one.
+
+    Both then share their last two labels, which allows an index lookup.
+    """
     return exists().where(
         Suppression.tenant_id == contact.tenant_id,
         Suppression.kind == SuppressionKind.DOMAIN,

@@ -1,11 +1,8 @@
 """Restrict a session to the rows of one tenant.
 
-The condition is added to every statement, so a service that forgets it still sees no other
-tenant's rows. Sessions of requests are restricted; the engine's are not, because it works rows of
-all tenants.
-
-The sessions of requests are kept so, and a service that forgets to ask for the tenant still finds
-nothing of anybody else. The engine's sessions are not kept: it works everybody's rows.
+The condition is added to every statement, so a service that forgets it still sees no other tenant's
+rows. Sessions of requests are restricted. The engine's sessions are not, because it processes rows
+of all tenants.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ TENANT_KEY = "scrapersky.tenant"
 
 
 def restrict_to_tenant(session: AsyncSession, tenant_id: UUID) -> None:
-    """From now on the session reads and changes rows of this tenant only."""
+    """Restrict all further reads and writes of the session to this tenant's rows."""
     session.info[TENANT_KEY] = tenant_id
 
 
@@ -67,7 +64,7 @@ def _conditions(tenant_id: UUID) -> tuple[LoaderCriteriaOption, ...]:
 
 
 def _build_dead_letter_condition(tenant_id: UUID) -> ColumnElement[bool]:
-    """A letter about a row that is nobody's goes to those who run the installation."""
+    """Assign dead letters of rows without a tenant to the operators."""
     mine = DeadLetter.tenant_id == tenant_id
     return or_(mine, DeadLetter.tenant_id.is_(None)) if tenant_id == DEFAULT_TENANT_ID else mine
 
@@ -75,5 +72,5 @@ def _build_dead_letter_condition(tenant_id: UUID) -> ColumnElement[bool]:
 def _build_owner_condition(
     key: InstrumentedAttribute[UUID], owner: type[SitemapFile | Batch | BulkAction], tenant_id: UUID
 ) -> ColumnElement[bool]:
-    """Rows that come by the million have no tenant of their own, but that of what they are in."""
+    """Filter by the tenant of the parent: tables with millions of rows have no tenant column."""
     return key.in_(select(owner.id).where(owner.tenant_id == tenant_id))

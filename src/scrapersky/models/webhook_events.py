@@ -1,10 +1,8 @@
 """Emit webhook events: one delivery row per subscribed endpoint.
 
 Deliveries are written in the transaction of the change, so nothing is sent for a change that was
-rolled back, and no committed change is missed. Subscribers are loaded once per transaction.
-
-So nothing is told that was rolled back, and nothing that was committed is forgotten. Who listens is
-asked once per transaction; where nobody does, that one look is all it costs.
+rolled back, and no committed change is missed. Subscribers are loaded once per transaction; without
+any, that query is the only cost.
 """
 
 from __future__ import annotations
@@ -17,22 +15,22 @@ from uuid import UUID
 from pydantic_core import to_jsonable_python
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from yarl import URL
 
 from scrapersky.db.base import uuid7
 from scrapersky.models.stage_names import DELIVERY_STAGE
 from scrapersky.models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from scrapersky.pipeline.wake import wake_after_commit
-from scrapersky.scraper.http.fetch import get_gate_key
 
 PendingEvent = tuple[UUID, WebhookEvent, UUID | None, Mapping[str, Any]]
-"""Whose, what happened, to which row, and what is told of it: the `data` of the event."""
+"""An event to deliver: tenant, event type, row, and the event's `data`."""
 INSERT_BATCH_ROWS = 1_000
 SUBSCRIBERS_KEY = "scrapersky.listeners"
 
 
 @dataclass(frozen=True)
 class WebhookSubscriber:
-    """An endpoint that is switched on."""
+    """An enabled endpoint."""
 
     id: UUID
     host: str
@@ -46,7 +44,7 @@ async def emit_event(
     subject_id: UUID | None,
     payload: Mapping[str, Any],
 ) -> None:
-    """Each of the tenant's receivers of this event will be told, once this is committed."""
+    """Queue the event for each of the tenant's subscribers. It is sent after the commit."""
     await emit_events(session, [(tenant_id, event, subject_id, payload)])
 
 
@@ -74,13 +72,15 @@ async def emit_events(session: AsyncSession, announcements: Sequence[PendingEven
 
 
 async def has_subscribers(session: AsyncSession, tenant_id: UUID, event: WebhookEvent) -> bool:
-    """Whether anybody would be told: ask before working out what to tell."""
+    """Return whether the event has subscribers. Check it before building an expensive payload."""
     return any(event.value in each.events for each in await _get_subscribers(session, tenant_id))
 
 
 async def _get_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[WebhookSubscriber]:
-    """The look is remembered until the transaction or savepoint ends, and so is the hold: an
-    endpoint cannot be deleted between being found and being told."""
+    """Load and lock the subscribers, cached until the transaction or savepoint ends.
+
+    The lock keeps an endpoint from being deleted before its delivery is inserted.
+    """
     current = session.sync_session
     transaction = current.get_nested_transaction() or current.get_transaction()
     noted_in, noted = session.info.get(SUBSCRIBERS_KEY, (None, {}))
@@ -102,5 +102,10 @@ async def _load_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[
         .with_for_update(read=True, key_share=True)
     )
     return [
-        WebhookSubscriber(each, get_gate_key(url), frozenset(events)) for each, url, events in found
+        WebhookSubscriber(each, _get_host(url), frozenset(events)) for each, url, events in found
     ]
+
+
+def _get_host(url: str) -> str:
+    """Return the key of the host gate: lower case, with the port unless it is the default."""
+    return (URL(url).host_port_subcomponent or "").lower()

@@ -2,9 +2,6 @@
 
 Fields are only ever added while `API_VERSION` stays the same. Timestamps are left out: an event is
 written in the transaction of the change, so its own `created_at` is the time.
-
-Names are only ever added while `API_VERSION` stays the same. Times are left out: an event is
-written in the transaction of what it tells, so its own `created_at` is the time.
 """
 
 from __future__ import annotations
@@ -37,12 +34,12 @@ _DOMAIN_FIELDS = (
 
 
 def build_lead_data(lead: Lead) -> EventData:
-    """Its values are those that may be written to: whoever is suppressed is in no lead."""
+    """Build the payload of a lead. Leads contain no suppressed values."""
     return {**_copy_fields(lead, _LEAD_FIELDS), "link": f"/leads/{lead.id}"}
 
 
 def build_contact_data(contact: Contact, *, domain: str, page_url: str | None) -> EventData:
-    """Without what stands around it on the page, which may name others."""
+    """Build the payload of a contact, without its snippet, which may name other people."""
     more = {"domain": domain, "page_url": page_url, "link": f"/contacts/{contact.id}"}
     return {**_copy_fields(contact, _CONTACT_FIELDS), **more}
 
@@ -52,7 +49,7 @@ def build_domain_data(domain: Domain) -> EventData:
 
 
 def build_sitemap_data(domain: Domain, job: Job, changes: Mapping[str, int]) -> EventData:
-    """How many URLs are new, changed and gone since the look before."""
+    """Build the payload of a sitemap scan, with counts of new, changed and gone URLs."""
     named = {"new": changes["added"], "changed": changes["changed"], "gone": changes["gone"]}
     return {
         "domain_id": domain.id,
@@ -66,11 +63,11 @@ def build_sitemap_data(domain: Domain, job: Job, changes: Mapping[str, int]) -> 
 
 
 def build_job_data(job: Job, *, status: str, error: str | None) -> EventData:
-    """Its counts are the numbers in its result."""
+    """Build the payload of a job, with the counts from its result."""
     result = job.result_data or {}
     counts = {name: value for name, value in result.items() if type(value) is int}
     if SITEMAPS_COUNT in counts:
-        counts["sitemaps"] = counts[SITEMAPS_COUNT]  # its name before the result had a list
+        counts["sitemaps"] = counts[SITEMAPS_COUNT]  # key used before the result contained a list
     return {
         "id": job.id,
         "job_type": job.job_type,

@@ -40,27 +40,27 @@ class WebhookEndpoint(Base, TimestampMixin, OwnedMixin):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     url: Mapped[str]
     secret: Mapped[str]
-    """Signs what is sent; shown once, when the endpoint is made or its secret is changed."""
+    """Signs deliveries. Shown once, when the endpoint is created or its secret is rotated."""
     events: Mapped[list[str]] = mapped_column(ARRAY(Text))
     description: Mapped[str | None]
     is_active: Mapped[bool] = mapped_column(server_default="true")
     failures: Mapped[int] = mapped_column(Integer, server_default="0")
-    """Tries in a row that failed."""
+    """Consecutive failed attempts."""
     last_error: Mapped[str | None]
     last_delivery_at: Mapped[datetime | None]
-    """When something was last taken."""
+    """When a delivery was last accepted."""
 
 
 @declare_queue("status", words=DELIVERY_STATUSES, order=["host"])
 class WebhookDelivery(Base, TenantMixin):
-    """One event for one endpoint; by its id a receiver can tell a repetition."""
+    """One event for one endpoint. Receivers detect repeated deliveries by its ID."""
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
         build_enum_check("event", *(each.value for each in WebhookEvent)),
         Index("ix_webhook_deliveries_created_at", "tenant_id", "created_at", "id"),
         Index("ix_webhook_deliveries_endpoint_id", "endpoint_id", "created_at"),
-        # Small, for what comes in the order of its age; old ones are deleted by it.
+        # BRIN: small, for rows inserted in the order of their age. Used to delete old rows.
         Index("ix_webhook_deliveries_age", "created_at", postgresql_using="brin"),
         {"postgresql_with": {"fillfactor": 80}},
     )
@@ -70,10 +70,10 @@ class WebhookDelivery(Base, TenantMixin):
         ForeignKey("webhook_endpoints.id", ondelete="CASCADE")
     )
     host: Mapped[str] = mapped_column(server_default="")
-    """The receiver's, so that one that hangs keeps no other waiting."""
+    """The receiver's host, so that a hanging receiver does not delay others."""
     event: Mapped[str]
     subject_id: Mapped[UUID | None]
-    """Of the lead, contact, domain or job it is about."""
+    """ID of the lead, contact, domain or job that the event is about."""
     payload: Mapped[dict[str, Any]]
     response_status: Mapped[int | None] = mapped_column(Integer)
     delivered_at: Mapped[datetime | None]

@@ -1,1 +1,1 @@
-"""Operations: stages, workers and dead letters, for those who keep it running."""
+"""Operations: stages, workers and dead letters, for operators."""

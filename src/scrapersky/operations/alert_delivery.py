@@ -1,10 +1,8 @@
 """Post operator alerts to ALERT_WEBHOOK_URL, retried with backoff.
 
 Claiming a post moves its due time past the next attempt, so a crash while posting leaves a
-scheduled retry. A post may therefore arrive twice; receivers dedupe by its id.
-
-A post is taken up by moving its due time past the next try: whoever dies while posting has
-scheduled the repetition already. So one may arrive twice, and carries an id to tell.
+scheduled retry. A post may therefore arrive twice. It carries an id by which receivers can
+deduplicate.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ from scrapersky.settings import Settings
 POST_INTERVAL = timedelta(seconds=5)
 POST_BATCH_SIZE = 20
 MAX_POST_SECONDS = 10.0
-"""For one try, unless FETCH_TIMEOUT_SECONDS is less."""
+"""Timeout of one attempt, unless FETCH_TIMEOUT_SECONDS is shorter."""
 MIN_RETRY_DELAY = timedelta(seconds=15)
-"""Longer than the timeout, so that a post that hangs is not under way twice."""
+"""Longer than the timeout, so that a post that hangs is never sent twice concurrently."""
 MAX_RETRY_DELAY = timedelta(hours=1)
 MAX_POST_AGE = timedelta(days=3)
 
@@ -46,7 +44,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class AlertMessage:
-    """A post with what it tells."""
+    """A post with its alert."""
 
     post: AlertPost
     alert: Alert
@@ -70,7 +68,7 @@ class AlertMessage:
 
 
 async def post_due_alerts(database: Database, settings: Settings) -> int:
-    """Post what is due, all at once; how many were taken."""
+    """Post all due alerts concurrently, and return how many were accepted."""
     if not settings.alert_webhook_url:
         return 0
     messages = await _claim_due_posts(database)
@@ -107,7 +105,7 @@ async def _load_alerts(session: AsyncSession, posts: Sequence[AlertPost]) -> lis
 
 
 def _build_backoff() -> ColumnElement[timedelta]:
-    """Twice as long after each try, up to an hour."""
+    """Build the exponential backoff, up to MAX_RETRY_DELAY."""
     doubled = func.power(2, func.least(AlertPost.attempts, 20))
     seconds = func.least(MIN_RETRY_DELAY.total_seconds() * doubled, MAX_RETRY_DELAY.total_seconds())
     return func.make_interval(0, 0, 0, 0, 0, 0, seconds)

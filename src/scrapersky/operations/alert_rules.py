@@ -1,13 +1,8 @@
 """Alert rules: what each means, the setting that limits it, and how it is evaluated.
 
 A rule reads the facts and yields at most one finding per subject. It is stateless; `alerts.py`
-decides when an alert begins and when it clears. Problems of stages, chores and queues are
-detected by the pipeline, which also feeds `/health/schedulers`.
-
-A rule looks at the facts and says what it finds, at most one finding for a subject. It keeps no
-memory; when an alert begins and when it is over is `alerts.py`'s business. What can be wrong with
-stages, chores and queues is judged in `pipeline/health.py`, where `/health/schedulers` has it
-from too.
+decides when an alert begins and when it clears. Issues of stages, chores and queues are detected in
+`pipeline/health.py`, which also feeds `/health/schedulers`.
 """
 
 from __future__ import annotations
@@ -24,34 +19,34 @@ from scrapersky.settings import Settings
 
 @dataclass(frozen=True)
 class AlertFacts:
-    """What the rules look at: the installation at one moment."""
+    """The facts that rules evaluate: the installation at one moment."""
 
     settings: Settings
     now: datetime
     reports: Sequence[StageReport]
     troubles: Sequence[tuple[str, HealthIssue]]
-    """What is wrong with stages, chores and queues, each with its subject."""
+    """Issues of stages, chores and queues, each with its subject."""
     failing_chores: int
     unhandled_rows: int
     workers: Sequence[Worker]
-    """Those alive."""
+    """Live workers."""
     scans_ended: int
-    """In the last hour."""
+    """Sitemap scans that ended in the last hour."""
     scans_that_found: int
     open_circuits: int
-    """Hosts that are left alone."""
+    """Hosts whose circuit is open."""
 
 
 @dataclass(frozen=True)
 class AlertFinding:
     rule: str
     subject: str
-    """The stage, process or machine; empty when it is about everything."""
+    """The stage, process or machine concerned; empty if it concerns the whole installation."""
     sentence: str
 
 
 AlertCheck = Callable[[AlertFacts], Iterator[tuple[str, str]]]
-"""Subject and sentence of each thing that is wrong."""
+"""Yields the subject and the message of each finding."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +54,12 @@ class AlertRule:
     name: str
     means: str
     limit: str | None
-    """The setting."""
+    """The setting that limits it, if any."""
     judge: AlertCheck
 
 
 def _check_trouble(kind: HealthIssueKind) -> AlertCheck:
-    """What was judged already."""
+    """Build a check that reports the health issues of one kind."""
 
     def judge(facts: AlertFacts) -> Iterator[tuple[str, str]]:
         for subject, each in facts.troubles:
@@ -75,7 +70,7 @@ def _check_trouble(kind: HealthIssueKind) -> AlertCheck:
 
 
 def _check_event_count(kind: EventKind, limit: str, sentence: str) -> AlertCheck:
-    """Events of a kind in the last hour, stage by stage."""
+    """Build a check that limits the number of events of one kind per stage and hour."""
 
     def judge(facts: AlertFacts) -> Iterator[tuple[str, str]]:
         most = getattr(facts.settings, limit)
@@ -112,7 +107,7 @@ def _check_listeners(facts: AlertFacts) -> Iterator[tuple[str, str]]:
 
 
 def _check_disk(facts: AlertFacts) -> Iterator[tuple[str, str]]:
-    """One for a machine: its processes share the disk."""
+    """Report low disk space once per machine, because its processes share the disk."""
     limit = facts.settings.alert_disk_free_bytes
     told: set[str] = set()
     for each in facts.workers:
@@ -247,7 +242,7 @@ RULES: tuple[AlertRule, ...] = (
 
 
 def evaluate_rules(facts: AlertFacts) -> list[AlertFinding]:
-    """Everything that is wrong, one finding for a rule and a subject."""
+    """Evaluate all rules. Returns one finding per rule and subject."""
     found = {
         (rule.name, subject): AlertFinding(rule.name, subject, sentence)
         for rule in RULES

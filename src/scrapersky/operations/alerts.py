@@ -32,7 +32,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class FiringAlert:
-    """An alert right now; `since` is nothing when it was not noted yet."""
+    """An alert that is firing. `since` is None if it has not been recorded yet."""
 
     rule: str
     subject: str
@@ -58,7 +58,7 @@ async def load_facts(session: AsyncSession, standing: PipelineStatus) -> AlertFa
 
 
 async def _count_scans(session: AsyncSession) -> tuple[int, int]:
-    """Scans that ended in the last hour, and those of them that found a sitemap."""
+    """Count the scans that ended in the last hour, and how many of them found a sitemap."""
     assert Job.result_data is not None
     sitemaps = Job.result_data[SITEMAPS_COUNT].astext.cast(Integer)
     found = await session.execute(
@@ -78,7 +78,10 @@ async def count_open_circuits(session: AsyncSession) -> int:
 
 
 async def list_firing_alerts(session: AsyncSession, standing: PipelineStatus) -> list[FiringAlert]:
-    """Judged afresh, so that it is true also when no process is left that would note it."""
+    """Evaluate the rules now and return the firing alerts.
+
+    The result is correct even when no process is left that would record alerts.
+    """
     findings = evaluate_rules(await load_facts(session, standing))
     noted = {(each.rule, each.subject): each for each in await _load_open_alerts(session)}
     return [
@@ -91,7 +94,7 @@ async def list_firing_alerts(session: AsyncSession, standing: PipelineStatus) ->
 async def list_recent_alerts(
     session: AsyncSession, limit: int = MAX_RECENT_ALERTS
 ) -> Sequence[Alert]:
-    """Those that are over, the last to begin first."""
+    """List cleared alerts, most recently begun first."""
     found = await session.scalars(
         select(Alert)
         .where(Alert.cleared_at.is_not(None))
@@ -107,7 +110,7 @@ async def _load_open_alerts(session: AsyncSession) -> Sequence[Alert]:
 
 
 async def check_alerts(database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
-    """Judge, note what began and what is over, and say so after it is noted."""
+    """Evaluate the rules, record alerts that began or cleared, and log them after the commit."""
     async with database.reading() as session:
         standing = await load_full_status(session, stages, settings)
         findings = evaluate_rules(await load_facts(session, standing))
@@ -123,7 +126,10 @@ async def check_alerts(database: Database, settings: Settings, stages: Sequence[
 
 
 async def _store_begun(session: AsyncSession, findings: Sequence[AlertFinding]) -> Sequence[Alert]:
-    """Of several processes that find the same at once, one notes it."""
+    """Record new alerts.
+
+    If several processes find the same issue concurrently, only one records it.
+    """
     if not findings:
         return ()
     begun = await session.scalars(
@@ -154,7 +160,10 @@ async def _store_cleared(
 async def _queue_posts(
     session: AsyncSession, began: Sequence[Alert], cleared: Sequence[Alert]
 ) -> None:
-    """In the transaction that notes the alert: none is noted and not posted."""
+    """Queue the webhook posts of these alerts.
+
+    Runs in the transaction that records the alerts, so that none is recorded but not posted.
+    """
     posts = [
         {"id": uuid7(), "alert_id": each.id, "event": event}
         for event, alerts in (("began", began), ("cleared", cleared))

@@ -13,7 +13,7 @@ from scrapersky.settings import Pace, SettingOrigin, Settings, SettingsSource, i
 
 
 class EffectiveSetting(BaseModel):
-    """One setting as it is now."""
+    """One setting with its effective value."""
 
     variable: str = Field(examples=["HOST_DELAY_MS"])
     value: str | None = Field(description="As one would write it; never there for a secret.")
@@ -32,7 +32,7 @@ def list_variables(stages: Sequence[AnyStage]) -> Iterator[str]:
 def list_effective_settings(
     settings: Settings, source: SettingsSource, stages: Sequence[AnyStage]
 ) -> Iterator[EffectiveSetting]:
-    """In the order they are declared, then stage by stage in the order rows travel."""
+    """Yield the settings as declared, then those of each stage in pipeline order."""
     for name in Settings.model_fields:
         if name != "environ":
             yield _build_setting(
@@ -59,7 +59,7 @@ def _build_setting(
 
 
 def format_value(value: object) -> str:
-    """As it would stand in the environment."""
+    """Format a value as it would be written in the environment."""
     if value is None:
         return ""
     if isinstance(value, bool):

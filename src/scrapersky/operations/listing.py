@@ -28,7 +28,8 @@ DEAD_LETTER_LISTING = Listing(
         TextFilter("error", (DeadLetter.error,)),
         TextFilter(
             "text",
-            # Not the traceback: who may not read it could guess it piece by piece.
+            # Exclude the traceback: users who may not read it could otherwise guess it piece by
+            # piece.
             (DeadLetter.error, DeadLetter.note),
             says="In the error or the note.",
         ),
@@ -47,7 +48,7 @@ DEAD_LETTER_LISTING = Listing(
 
 
 def build_stage_listing(stage: AnyStage) -> Listing:
-    """The rows of a stage, chosen by its own queue columns."""
+    """Build the listing of a stage's rows, filtered by its queue columns."""
     return Listing(
         name="StageRow", model=stage.model, filters=_build_queue_filters(stage), sorts={}
     )
@@ -67,4 +68,5 @@ def _build_queue_filters(stage: AnyStage | None) -> tuple[ListFilter, ...]:
 
 
 STAGE_ROWS = Listing(name="StageRow", model=None, filters=_build_queue_filters(None), sorts={})
-"""What all stages have in common, for the description: each has words of its own."""
+"""The filters that all stages share, for the OpenAPI description. The status words differ by stage.
+"""

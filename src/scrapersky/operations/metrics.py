@@ -1,7 +1,7 @@
 """`/metrics`: figures of the installation and of this process in the Prometheus format.
 
 Figures from the database are gauges and equal in every process. Counters belong to one process,
-start at zero with it and never decrease.
+start at zero with it and never decrease, whatever retention deletes.
 """
 
 from __future__ import annotations
@@ -41,24 +41,25 @@ from scrapersky.scraper.http.fetch_outcomes import FetchOutcome
 from scrapersky.settings import Settings
 
 PROVIDER_TIMEZONE = "America/Los_Angeles"
-"""As in `places/budget/ledger.py`: their months begin at midnight there, and so does what is
-free.
+"""Time zone in which the provider's month, and so its free quota, begins.
+
+The same as in `places/budget/ledger.py`.
 """
 
 
 @dataclass(frozen=True)
 class ProviderSpending:
-    """A kind of request in the provider's month."""
+    """Usage of one kind of request (SKU) in the provider's current month."""
 
     provider: str
     sku: str
     requests: int
-    """Those that a provider did not bill are not among them."""
+    """Excludes requests that the provider did not bill."""
     usd: Decimal
 
 
 async def load_month_spending(session: AsyncSession) -> Sequence[ProviderSpending]:
-    """Every kind that was asked for, what is free among them."""
+    """Load the usage of every SKU this month, including free ones."""
     paid = _select_paid()
     found = await session.execute(
         select(
@@ -75,15 +76,18 @@ async def load_month_spending(session: AsyncSession) -> Sequence[ProviderSpendin
 
 
 async def get_installation_cap(session: AsyncSession, settings: Settings) -> Decimal | None:
-    """What all tenants together may spend in a month; None where there is no such cap."""
+    """Return the monthly cap for all tenants together; None if there is no cap."""
     found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
     default = settings.places_installation_cap_usd
     return found if found is not None or default is None else Decimal(str(default))
 
 
 def _select_paid() -> Subquery:
-    """Tenants that spent something come first, for the ledger's index begins with the tenant: a
-    scrape reads what this month cost and no more of the ledger."""
+    """Select this month's cost by SKU.
+
+    Starts from the tenants that spent something, because the tenant is the first column of the
+    ledger's index. A scrape then reads only this month's part of the ledger.
+    """
     return (
         select(CostEntry.provider, CostEntry.sku, func.sum(CostEntry.usd).label("usd"))
         .select_from(CostMonth)
@@ -100,18 +104,13 @@ def _select_paid() -> Subquery:
 
 
 def _build_month_start() -> ColumnElement[object]:
-    """Midnight there, on the first."""
+    """Build the start of the month: midnight on the first, in the provider's time zone."""
     return func.date_trunc("month", func.timezone(PROVIDER_TIMEZONE, func.now()))
 
 
 def _build_first_day() -> ColumnElement[object]:
     return cast(_build_month_start(), Date)
 
-
-# The figures of the installation and of this process, in the words of Prometheus.
-#
-# Of what is in the database every process tells the same, as gauges. What a process has counted is
-# its own and begins at nothing when it starts; these never go back, whatever retention deletes.
 
 METRIC_PREFIX = "scrapersky_"
 PROCESS_HELP = " Counted by this process since it started; other processes count their own."
@@ -128,7 +127,8 @@ ATTEMPT_LABELS = {
     EventKind.HANDED_BACK: "handed_back",
     EventKind.FENCED: "fenced",
 }
-"""How an attempt ended, as operators say it: a row that failed for good is dead."""
+"""Label of each outcome of an attempt, in operators' terms: a row that failed permanently is dead.
+"""
 
 StageFigure = Callable[[StageReport], float | None]
 STAGE_GAUGES: Mapping[str, tuple[str, StageFigure]] = {
@@ -148,7 +148,7 @@ STAGE_GAUGES: Mapping[str, tuple[str, StageFigure]] = {
         lambda each: each.overdue,
     ),
     "stage_stuck_rows": (
-        "Rows in processing past their lease or of a dead worker, which nobody will end.",
+        "Rows in processing past their lease or of a dead worker, which no worker will finish.",
         lambda each: each.stuck,
     ),
     "stage_run_failing": (
@@ -171,12 +171,12 @@ STAGE_GAUGES: Mapping[str, tuple[str, StageFigure]] = {
 
 @dataclass(frozen=True, eq=False)
 class MetricsCollector(Collector):
-    """All figures at one moment."""
+    """Collects all metrics at one moment."""
 
     facts: AlertFacts
     database: Database
     engine: Engine | None
-    """None where this process works no queue."""
+    """None if this process does not work any queue."""
     spent: Sequence[ProviderSpending] = ()
     installation_cap_usd: Decimal | None = None
 
@@ -290,7 +290,7 @@ def _own_limits(workers: Sequence[Worker]) -> Metric:
 
 
 def _build_provider_metrics(spent: Sequence[ProviderSpending]) -> Iterator[Metric]:
-    """By the provider's own kinds of requests; who asked is told by the ledger, and not here."""
+    """Build the usage metrics by provider and SKU. Usage by tenant is in the ledger, not here."""
     requests = GaugeMetricFamily(
         METRIC_PREFIX + "provider_requests_this_month",
         "Requests to place providers, the free ones too; not those they did not bill."
@@ -310,7 +310,7 @@ def _build_provider_metrics(spent: Sequence[ProviderSpending]) -> Iterator[Metri
 
 
 def _build_process_metrics(engine: Engine) -> Iterator[Metric]:
-    """What this process has counted."""
+    """Build the counters of this process."""
     if engine.wakeups.is_listening:
         up = "1 when this process hears of new rows at once, 0 when it has to wait for its tick."
         yield _build_gauge("listener_up", up, engine.wakeups.listener.up)

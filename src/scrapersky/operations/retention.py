@@ -1,13 +1,8 @@
 """Delete old rows in batches, by one retention rule per table.
 
 Never deleted: active jobs and their batches, a domain's latest job, jobs and deliveries with an
-open dead letter, pending deliveries, hosts with a request in flight, and searches that found
-places (the lineage of every lead ends there).
-
-Nothing that is still at work is ever touched: not a job that waits or runs nor its batch, not a
-domain's last job, not a job or delivery whose dead letter is open, not a delivery that waits, not a
-host with a request under way. A search that found places is kept for good, for the trail of every
-lead ends there.
+open dead letter, pending deliveries, hosts with a request in flight, and searches that found places
+(the lineage of every lead ends there).
 """
 
 from __future__ import annotations
@@ -58,24 +53,27 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """Rows of a table, and for how long."""
+    """How long rows of a table are kept."""
 
     model: type[Base]
     age: InstrumentedAttribute[Any]
-    """The moment from which on a row grows old."""
+    """The column from which the age of a row is computed."""
     setting: str
-    """Days."""
+    """Name of the setting with the number of days."""
     only: Sequence[ColumnElement[bool]] = ()
-    """Which rows are deleted at all."""
+    """Conditions that rows must meet to be deleted."""
     in_order: bool = False
-    """Keys were given in the order of age, so the oldest are found without an index on it."""
+    """Whether keys increase with time.
+
+    The oldest rows are then found by key, without an index on the age.
+    """
 
     @property
     def name(self) -> str:
         return str(self.model.__tablename__)
 
     def age_limit(self, settings: Settings) -> timedelta | None:
-        """None when rows are kept for ever."""
+        """Return the maximum age; None if rows are kept forever."""
         days = getattr(settings, self.setting)
         return timedelta(days=days) if days else None
 
@@ -115,7 +113,8 @@ RETENTION_RULES: tuple[RetentionRule, ...] = (
         only=(~_is_dead_letter_open,),
     ),
     RetentionRule(ScheduleRun, ScheduleRun.started_at, "retention_schedule_runs_days"),
-    # A failing chore fails again before that; what is older is of a chore that is no more.
+    # A chore that still exists and fails would have updated its row by then. Older rows belong to
+    # chores that were removed.
     RetentionRule(ChoreFailure, ChoreFailure.failed_at, "retention_schedule_runs_days"),
     RetentionRule(AuditEntry, AuditEntry.at, "retention_audit_log_days", in_order=True),
     RetentionRule(BulkAction, BulkAction.created_at, "retention_bulk_actions_days", in_order=True),
@@ -138,7 +137,7 @@ RETENTION_RULES: tuple[RetentionRule, ...] = (
 
 
 async def delete_old_rows(database: Database, settings: Settings) -> dict[str, int]:
-    """How many rows of which table were deleted."""
+    """Apply all retention rules, and return the number of deleted rows by table."""
     deleted = {each.name: await _apply_rule(database, settings, each) for each in RETENTION_RULES}
     deleted = {name: count for name, count in deleted.items() if count}
     if deleted:
@@ -158,7 +157,10 @@ async def _apply_rule(database: Database, settings: Settings, kept: RetentionRul
 
 
 async def _delete_batch(database: Database, kept: RetentionRule, limit: timedelta) -> int:
-    """In a transaction of its own; rows that somebody else has locked are left for next time."""
+    """Delete one batch in its own transaction.
+
+    Locked rows are skipped and left for the next run.
+    """
     key = tuple_(*inspect(kept.model).primary_key)
     async with database.transaction() as session:
         found = await session.execute(_select_oldest(kept, limit))

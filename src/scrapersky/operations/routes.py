@@ -96,7 +96,7 @@ def alerts_out(firing: Sequence[FiringAlert], past: Sequence[Alert]) -> AlertsOu
 
 @alert_router.get("/alerts", summary="What is wrong right now, and what was")
 async def list_alerts(actor: OperatorViewer, context: Context, session: Overview) -> AlertsOut:
-    """Judged at the moment of asking, by the rules that `/health/schedulers` goes by too."""
+    """Evaluated when requested, by the same rules as `/health/schedulers`."""
     standing = await load_full_status(session, context.stages, context.settings)
     firing = await list_firing_alerts(session, standing)
     return alerts_out(firing, await list_recent_alerts(session))
@@ -120,8 +120,9 @@ async def replay_dead_letters(
     session: Transaction,
     asked: Annotated[BulkRequest, Depends(REPLAY_REQUEST)],
 ) -> BulkOut:
-    """By ids or by the filters of the list. Each row is taken once, whoever else replays it; with
-    `per_minute` the rows become due one after the other."""
+    """Select by ids or by the filters of the list. Concurrent replays take each row once. With
+    `per_minute`, rows become due gradually.
+    """
     return await bulk.replay_dead_letters(session, actor, context.stages, asked)
 
 
@@ -162,7 +163,9 @@ async def cancel_rows(
     name: str,
     asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
 ) -> BulkOut:
-    """They are cancelled where the stage has a word for that, else failed, with the note."""
+    """Rows become cancelled if the stage has such a status, otherwise failed, with the note as
+    error.
+    """
     stage = find_stage(context.stages, name)
     return await bulk.act_on_rows(session, actor, stage, CANCEL, asked, context.settings)
 
@@ -179,7 +182,7 @@ async def reset_rows(
     name: str,
     asked: Annotated[BulkRequest, Depends(RESET_REQUEST)],
 ) -> BulkOut:
-    """Rows that are being worked lose their claim only with `also_processing`."""
+    """Rows in processing lose their claim only with `also_processing`."""
     stage = find_stage(context.stages, name)
     return await bulk.act_on_rows(session, actor, stage, RESET, asked, context.settings)
 
@@ -188,7 +191,9 @@ flow_router = APIRouter(tags=["operations"], responses=problem_responses(401, 40
 
 
 class PaceIn(BaseModel):
-    """What to change; null takes a change back, what is left out stays."""
+    """The fields to change. Null restores the value from the settings; omitted fields stay
+    unchanged.
+    """
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"concurrency": 2, "batch_size": None}]}
@@ -215,7 +220,7 @@ class HostOut(BaseModel):
     max_concurrency: int | None
     crawl_delay_seconds: float | None
     failures: int = Field(description="In a row.")
-    circuit_open_until: datetime | None = Field(description="Left alone until then.")
+    circuit_open_until: datetime | None = Field(description="Backing off until then.")
     circuit_reason: str | None
 
 
@@ -232,7 +237,9 @@ class Hosts(BaseModel):
 async def change_pace(
     actor: OperatorAdmin, context: Context, session: Transaction, name: str, wanted: PaceIn
 ) -> PaceChanged:
-    """Each process takes it with its next heartbeat; it stays until it is taken back."""
+    """Each process applies the change within one heartbeat interval. It stays in effect until
+    restored.
+    """
     stage = find_stage(context.stages, name)
     changes = wanted.model_dump(exclude_unset=True)
     changed = await flow.change_pace(session, actor, stage, changes)
@@ -248,7 +255,9 @@ async def list_hosts(
     cursor: Annotated[str, Query(max_length=300)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Hosts:
-    """With `left_alone=true` only those whose circuit is open, with the reason and until when."""
+    """With `left_alone=true`, only hosts whose circuit is open, with the reason and the time it
+    closes.
+    """
     found = await flow.list_hosts(session, left_alone=left_alone, after=cursor, limit=limit + 1)
     shown = found[:limit]
     more = shown[-1][0].host if len(found) > limit else None
@@ -261,7 +270,7 @@ async def list_hosts(
     responses=problem_responses(404),
 )
 async def ask_again(actor: OperatorAdmin, session: Transaction, host: str) -> HostOut:
-    """Its failures are forgotten and the next request goes out at once."""
+    """Clears the host's failures. The next request is sent immediately."""
     return host_out(*await flow.reset_host(session, actor, host))
 
 
@@ -344,7 +353,7 @@ def _build_worker_fields(worker: Worker) -> dict[str, object]:
     return {name: getattr(worker, name) for name in WorkerOut.model_fields if name != "alive"}
 
 
-@router.get("/dead-letters", summary="Rows that were given up, newest first")
+@router.get("/dead-letters", summary="List dead letters, newest first")
 async def list_dead_letters(
     actor: Viewer,
     session: Reading,

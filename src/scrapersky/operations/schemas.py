@@ -1,4 +1,4 @@
-"""Stages, workers and dead letters in the API."""
+"""API schemas of stages, workers and dead letters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StageOut(BaseModel):
     in_flight: int = Field(description="Rows being worked.")
     overdue: int = Field(description="Of those, rows past the stage's timeout.")
     stuck: int = Field(
-        description="Of those, rows past their lease or of a dead worker, which nobody will end."
+        description="Of those, rows past their lease or of a dead worker, which none will finish."
     )
     dead_letters: int = Field(description="Open ones.")
     last_hour: dict[str, int] = Field(description="Ended attempts of the last hour, by kind.")
@@ -105,5 +105,5 @@ class DeadLetterOut(BaseModel):
 
 class DeadLetterDetail(DeadLetterOut):
     traceback: str | None = Field(
-        description="For curators and admins of the default tenant; null for everybody else."
+        description="For curators and admins of the default tenant; null for others."
     )

@@ -28,7 +28,7 @@ from scrapersky.settings import Pace, Settings
 async def replay_dead_letters(
     session: AsyncSession, actor: Actor, stages: Sequence[AnyStage], asked: BulkRequest
 ) -> BulkOut:
-    """Give the rows of open letters a new start, with all their attempts."""
+    """Requeue the rows of open dead letters with all their attempts, and close the letters."""
     letters = asked.conditions(DEAD_LETTER_LISTING, actor)
 
     async def count(stage: AnyStage, manner: BulkOptions) -> list[BulkGroup]:
@@ -44,7 +44,7 @@ async def replay_dead_letters(
 
 
 async def discard_dead_letters(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
-    """Close open letters; their rows stay failed."""
+    """Close open dead letters. Their rows stay failed."""
     letters = asked.conditions(DEAD_LETTER_LISTING, actor)
     kinds = (DeadLetter.stage, DeadLetter.error_class)
     counted = select(*kinds, func.count()).where(is_letter_open(), *letters).group_by(*kinds)
@@ -83,21 +83,24 @@ MAX_PACE: Mapping[str, float] = {
     "concurrency": 1_000,
     "high_water": 100_000_000,
 }
-"""The most that can be meant; more is a slip of the finger."""
+"""Upper bounds of plausible values. Anything larger is a typo."""
 INTEGER_FIELDS = {each.name for each in fields(Pace) if each.type == "int"}
 
 
 async def change_pace(
     session: AsyncSession, actor: Actor, stage: AnyStage, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every process takes it with its next heartbeat. None takes a change back: as the settings
-    say. What is not named stays as it is. Answers all that is changed now."""
+    """Change a stage's pace, and return all of its changes.
+
+    Every process applies them with its next housekeeping. None restores the value from the
+    settings. Fields that are not given stay as they are.
+    """
     _check_pace(changes)
     control = await session.get(StageControl, stage.name, with_for_update=True)
     kept = {**((control.pace if control else None) or {}), **changes}
     pace = {name: value for name, value in kept.items() if value is not None}
     values = {"pace": pace or None}
-    # Without `updated_at`, which tells since when the stage is paused.
+    # Leave `updated_at` as it is: it records since when the stage has been paused.
     await session.execute(
         insert(StageControl)
         .values(stage=stage.name, changed_by=actor.user_id, **values)
@@ -113,7 +116,7 @@ def _check_pace(changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         if name not in CHANGEABLE_FIELDS:
             raise InvalidInput(
-                f"{name} cannot be changed while the program runs; {', '.join(CHANGEABLE_FIELDS)} can."
+                f"{name} cannot be changed at run time. These can: {', '.join(CHANGEABLE_FIELDS)}."
             )
         if value is not None and not _is_valid_pace(name, value):
             kind = "a whole number" if name in INTEGER_FIELDS else "a number"
@@ -127,7 +130,7 @@ def _is_valid_pace(name: str, value: Any) -> bool:
 
 
 def select_hosts(*, left_alone: bool = False) -> Select[Any]:
-    """Hosts with the requests under way at each; or only those whose circuit is open."""
+    """Select hosts with their requests in flight, optionally only those whose circuit is open."""
     in_flight = (
         select(func.count())
         .where(HostSlot.host == Host.host, HostSlot.expires_at > func.now())
@@ -150,7 +153,7 @@ async def list_hosts(
 
 
 async def reset_host(session: AsyncSession, actor: Actor, host: str) -> tuple[Host, int]:
-    """Close the host's circuit and forget its failures: the next request goes out."""
+    """Close the host's circuit and clear its failures. The next request is sent immediately."""
     asked = await session.scalar(
         update(Host)
         .where(Host.host == host)
@@ -175,7 +178,10 @@ def find_stage(stages: tuple[AnyStage, ...], name: str) -> AnyStage:
 async def set_paused(
     session: AsyncSession, actor: Actor, stage: AnyStage, *, paused: bool, note: str | None = None
 ) -> None:
-    """Takes effect with the next claim, in every process; rows being worked go on."""
+    """Pause or resume a stage.
+
+    Takes effect with the next claim in every process; rows in processing continue.
+    """
     values = {"paused": paused, "note": note, "changed_by": actor.user_id}
     await session.execute(
         insert(StageControl)
@@ -190,13 +196,16 @@ async def set_paused(
 
 
 def wake_stage(session: AsyncSession, actor: Actor, stage: AnyStage) -> None:
-    """Have every consumer of the stage look at its queue at once."""
+    """Wake every consumer of the stage immediately."""
     record(session, actor, "stage.run", stage.name)
     wake_after_commit(session, stage.name)
 
 
 def select_dead_letters(actor: Actor) -> Select[DeadLetter]:
-    """The tenant's; those of rows that are nobody's are the default tenant's."""
+    """Select the tenant's dead letters.
+
+    Those of rows without a tenant belong to the default tenant.
+    """
     return select(DeadLetter).where(build_owner_condition(DeadLetter, actor))
 
 
@@ -208,14 +217,17 @@ async def get_dead_letter(session: AsyncSession, actor: Actor, letter_id: UUID) 
 
 
 def can_read_traceback(actor: Actor) -> bool:
-    """Tracebacks tell of files and programs of the machine: they are for who runs it."""
+    """Return whether the actor may read tracebacks.
+
+    They reveal files and programs of the machine, so only its operators may.
+    """
     return actor.is_operator and actor.role.includes(Role.CURATOR)
 
 
 async def replay_dead_letter(
     session: AsyncSession, actor: Actor, letter_id: UUID, stages: tuple[AnyStage, ...]
 ) -> DeadLetter:
-    """Give the row a new start, with all its attempts."""
+    """Requeue the row with all its attempts, and close the letter."""
     letter = await get_dead_letter(session, actor, letter_id)
     stage = find_stage(stages, letter.stage)
     which, manner = [DeadLetter.id == letter_id], BulkOptions(by=actor.user_id)
@@ -247,7 +259,10 @@ async def discard_dead_letter(
 
 
 async def _get_open_dead_letter(session: AsyncSession, actor: Actor, letter_id: UUID) -> DeadLetter:
-    """Locked, so that of two people who replay the same letter one is told."""
+    """Load and lock an open dead letter.
+
+    If two people close it concurrently, the second one gets a conflict.
+    """
     letter = await session.scalar(
         select_dead_letters(actor).where(DeadLetter.id == letter_id).with_for_update()
     )

@@ -1,1 +1,1 @@
-"""Pages: what the sitemaps of a site list, one by one."""
+"""Pages: single URLs of a site, from its sitemaps, its home page or an import."""

@@ -14,7 +14,7 @@ from scrapersky.scraper.http.fetch import get_gate_key
 from scrapersky.scraper.pages.classification import PageClassification, classify
 
 ColumnValues = Sequence[Any]
-"""The values of one column, a row each."""
+"""The values of one column, in row order."""
 CLASSIFICATION_COLUMNS: Mapping[str, Any] = {
     "host": Text,
     "page_type": Text,
@@ -25,11 +25,11 @@ CLASSIFICATION_COLUMNS: Mapping[str, Any] = {
     "page_processing_status": Text,
 }
 URLS_PER_SLICE = 1_000
-"""Addresses looked at between two chances for others to go on."""
+"""URLs classified before control returns to the event loop."""
 
 
 async def classify_urls(urls: Sequence[str], *, auto_queue: bool) -> Mapping[str, ColumnValues]:
-    """By column; a row for each address, in their order."""
+    """Return the classification of each URL as columns, in the order of the URLs."""
     rows: list[tuple[Any, ...]] = []
     for start in range(0, len(urls), URLS_PER_SLICE):
         rows += [_classify_url(url, auto_queue) for url in urls[start : start + URLS_PER_SLICE]]
@@ -61,14 +61,15 @@ def _get_host(url: str) -> str:
 
 
 def _get_path_depth(url: str) -> int:
-    """How many parts the slashes make, but for empty ones and the host."""
+    """Count the non-empty path segments."""
     address = url.partition("://")[2].partition("#")[0].partition("?")[0]
     return len([part for part in address.split("/") if part]) - 1
 
 
 def _get_initial_status(kind: PageClassification, auto_queue: bool) -> str:
-    """A page not worth reading is filtered at once; of the others the right ones are picked when
-    all are known."""
+    """Filter pages that are not worth reading right away. `selection.py` picks among the others
+    once all URLs of the site are stored.
+    """
     if auto_queue and kind.priority > MAX_READABLE_PRIORITY:
         return PAGE_STATUSES.skipped or PAGE_STATUSES.done
     return UNDECIDED

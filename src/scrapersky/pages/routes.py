@@ -52,14 +52,15 @@ class PagesIn(BaseModel):
 
 
 @import_router.post(
-    "/direct-submit", status_code=202, summary="Hand in pages", response_model=ImportOut
+    "/direct-submit", status_code=202, summary="Import pages", response_model=ImportOut
 )
 async def direct_submit(
     actor: Curator, context: Context, session: Transaction, wanted: PagesIn
 ) -> StreamingResponse:
-    """Bad rows are reported and the others are kept. Each page is read for contacts, unless `queue`
-    is false; its domain is stored too, but not looked at for that. A page that is there already
-    stays as it is; one that was never read is read now."""
+    """Store a list of page URLs. Invalid rows are reported and the others are stored. Each page is
+    read for contacts, unless `queue` is false. Its domain is stored as well, but not scanned. A
+    page that already exists is left unchanged, unless it was never read.
+    """
     asker = ImportContext(session, actor, context.settings, wanted.queue)
     return build_response(await import_rows(asker, PAGE_IMPORT, parse_list(wanted.urls)))
 
@@ -67,7 +68,7 @@ async def direct_submit(
 @import_router.post(
     "/import-csv",
     status_code=202,
-    summary="Hand in a CSV file of pages",
+    summary="Import pages from CSV",
     response_model=ImportOut,
     openapi_extra=describe_csv_body("name,url\nContact,https://example.com/contact\n"),
 )
@@ -79,8 +80,9 @@ async def import_csv(
     queue: QueueParam = True,
     column: ColumnParam = None,
 ) -> StreamingResponse:
-    """The file is the body, with any of the usual delimiters and encodings, with a header or
-    without. Rows are taken as those of a list are."""
+    """Send the file as the request body. Common delimiters and encodings are detected; a header row
+    is optional. Rows are handled like those of `direct-submit`.
+    """
     asker = ImportContext(session, actor, context.settings, queue)
     return build_response(
         await import_rows(asker, PAGE_IMPORT, read_body_rows(file, PAGE_IMPORT_KIND, column))
@@ -92,13 +94,13 @@ router.include_router(curation_routes(CURATION))
 router.include_router(export_routes(EXPORT))
 
 
-@router.get("", summary="Pages, newest first")
+@router.get("", summary="List pages")
 async def list_pages(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(PAGES.parse_query)]
 ) -> ListPage[PageOut]:
     return (await PAGES.show(session, actor, asked)).to_page(PageOut.model_validate)
 
 
-@router.get("/{page_id}", summary="One page", responses=problem_responses(404))
+@router.get("/{page_id}", summary="Get a page", responses=problem_responses(404))
 async def get_page(actor: Viewer, session: Reading, page_id: UUID) -> PageOut:
     return PageOut.model_validate(await service.get_page(session, actor, page_id))

@@ -15,23 +15,27 @@ class PageOut(BaseModel):
 
     id: UUID
     domain_id: UUID
-    sitemap_file_id: UUID | None = Field(description="The sitemap that speaks for it.")
+    sitemap_file_id: UUID | None = Field(description="The sitemap file that lists it.")
     url: str = Field(examples=["https://example.com/about"])
     lastmod: datetime | None
-    path_depth: int = Field(description="Segments of the path; 0 is the home page.", examples=[1])
-    host: str = Field(description="Who is asked when it is read.", examples=["example.com"])
-    page_type: str | None = Field(description="Null until it is known.", examples=["contact"])
+    path_depth: int = Field(
+        description="Number of path segments. 0 is the home page.", examples=[1]
+    )
+    host: str = Field(
+        description="The host that serves it, with its port.", examples=["example.com"]
+    )
+    page_type: str | None = Field(description="Null until classified.", examples=["contact"])
     page_rule: str | None = Field(
-        description="What gave its kind away.", examples=["path: kontakt (de)"]
+        description="The rule that determined the page type.", examples=["path: kontakt (de)"]
     )
     page_confidence: float | None
-    priority_level: int = Field(description="Lower goes first.", examples=[5])
+    priority_level: int = Field(description="Lower numbers are read first.", examples=[5])
     page_curation_status: str = Field(examples=["New"])
     page_processing_status: str = Field(examples=["Complete"])
     page_processing_error: str | None
     contact_scrape_status: str = Field(examples=["ContactFound"])
     contacts_found: int | None
-    link_text: str | None = Field(description="What the link that led here said.")
+    link_text: str | None = Field(description="Text of the link that led to the page.")
     read_at: datetime | None
     final_url: str | None
     http_status: int | None
@@ -49,7 +53,7 @@ class PageOut(BaseModel):
     created_at: datetime
     updated_at: datetime
 
-    @computed_field(description="Why it was not read; null unless it was filtered.")  # type: ignore[prop-decorator]
+    @computed_field(description="Why the page was not read. Null unless it was filtered.")  # type: ignore[prop-decorator]
     @property
     def reason(self) -> str | None:
         if self.page_processing_status != PAGE_STATUSES.skipped:
@@ -59,7 +63,5 @@ class PageOut(BaseModel):
 
 def _explain_filtered(page_type: str | None) -> str:
     if page_type in (None, "other"):
-        return (
-            "Nothing says what kind of page it is; such pages are read when somebody selects them."
-        )
-    return f"Pages of the kind {page_type} are read only when somebody selects them."
+        return "The page type is unknown. Select the page to have it read."
+    return f"Pages of type {page_type} are not read automatically. Select the page to have it read."

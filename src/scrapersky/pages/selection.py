@@ -23,7 +23,7 @@ from scrapersky.scraper.pages.classification import (
 from scrapersky.scraper.pages.vocabulary import PageClass
 
 MAX_CANDIDATE_PAGES = 2_000
-"""Of so many pages of a site that are worth reading the right ones are chosen."""
+"""Maximum number of pages of a site that are loaded to pick from."""
 UNDECIDED = "New"
 MAX_READABLE_PRIORITY = PRIORITIES[PageClass.legal, "privacy"]
 _FOLLOW_QUEUED = {
@@ -31,10 +31,10 @@ _FOLLOW_QUEUED = {
         Page.page_curation_status, PAGE_STATUSES, PAGE_STATUSES.queued
     )
 }
-"""A page that a policy filters was not processed, and keeps its curation status."""
-PAGE_LIMIT_REASON = (
-    "Enough pages of this site are read already; select this one to have it read all the same."
-)
+"""Curation status of a queued page. A page that is only filtered was not processed and keeps its
+own.
+"""
+PAGE_LIMIT_REASON = "The page limit of this site is reached. Select the page to have it read."
 
 
 def classify_page(
@@ -44,14 +44,17 @@ def classify_page(
 
 
 def get_promising_conditions() -> tuple[ColumnElement[bool], ...]:
-    """As the index says it: a site may have a million other pages."""
+    """Return conditions that match the partial index: a site may have a million other pages."""
     last = inline_integer(MAX_CONTACT_PRIORITY_LEVEL)
     return Page.priority_level <= last, Page.page_type.is_not(None)
 
 
 async def queue_best_pages(session: AsyncSession, domain_id: UUID, *, limit: int) -> int:
-    """Of the pages of a site that nobody has decided about, queue the best, and filter the rest;
-    of those that were read, queue what has changed since."""
+    """Queue the best undecided pages of a site up to `limit`, and filter the rest.
+
+    Pages that were read and have changed since are queued as well, beyond the limit. Return how
+    many pages were queued.
+    """
     await session.execute(
         select(Domain.id).where(Domain.id == domain_id).with_for_update(key_share=True)
     )
@@ -74,13 +77,13 @@ async def queue_best_pages(session: AsyncSession, domain_id: UUID, *, limit: int
 
 
 async def _queue_changed(session: AsyncSession, domain_id: UUID) -> int:
-    """Pages that were read, and changed since as their sitemap says, are read again."""
+    """Queue pages that changed after they were read, according to their sitemap's `lastmod`."""
     found = await session.scalars(
         select(Page.id)
         .where(
             Page.domain_id == domain_id,
             Page.page_processing_status == PAGE_STATUSES.done,
-            # A date in the future would have it read again and again.
+            # A lastmod in the future would queue the page after every scan.
             Page.lastmod.between(Page.read_at, func.now()),
             *get_promising_conditions(),
         )
@@ -113,7 +116,7 @@ async def _load_undecided(
 
 
 async def _count_decided(session: AsyncSession, domain_id: UUID) -> int:
-    """Pages that are read, or will be."""
+    """Count the pages that were read, failed or are queued: they use up the limit."""
     words = (
         PAGE_STATUSES.queued,
         PAGE_STATUSES.processing,

@@ -27,9 +27,6 @@ from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.http.fetch import get_gate_key
 from scrapersky.scraper.http.urls import MAX_URL_CHARACTERS, clean_url, url_digest
 
-# Pages that people hand in by their addresses: stored with what kind they are, and read where
-# that is asked for.
-
 PAGE_IMPORT_KIND = ImportSubject(
     "page",
     (
@@ -40,7 +37,9 @@ PAGE_IMPORT_KIND = ImportSubject(
 )  # fmt: skip
 
 PageKey = tuple[str, bytes]
-"""The domain's name and the URL's digest: the order in which imports of sitemaps store them too."""
+"""Domain name and URL digest. Sitemap imports store pages in the same order, which avoids
+deadlocks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,15 @@ def parse_page_entry(text: str, reader: SiteParser) -> PageEntry:
     given = text.strip() if site.scheme else f"https://{text.strip().removeprefix('//')}"
     url = _normalise_url(urldefrag(given).url)
     if len(url) > MAX_URL_CHARACTERS:
-        raise InvalidInput(f"The address is longer than {MAX_URL_CHARACTERS:,} characters.")
+        raise InvalidInput(f"The URL is longer than {MAX_URL_CHARACTERS:,} characters.")
     return PageEntry((site.key, url_digest(url)), url)
 
 
 def _normalise_url(text: str) -> str:
-    """Scheme and host in the one way, for they are the same however written; the rest as given."""
+    """Normalise scheme and host, which are case-insensitive. Keep the rest as given."""
     cleaned = clean_url(text)
     if cleaned is None:
-        raise InvalidInput(f"{text[:200]!r} is not the address of a page.")
+        raise InvalidInput(f"{text[:200]!r} is not a page URL.")
     parts = urlsplit(cleaned)
     return parts._replace(netloc=get_gate_key(cleaned), path=parts.path or "/").geturl()
 
@@ -74,15 +73,14 @@ def _normalise_url(text: str) -> str:
 async def store_page_entries(
     asker: ImportContext, entries: Sequence[PageEntry]
 ) -> dict[PageKey, StoredEntry]:
-    """New ones are queued or only stored; of those that are there already, the ones that were
-    never read are asked for now."""
+    """Insert new pages and queue existing ones that were never read."""
     names = {each.domain for each in entries}
     sites = await store_sites(asker.session, asker.actor, asker.settings, names)
     domains = {name: domain_id for name, (domain_id, _) in sites.items()}
     found: dict[PageKey, StoredEntry] = {}
     while missing := [each for each in entries if each.key not in found]:
         found |= await _insert_pages(asker, missing, domains)
-        # One that is deleted between the two statements leaves room for ours in the next round.
+        # A page deleted between the two statements is inserted in the next round.
         others = [each for each in missing if each.key not in found]
         found |= await _find_existing(asker, others, domains)
     if asker.queue:

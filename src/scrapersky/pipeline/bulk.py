@@ -1,8 +1,7 @@
 """Bulk operations on rows and dead letters: requeue, retry, reset, cancel, replay and discard.
 
-Rows are locked in the order of their ids before anything is changed, so concurrent operations on
-the same rows wait for each other, and each row is taken once.
-
+Rows are locked in the order of their ids before anything is changed. Concurrent operations on the
+same rows therefore wait for each other instead of deadlocking, and each row is changed once.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ async def close_row_letters(
     by: UUID | None = None,
     note: str | None = None,
 ) -> int:
-    """Close the open dead letters of these rows."""
     which = (is_stage_letter(stage), DeadLetter.row_id == func.any(list(rows)))
     return await _close(session, which, {"state": state, "closed_by": by, "note": note})
 
@@ -64,7 +62,7 @@ async def close_letters(
     by: UUID | None = None,
     note: str | None = None,
 ) -> int:
-    """Close those of these dead letters that are open."""
+    """Close these dead letters, if they are open."""
     which = (DeadLetter.id == func.any(list(letters)),)
     return await _close(session, which, {"state": state, "closed_by": by, "note": note})
 
@@ -72,7 +70,7 @@ async def close_letters(
 async def _close(
     session: AsyncSession, which: Sequence[ColumnElement[bool]], values: dict[str, Any]
 ) -> int:
-    """It stays, with who closed it and when: letters are history."""
+    """Close dead letters. They are history: they are kept, with who closed them and when."""
     closed = await session.execute(
         update(DeadLetter)
         .where(*which, is_letter_open())
@@ -87,28 +85,26 @@ def is_letter_open() -> ColumnElement[bool]:
 
 
 def is_stage_letter(stage: AnyStage) -> ColumnElement[bool]:
-    """Under the name the stage has or one it had."""
+    """Match dead letters of the stage under its current and former names."""
     return or_(*(DeadLetter.stage == inline_text(name) for name in (stage.name, *stage.aliases)))
 
-
-# What people do to many rows of a stage at once: start them over, or take them out of the queue.
-#
-# Rows are locked in the order of their ids before anything is changed, so two people who act on the
-# same rows wait for each other, and each row is taken once.
 
 Where = Sequence[ColumnElement[bool]]
 T = TypeVar("T")
 
 MAX_BULK_ROWS = 100_000
-"""Rows of one transaction at most: a few seconds; whoever means more asks again."""
+"""Most rows per transaction; takes a few seconds. Callers repeat the operation for more."""
 MAX_TRIES = 3
 RETRYABLE_SQLSTATES = ("40P01", "23505")
-"""A deadlock, or a row that became active for the same thing in the same moment."""
+"""Deadlock, and unique violation: another row for the same key became active concurrently."""
 
 
 @dataclass(frozen=True)
 class StatusTransition:
-    """A change of state: from some of a stage's words to another, each named by its role."""
+    """A change of status.
+
+    Statuses are named by their role, such as `queued`; each stage has its own words.
+    """
 
     name: str
     takes: tuple[str, ...]
@@ -128,17 +124,17 @@ CANCEL = StatusTransition("cancel", takes=("queued",), gives="cancelled")
 
 @dataclass(frozen=True)
 class BulkOptions:
-    """Who does it, and how."""
+    """Who runs the operation, and how."""
 
     by: UUID | None = None
     note: str | None = None
     limit: int = MAX_BULK_ROWS
     also_processing: bool = False
-    """Whether rows that are being worked lose their claim; their workers stop at the next beat."""
+    """Whether rows in processing lose their claim. Their workers stop at the next heartbeat."""
     per_minute: float | None = None
-    """How many become due in a minute; nothing means all at once."""
+    """How many rows become due per minute; None makes all of them due together."""
     starting_at: datetime | None = None
-    """When the first of them becomes due."""
+    """When the first row becomes due."""
 
     def due(self, place: ColumnElement[int]) -> ColumnElement[Any]:
         now: ColumnElement[Any] = func.now()
@@ -152,7 +148,7 @@ class BulkOptions:
 def match_eligible(
     stage: AnyStage, act: StatusTransition, manner: BulkOptions
 ) -> list[ColumnElement[bool]]:
-    """The rows of a stage that an act can be done to."""
+    """Return the conditions that a stage's rows must meet for a transition."""
     words = act.words(stage, also_processing=manner.also_processing)
     states = or_(*(stage.queue.status == inline_text(word) for word in words))
     fixed = [getattr(stage.model, k) == inline_text(v) for k, v in stage.only.items()]
@@ -160,7 +156,10 @@ def match_eligible(
 
 
 def _list_unique_keys(stage: AnyStage) -> list[tuple[str, ...]]:
-    """The columns in which no two active rows may be the same, as the table's indexes say."""
+    """Return the column sets in which active rows must be unique.
+
+    They are read from the table's partial unique indexes.
+    """
     named = re.compile(rf"\b{stage.status}\b")
     table: Any = stage.model.__table__
     return [
@@ -178,8 +177,8 @@ def _exclude_active_duplicates(stage: AnyStage) -> Iterator[ColumnElement[bool]]
         status = getattr(other, stage.status)
         under_way = or_(*(status == inline_text(word) for word in active))
         rival = select(other.id).where(*same, under_way, other.id != stage.model.id).limit(1)
-        # Looked up row by row: joined, a plan made before many rows became active would compare
-        # every row with every other.
+        # A correlated subquery, so that it is an index lookup per row. If written as a join, a plan
+        # made before many rows became active would compare every row with every other.
         yield rival.scalar_subquery().is_(None)
 
 
@@ -191,8 +190,10 @@ async def restart_rows(
     *,
     manner: BulkOptions,
 ) -> list[UUID]:
-    """Queue the rows that allow it, with all their attempts, and close their dead letters; returns
-    the rows it took."""
+    """Queue the eligible rows with all their attempts, and close their dead letters.
+
+    Returns the ids of the rows changed.
+    """
     chosen = _select_rows(stage, act, where, manner)
 
     async def operation() -> list[UUID]:
@@ -206,7 +207,7 @@ async def restart_rows(
 async def cancel_rows(
     session: AsyncSession, stage: AnyStage, where: Where, *, manner: BulkOptions, settings: Settings
 ) -> list[UUID]:
-    """Take rows out of the queue; returns the rows it took."""
+    """Remove rows from the queue, and return their ids."""
     chosen = _select_rows(stage, CANCEL, where, manner)
 
     async def operation() -> list[UUID]:
@@ -224,7 +225,7 @@ async def cancel_rows(
 async def count_rows(
     session: AsyncSession, stage: AnyStage, act: StatusTransition, where: Where, manner: BulkOptions
 ) -> dict[str, int]:
-    """How many rows would be taken, by their status."""
+    """Count the eligible rows by status."""
     status = stage.queue.status
     counted = select(status, func.count()).where(*where, *match_eligible(stage, act, manner))
     found = await session.execute(counted.group_by(status))
@@ -234,7 +235,7 @@ async def count_rows(
 async def count_letters(
     session: AsyncSession, stage: AnyStage, letters: Where, manner: BulkOptions
 ) -> dict[str, int]:
-    """How many dead letters would be replayed, by the class of their error."""
+    """Count the replayable dead letters by error class."""
     kind = DeadLetter.error_class
     counted = select_replayable(stage, letters, manner).with_only_columns(kind, func.count())
     found = await session.execute(counted.group_by(kind))
@@ -244,7 +245,7 @@ async def count_letters(
 async def get_last_due(
     session: AsyncSession, stage: AnyStage, ids: Sequence[UUID]
 ) -> datetime | None:
-    """When the last of the rows that were taken is due."""
+    """Return when the last of the given rows is due."""
     if not ids:
         return None
     found: datetime | None = await session.scalar(
@@ -256,11 +257,12 @@ async def get_last_due(
 async def replay_letters(
     session: AsyncSession, stage: AnyStage, letters: Where, *, manner: BulkOptions
 ) -> list[UUID]:
-    """Start the rows of open dead letters over, and close the letters; returns the rows."""
+    """Requeue the rows of open dead letters, and close the letters. Returns the ids of the rows."""
     chosen = (
         select_replayable(stage, letters, manner).order_by(DeadLetter.row_id).limit(manner.limit)
     )
-    # The rows before their letters, as everybody locks them.
+    # Lock the rows before their letters. Every transaction that locks both uses this order; the
+    # opposite order would deadlock with it.
     chosen = chosen.with_for_update(of=[stage.model, DeadLetter])
 
     async def operation() -> list[UUID]:
@@ -272,7 +274,7 @@ async def replay_letters(
 
 
 def select_replayable(stage: AnyStage, letters: Where, manner: BulkOptions) -> Select[Any]:
-    """Open letters of the stage whose rows still are as they were given up."""
+    """Select open dead letters of the stage whose rows are still failed."""
     return (
         _select_keys(stage)
         .join(DeadLetter, DeadLetter.row_id == stage.model.id)
@@ -284,7 +286,7 @@ def select_replayable(stage: AnyStage, letters: Where, manner: BulkOptions) -> S
 async def discard_letters(
     session: AsyncSession, letters: Where, *, manner: BulkOptions
 ) -> list[UUID]:
-    """Close open dead letters; their rows stay failed. Returns the letters."""
+    """Close open dead letters, and return their ids. Their rows stay failed."""
     chosen = select(DeadLetter.id).where(is_letter_open(), *letters)
     chosen = chosen.order_by(DeadLetter.id).limit(manner.limit).with_for_update()
 
@@ -305,13 +307,16 @@ def _select_rows(
 
 
 def _select_keys(stage: AnyStage) -> Select[Any]:
-    """The id, then whatever two active rows may not share."""
+    """Select the id, then the columns that two active rows must not share."""
     shared = {name for names in _list_unique_keys(stage) for name in names}
     return select(stage.model.id, *(getattr(stage.model, name) for name in sorted(shared)))
 
 
 async def _lock_newest(session: AsyncSession, chosen: Select[Any]) -> list[UUID]:
-    """Of rows that cannot be active together the newest; the others stay as they are."""
+    """Lock the rows, and return the newest of each set that cannot be active together.
+
+    The others stay unchanged.
+    """
     found = (await session.execute(chosen)).all()
     newest = {tuple(rest) or row_id: row_id for row_id, *rest in found}
     return list(newest.values())
@@ -334,7 +339,7 @@ async def _update_rows(
     ids: list[UUID],
     values: Callable[[ColumnElement[int]], dict[Any, Any]],
 ) -> None:
-    """The values may depend on a row's place among those given."""
+    """Update rows by id. The values may depend on a row's position in `ids`."""
     rows = func.unnest(literal(ids, ARRAY(Uuid)))
     given = rows.table_valued(column("id", Uuid), with_ordinality="place").render_derived("given")
     await session.execute(
@@ -380,13 +385,17 @@ def _build_released_lease(stage: AnyStage) -> dict[Any, Any]:
 
 
 def matches_ids(key: Any, ids: Sequence[UUID]) -> ColumnElement[bool]:
-    """One statement for any number of ids."""
+    """Match ids by one array parameter, so that one statement serves any number of ids."""
     found: ColumnElement[bool] = key == any_(literal(list(ids), ARRAY(Uuid)))
     return found
 
 
 async def retry_on_conflict(session: AsyncSession, deed: Callable[[], Awaitable[T]]) -> T:
-    """Begin again when somebody else's change of the same rows came in between."""
+    """Retry an operation that conflicts with a concurrent change of the same rows.
+
+    Each try runs in a savepoint, because an error would otherwise abort the caller's whole
+    transaction.
+    """
     for _ in range(MAX_TRIES):
         try:
             async with session.begin_nested():

@@ -22,13 +22,18 @@ from scrapersky.settings import Settings
 
 SLOT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 SLOT_SLACK_SECONDS = 0.5
-"""So that the clocks of machines that are a little apart agree on which slot it is."""
+"""Delay after the start of a slot.
+
+Machines whose clocks differ slightly then agree on which slot it is.
+"""
 
 CLOCK_STEP_TOLERANCE = timedelta(seconds=10)
-"""Slots further ahead than this were taken before the database's clock was set back. NTP corrects
-less than that all the time, which must not have a chore done twice."""
+"""Slots further ahead than this were taken before the database's clock was set back.
+
+NTP makes smaller corrections all the time. These must not make a chore run twice.
+"""
 SLOT_DEADLINE_SECONDS = 30.0
-"""For taking a slot and for recording how the chore ended."""
+"""Deadline for claiming a slot and for recording how the chore ended."""
 CHORE_DEADLINE_SECONDS = 600.0
 
 log = get_logger(__name__)
@@ -36,7 +41,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Chore:
-    """Something to be done once in every slot of time, across all processes."""
+    """A task to run once per time slot, across all processes."""
 
     name: str
     does: str
@@ -45,12 +50,13 @@ class Chore:
 
 
 async def claim_slot(database: Database, chore: Chore, worker_id: UUID | None) -> bool:
-    """True for the one process that may do the chore in the present slot.
+    """Claim the current slot of a chore. Returns True in exactly one process.
 
-    After the database's clock was set back, the slots that come next were all taken already, and
-    the chore would rest until the clock catches up. So slots ahead of the clock are deleted. By
-    `clock_timestamp()`, not `now()`: a process that waited for its connection must not take the
-    slot of one that came after it for one of the future.
+    After the database's clock was set back, the next slots have already been taken, and the chore
+    would not run until the clock catches up. Slots ahead of the clock are therefore deleted. The
+    comparison uses `clock_timestamp()`, not `now()`, which is the start of the transaction: a
+    process that was delayed since then would mistake a slot claimed meanwhile for one in the
+    future.
     """
     slot = func.date_bin(chore.every, func.now(), SLOT_EPOCH)
     is_ahead = ScheduleRun.slot > func.clock_timestamp() + CLOCK_STEP_TOLERANCE
@@ -66,10 +72,10 @@ async def claim_slot(database: Database, chore: Chore, worker_id: UUID | None) -
 
 
 async def run_chore(database: Database, settings: Settings, chore: Chore) -> None:
-    """Run the chore in the slot this process has taken, and record whether it failed.
+    """Run a chore whose slot this process has claimed, and record whether it failed.
 
-    The record is in the database, because the process that is asked about health is often not the
-    one that runs the chore.
+    The record is stored in the database, because the process that answers health checks is often
+    not the one that runs the chore.
     """
     try:
         await _run_in_time(database, settings, chore)
@@ -95,7 +101,10 @@ async def _clear_failure(database: Database, chore: Chore) -> None:
 
 
 async def _record_failure(database: Database, chore: Chore, error: Exception) -> None:
-    """Best effort: when the database is away, the chore's own error is the one to raise."""
+    """Record a failure, if possible.
+
+    When the database is away, the chore's own error is the one to raise.
+    """
     text = summarize_error(error)
     try:
         async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
@@ -116,7 +125,7 @@ async def _record_failure(database: Database, chore: Chore, error: Exception) ->
 
 
 async def list_chore_failures(session: AsyncSession) -> Sequence[ChoreFailure]:
-    """At most one row per chore."""
+    """Return the recorded failures, at most one per chore."""
     return (await session.scalars(select(ChoreFailure).order_by(ChoreFailure.name))).all()
 
 
@@ -124,7 +133,7 @@ async def list_chore_failures(session: AsyncSession) -> Sequence[ChoreFailure]:
 async def run_chores(
     database: Database, settings: Settings, chores: Sequence[Chore]
 ) -> AsyncIterator[None]:
-    """For a process without a scheduler: these chores, for as long as the block lasts."""
+    """Run chores for the duration of the block, in a process without a scheduler."""
     tasks = [asyncio.create_task(_run_periodically(database, settings, each)) for each in chores]
     try:
         yield
@@ -135,8 +144,10 @@ async def run_chores(
 
 
 async def _run_periodically(database: Database, settings: Settings, chore: Chore) -> None:
-    """At the beginning of each slot. A process that has just started leaves the present one to
-    those that were there before: what it has to say can wait until the next."""
+    """Run a chore at the start of each slot.
+
+    A process that has just started leaves the current slot to those already running.
+    """
     while True:
         await asyncio.sleep(seconds_to_next_slot(chore.every))
         try:
@@ -147,6 +158,8 @@ async def _run_periodically(database: Database, settings: Settings, chore: Chore
 
 
 def seconds_to_next_slot(every: timedelta) -> float:
-    """By this machine's clock; `take_slot` goes by the database's, so being early does no harm
-    and being late by a moment neither."""
+    """Return the seconds until the next slot, by this machine's clock.
+
+    `claim_slot` uses the database's clock, so being slightly early or late does no harm.
+    """
     return (every - (datetime.now(UTC) - SLOT_EPOCH) % every).total_seconds() + SLOT_SLACK_SECONDS

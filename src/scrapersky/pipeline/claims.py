@@ -1,11 +1,10 @@
 """The SQL statements of a stage's queue: claim, prove, settle, find lost rows.
 
-All times are the database's. A status is always an inlined literal: with a bound parameter a
-generic plan cannot use the partial index.
+All times are the database's. Worker clocks may differ, so none of them decides whether a lease has
+expired.
 
-
-All times are the database's; a status is always written out as a literal, because with a bound
-one a generic plan cannot use the partial index.
+A status is always an inlined literal. With a bound parameter a generic plan cannot prove that the
+partial index applies, and scans the table.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ RECENTLY_DUE_WINDOW = timedelta(seconds=2)
 
 
 class QueueStatements:
-    """The statements of one stage."""
+    """The compiled SQL statements of one stage."""
 
     def __init__(self, stage: AnyStage) -> None:
         self.stage = stage
@@ -97,7 +96,7 @@ class QueueStatements:
 
     @cached_property
     def claim_isolated(self) -> CompiledStatement:
-        """The next due row that is to be worked alone."""
+        """Claim due rows that must run isolated: alone, in a separate worker process."""
         return CompiledStatement(self._claim(self.is_isolated()))
 
     @cached_property
@@ -114,20 +113,26 @@ class QueueStatements:
         return and_(self.is_queued(), self.queue.due_at <= func.now())
 
     def is_shared(self) -> ColumnElement[bool]:
-        """Whether the row may be worked beside others. A process that cannot start another one
-        for isolated rows takes all of them, by giving a bound that none reaches."""
+        """Match rows that may run next to others in the same process.
+
+        A process that cannot start an isolated worker binds a limit that no row reaches, and so
+        claims every row.
+        """
         return self.queue.rescues < bindparam("isolate_after", type_=SmallInteger)
 
     def is_isolated(self) -> ColumnElement[bool]:
         return self.queue.rescues >= inline_integer(ISOLATE_AFTER_RESCUES)
 
     def only(self) -> list[ColumnElement[bool]]:
-        """The stage's fixed filter."""
+        """Return the conditions of the stage's fixed filter."""
         return [getattr(self.model, k) == inline_text(v) for k, v in self.stage.only.items()]
 
     def ready_seconds(self, places: int, *only: ColumnElement[bool]) -> ColumnElement[float | None]:
-        """For how long a row could have been worked and was not; nothing where none can be now.
-        `places` are those of a host of which nothing else is known. Reads the whole queue."""
+        """Return how many seconds the oldest claimable row has waited; NULL if there is none.
+
+        `places` is the concurrency assumed for hosts without a limit in the table. Reads the whole
+        queue.
+        """
         if self._by_host:
             since = self._by_host.ready_since(places, self._by_host.due_hosts(*only))
         else:
@@ -135,8 +140,10 @@ class QueueStatements:
         return cast(extract("epoch", func.now() - since.scalar_subquery()), Float)
 
     def ready_since(self, places: int, heads: FromClause) -> Select[Any]:
-        """The same as a moment, of these rows only: `due_at`, and `key0` with the host of a stage
-        that goes by hosts."""
+        """Select the time since which one of the given rows has been claimable.
+
+        `heads` has a `due_at` column and, for stages that claim by host, the host as `key0`.
+        """
         is_due = heads.c.due_at <= func.now()
         first = func.min(heads.c.due_at)
         if self._by_host is None:
@@ -145,8 +152,10 @@ class QueueStatements:
         return self._by_host.ready_since(places, hosts.group_by(heads.c.key0))
 
     def group(self) -> list[Any]:
-        """The columns that stand before the due time in the queue's index, besides the fixed
-        filter: rows of one group are found in the order of their due time."""
+        """Return the columns before the due time in the queue's index, besides the fixed filter.
+
+        Within one group, the index yields rows in the order of their due time.
+        """
         names = (self.stage.host, self.stage.priority)
         return [getattr(self.model, name) for name in names if name]
 
@@ -159,8 +168,15 @@ class QueueStatements:
         return exists().where(ours, StageControl.paused)
 
     def _claim(self, which: ColumnElement[bool]) -> Update:
-        """Due rows, in order, nobody else's. The CTE is materialised on purpose: as a plain
-        sub-select a nested loop would run it again and claim more than asked for."""
+        """Claim due rows in queue order.
+
+        `SKIP LOCKED` lets concurrent claims pass each other: each takes rows that no other
+        transaction has locked, and none waits.
+
+        The CTE must be MATERIALIZED. As a plain subquery, a nested loop could execute it more than
+        once; each execution skips the rows already locked and locks further ones, so the statement
+        would claim more rows than its limit.
+        """
         due = (
             select(self.model.id)
             .where(self.is_due(), which, *self.only(), ~self.paused())
@@ -170,12 +186,13 @@ class QueueStatements:
             .cte("due")
             .prefix_with("MATERIALIZED")
         )
-        # As an array, so that no plan reads the whole table to join it, whatever the limit is.
+        # Pass the ids as an array. With a join, the planner could choose to scan the whole table,
+        # depending on the limit.
         taken = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
         return self.build_claim_update().where(self.model.id == any_(taken))
 
     def _claim_by_id(self) -> Update:
-        """That one row, due or not, if it is queued."""
+        """Claim one row by its id if it is queued, whether or not it is due."""
         wanted = self.model.id == bindparam("row_id", type_=Uuid)
         return self.build_claim_update().where(wanted, self.is_queued(), *self.only())
 
@@ -184,10 +201,12 @@ class QueueStatements:
         values: dict[Any, Any] = {
             queue.status: self.stage.words.processing,
             queue.attempts: queue.attempts + 1,
+            # The fencing token. Every claim sets a new one, so a worker that lost the row holds a
+            # token that matches nothing, and its late writes are rejected.
             queue.lease_token: func.gen_random_uuid(),
             queue.lease_expires_at: func.now() + bindparam("lease", type_=Interval),
             queue.worker_id: bindparam("worker", type_=Uuid),
-            # Of the attempt before; while the row is being worked nothing is wrong with it.
+            # The error belongs to the previous attempt. A row in processing has none.
             queue.error: null(),
             **self.stage.follow(self.stage.words.processing),
         }
@@ -197,18 +216,25 @@ class QueueStatements:
         return update(self.model.__table__).values(values).returning(*columns)
 
     def parse_claimed(self, values: RowValues) -> tuple[Claim, Base]:
-        """What a claim returned; the row is an object of the model that no session knows."""
+        """Parse a row returned by a claim.
+
+        The row is an instance of the model that is not attached to any session.
+        """
+        # Skip the model's constructor and the ORM's loading: claims are on the hot path, and the
+        # row is only read.
         row: Base = self._new_row()
         state = vars(row)
         state.update(zip(self._keys, values, strict=True))
         return Claim(state["id"], *(state[key] for key in self._claim_keys)), row
 
     def _prove(self) -> Select[Any]:
-        """Lock the claimed row to store a result; nothing when the claim was lost meanwhile.
+        """Lock a claimed row in order to store a result; returns no row if the claim was lost.
 
-        As strongly as an update of it would, and as settling does: whoever takes the row over,
-        changes or deletes it waits or passes it by. Who only refers to it does not wait, for its
-        key stays; otherwise two that store for rows of each other would wait crosswise."""
+        Uses FOR NO KEY UPDATE, the same lock mode as the UPDATE that settles rows. Transactions
+        that take over, change or delete the row wait for it or skip it. Transactions that only
+        insert a foreign key to it are not blocked, because the key does not change. With FOR
+        UPDATE, two workers storing references to each other's rows would deadlock.
+        """
         return (
             select(self.model)
             .where(
@@ -220,7 +246,10 @@ class QueueStatements:
         )
 
     def _settle(self, *, fenced: bool, returning_rows: bool) -> Update:
-        """Many rows at once, each with its own outcome; fenced, only those still held."""
+        """Update many rows in one statement, each with its own outcome.
+
+        With `fenced`, only rows that still carry the lease token of their claim are updated.
+        """
         marking = self._build_settle_update(
             _unnest_parameters(CHANGE_COLUMNS, "change"), fenced=fenced
         )
@@ -247,6 +276,8 @@ class QueueStatements:
         return self._update_changed(change, fenced=fenced).values(values)
 
     def _update_changed(self, change: Any, *, fenced: bool) -> Update:
+        # The UPDATE itself is the check. Reading the token first and updating afterwards would
+        # leave a gap in which the row can change hands.
         held = [self.queue.lease_token == change.c.token, self.is_processing()] if fenced else []
         return update(self.model).where(self.model.id == change.c.id, *held)
 
@@ -255,8 +286,11 @@ class QueueStatements:
         return dict.fromkeys((queue.lease_token, queue.lease_expires_at, queue.worker_id), null())
 
     def _complete(self) -> Select[Any]:
-        """`_settle_plainly` for rows whose work succeeded, which are nearly all: one event for
-        all of them, and one for each that was not held any more."""
+        """Settle completed rows that have no result to store.
+
+        The common case of `_settle_without_results`, with fewer parameters. It writes one event for
+        all completed rows, and one FENCED event per row whose claim was lost.
+        """
         change = select(_unnest_parameters(COMPLETED_COLUMNS, "given")).cte("change")
         values: dict[Any, Any] = {
             self.queue.status: inline_text(self.stage.words.done),
@@ -287,8 +321,10 @@ class QueueStatements:
         return select(settled.c.id).add_cte(told.cte("told"), self._insert_events(lost).cte("lost"))
 
     def _settle_without_results(self) -> Select[Any]:
-        """Settle rows of which nobody stores anything, and write their events, in one statement;
-        returns the ids that were still held."""
+        """Settle rows that store nothing and write their events, in one statement.
+
+        Returns the ids of the rows whose claim was still held.
+        """
         change = select(_unnest_parameters(CHANGE_COLUMNS | EVENT_COLUMNS, "given")).cte("change")
         settled = (
             self._build_settle_update(change, fenced=True).returning(self.model.id).cte("settled")
@@ -312,13 +348,15 @@ class QueueStatements:
         return insert(StageEvent).from_select(names, events, include_defaults=False)
 
     def is_lost(self, dead_after: Any) -> ColumnElement[bool]:
-        """Of rows in processing: the lease ran out or the worker is dead, so nobody will end the
-        work. Rescue and the report of stuck rows go by the same condition."""
+        """Match rows in processing whose lease has expired or whose worker is dead.
+
+        No worker will settle such a row. Rescue and the report of stuck rows share this condition.
+        """
         alive = exists().where(Worker.id == self.queue.worker_id, is_alive(dead_after))
         return or_(self.queue.lease_expires_at < func.now(), ~alive)
 
     def _lost(self) -> Select[Any]:
-        """Rows that nobody will end; whoever else looks passes them by."""
+        """Lock lost rows. `SKIP LOCKED` lets several workers rescue at the same time."""
         dead_after = bindparam("dead_after", type_=Interval)
         return (
             select(self.model)
@@ -328,9 +366,13 @@ class QueueStatements:
         )
 
     def _strays(self) -> Select[Any]:
-        """Rows that are ours by name but that we know nothing of: the answer to a claim, or a
-        settlement, was lost with its connection. Rows just claimed are left alone. A lease longer
-        than any we give was given before the database's clock was set back."""
+        """Lock rows in processing that carry this worker's id but are not held by it.
+
+        They appear when the response to a claim or to a settlement is lost together with its
+        connection. Rows claimed very recently are excluded, because their claim may still be on its
+        way to us. A lease that expires later than any we grant was granted before the database's
+        clock was set back, so such a row is a stray too.
+        """
         expires = self.queue.lease_expires_at
         return (
             select(self.model)
@@ -349,7 +391,7 @@ class QueueStatements:
         )
 
     def _disowned(self) -> Select[Any]:
-        """Of the tokens given, those that hold nothing any more."""
+        """Return those of the given lease tokens that no longer hold a row."""
         held = _unnest_held()
         ours = and_(
             self.model.id == held.c.id,
@@ -363,15 +405,18 @@ class QueueStatements:
         )
 
     def _next_due(self) -> Select[Any]:
-        """How long until the next row that waits for its time is due. Rows that became due a
-        moment ago count: the last claim may have looked just before."""
+        """Select the time until the next queued row becomes due.
+
+        Includes rows that became due within RECENTLY_DUE_WINDOW, because the previous claim may
+        have run just before they did.
+        """
         lately = func.now() - RECENTLY_DUE_WINDOW
         later = self.queue.due_at > lately
         waiting = and_(self.is_queued(), self.is_shared(), later, *self.only())
         return select(func.min(self.queue.due_at) - func.now()).where(waiting)
 
     def parameters(self, changes: Sequence[RowChange]) -> dict[str, list[Any]]:
-        """What the settling statements take, as columns."""
+        """Build the column arrays that the settling statements take as parameters."""
         return {
             "ids": [each.row_id for each in changes],
             "tokens": [each.token for each in changes],
@@ -383,8 +428,11 @@ class QueueStatements:
         }
 
     def read_claim(self, row: Base) -> Claim:
-        """What is known of the claim on a row that is taken away from its worker. A row that
-        somebody set to processing by hand has no token; rescue does not prove one."""
+        """Read the claim stored on a row that is being taken away from its worker.
+
+        A row that was set to processing manually has no token. The row's id replaces it, which is
+        safe because rescue does not check tokens.
+        """
         state = self.queue.of(row)
         row_id: UUID = row.id  # type: ignore[attr-defined]
         return Claim(
@@ -417,7 +465,10 @@ COMPLETED_COLUMNS = {
 
 
 def _unnest_parameters(columns: Mapping[str, tuple[str, Any]], name: str) -> TableValuedAlias:
-    """Outcomes as a table: an array per column, so that one statement serves any number."""
+    """Return the parameters as a table, one array per column.
+
+    One prepared statement then serves any number of rows.
+    """
     arrays = [bindparam(each, type_=ARRAY(kind)) for each, (_, kind) in columns.items()]
     named = [column(each, kind) for each, kind in columns.values()]
     return func.unnest(*arrays).table_valued(*named).render_derived(name)
@@ -450,7 +501,10 @@ _statements_by_stage: dict[str, QueueStatements] = {}
 
 
 def get_statements(stage: AnyStage) -> QueueStatements:
-    """The stage's statements. They are kept: to build them takes longer than to ask them."""
+    """Return the stage's statements.
+
+    They are cached because building them takes longer than executing them.
+    """
     known = _statements_by_stage.get(stage.name)
     if known is None or known.stage is not stage:
         known = _statements_by_stage[stage.name] = QueueStatements(stage)

@@ -26,7 +26,10 @@ async def insert_dead_letters(
     tenants: dict[UUID, UUID | None],
     worker: str,
 ) -> None:
-    """Write a dead letter for each row given up; a row has at most one open at a time."""
+    """Write a dead letter for each failed row.
+
+    A row has at most one open letter, which is updated.
+    """
     letters = [
         {
             "id": uuid7(),
@@ -57,7 +60,10 @@ async def insert_dead_letters(
 
 
 async def _find_first_failure(session: AsyncSession, stage: AnyStage, claim: Claim) -> Any:
-    """When this run of failures began: of the row's failed attempts, as many as it has had now."""
+    """Find when the current series of failures began.
+
+    It is the oldest of the row's last `attempts - 1` failures.
+    """
     failures = (
         select(StageEvent.at)
         .where(
@@ -75,6 +81,6 @@ async def _find_first_failure(session: AsyncSession, stage: AnyStage, claim: Cla
 async def requeue(
     session: AsyncSession, stage: AnyStage, ids: Sequence[UUID], *, by: UUID | None = None
 ) -> list[UUID]:
-    """Give failed rows a new start and close their dead letters; returns the rows it took."""
+    """Requeue failed rows and close their dead letters. Returns the ids of the rows changed."""
     which = [matches_ids(stage.model.id, ids)]
     return await restart_rows(session, stage, REQUEUE, which, manner=BulkOptions(by=by))

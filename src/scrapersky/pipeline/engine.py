@@ -29,21 +29,26 @@ from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.settings import Pace, Settings
 
 SIGN_OFF_TIMEOUT_SECONDS = 5.0
-"""A farewell that the database does not answer keeps no process from ending; its worker would be
-found dead anyhow."""
+"""Time for the worker to delete its row.
+
+If the database does not answer, the process exits anyway, and the worker is found dead.
+"""
 
 HAND_BACK_SECONDS = 5.0
-"""Beyond the grace, for what is left to be stored and handed back."""
+"""Time added to the shutdown grace period, to store and requeue what is left."""
 HOUSEKEEPING_DEADLINE_SECONDS = 60.0
 PACES_DEADLINE_SECONDS = 30.0
 MISSED_BEAT_RETRY_SECONDS = 1.0
-"""Soon after one that was missed, the next is tried: others wait to hear who is there."""
+"""Delay before a missed heartbeat is retried. Others need to know soon which workers are alive."""
 
 log = get_logger(__name__)
 
 
 class Engine:
-    """Runners, heartbeat and rescuer of this process; what ticks them is somebody else's."""
+    """The runners, heartbeat and rescuer of this process.
+
+    Ticks come from outside, see `Scheduler`.
+    """
 
     def __init__(
         self,
@@ -71,31 +76,37 @@ class Engine:
         self.tools = Tools(fetch=fetch, settings=settings, parser=parser or ParserPool())
         self.runners: dict[str, StageRunner] = {}
         self.on_interval_change: Callable[[StageRunner], None] = lambda _: None
-        """Told when an operator changed how often a stage ticks."""
+        """Called when an operator has changed a stage's interval."""
         self.failures: dict[str, str] = {}
-        """Stages that could not be registered, and why."""
+        """Stages that could not be registered, with the reason."""
         self.known = {each.name: each for each in (*known, *stages)}
-        """All stages there are: of those that others work, how much waits for them matters here."""
+        """All stages, including those that only other processes run.
+
+        The depth of their queues limits the stages here that feed them.
+        """
         for stage in stages:
             self._register(stage, isolates=isolates)
         registered = [each.stage for each in self.runners.values()]
         self._isolated = IsolatedWorker(database, settings, registered) if isolates else None
-        # Every known stage, also those this process does not run: one process rescues per beat,
-        # for all, and it must not matter which one that is.
+        # Include the stages that this process does not run. One process rescues per time slot, for
+        # all stages, and it may be any of them.
         rescued = [each for each in self.known.values() if self._can_rescue(each)]
         self.rescuer = Rescuer(database, settings, rescued, self.worker)
-        # The heartbeat has a connection of its own: it must not wait behind the work.
+        # The heartbeat has its own connection. It must not wait for a pooled connection behind the
+        # work: a busy worker would look dead.
         self._heart = Database(
             database.url.render_as_string(hide_password=False), pool_size=1, pooled=database.pooled
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._last_beat = monotonic()
         self.gave_up = asyncio.Event()
-        """Set when the database was out of reach for WORKER_EXIT_AFTER_SECONDS: whoever runs the
-        process ends it, so that a supervisor starts it afresh."""
+        """Set when the database has been unreachable for WORKER_EXIT_AFTER_SECONDS.
+
+        The process then exits, so that a supervisor restarts it.
+        """
 
     def _register(self, stage: AnyStage, *, isolates: bool) -> None:
-        """One stage that cannot be set up does not keep the others from running."""
+        """Register a stage. If it cannot be set up, the other stages still run."""
         try:
             self.runners[stage.name] = StageRunner(
                 stage,
@@ -116,7 +127,10 @@ class Engine:
             log.exception("stage could not be registered", stage=stage.name)
 
     def _can_rescue(self, stage: AnyStage) -> bool:
-        """A stage whose statements cannot be built is reported by the processes that run it."""
+        """Return whether the stage's statements can be built.
+
+        If not, the processes that run it report it.
+        """
         if stage.name in self.failures:
             return False
         try:
@@ -134,7 +148,7 @@ class Engine:
     async def start(self) -> None:
         await self.beat()
         await self._apply_pace_changes()
-        # Two tasks: a beat must never wait for housekeeping, which takes many round trips.
+        # Two tasks: a heartbeat must never wait for housekeeping, which takes many round trips.
         self._tasks = [
             asyncio.create_task(self._run_heartbeat(), name="heartbeat"),
             asyncio.create_task(self._run_housekeeping(), name="housekeeping"),
@@ -142,7 +156,7 @@ class Engine:
         await self.rescuer.rescue()
 
     async def stop(self) -> None:
-        """Hand back what is not finished in time, then say goodbye."""
+        """Requeue what does not finish in time, then delete the worker's row."""
         grace = self.settings.shutdown_grace_seconds
         try:
             async with asyncio.timeout(grace + HAND_BACK_SECONDS):
@@ -191,7 +205,11 @@ class Engine:
                 self._handle_missed_beats()
 
     def _handle_missed_beats(self) -> None:
-        """Stop working rows that others may have taken over; in the end, give up."""
+        """Stop working rows that others may have taken over; eventually request an exit.
+
+        After `worker_dead_after_seconds` of silence, other workers rescue our rows. Results could
+        no longer be stored, because the claims are lost.
+        """
         silent = monotonic() - self._last_beat
         if silent > self.settings.worker_dead_after_seconds and not self._is_suspended():
             for each in self.runners.values():
@@ -212,7 +230,7 @@ class Engine:
             each.poke()
 
     async def _run_housekeeping(self) -> None:
-        """What is done about as often as a beat, but may take longer."""
+        """Run the periodic work that is due about as often as a heartbeat but may take longer."""
         while True:
             await asyncio.sleep(self.settings.worker_beat_seconds)
             try:
@@ -232,13 +250,13 @@ class Engine:
             await self._isolated.start_if_needed()
 
     async def _check_runner(self, runner: StageRunner) -> None:
-        """What we hold and is not ours any more; what is ours and we do not hold."""
+        """Drop rows that we hold but no longer own; requeue rows that we own but do not hold."""
         async with self.database.reading() as session:
             await runner.drop_disowned(session)
         await self.rescuer.rescue_strays(runner)
 
     async def _apply_pace_changes(self) -> None:
-        """What operators have changed since the last beat, for this process's stages."""
+        """Apply the pace changes made by operators since the last check."""
         async with self.database.bounded_reading(PACES_DEADLINE_SECONDS) as session:
             changes = await load_pace_changes(session, list(self.known))
         for name, stage in self.known.items():
@@ -256,6 +274,8 @@ class Engine:
             self.on_interval_change(runner)
 
     async def beat(self) -> None:
+        # A heartbeat that takes longer than this is better retried on a new connection, while there
+        # is time left before other workers consider this one dead.
         deadline = self.settings.worker_dead_after_seconds / 2
         async with self._heart.bounded_transaction(deadline) as session:
             clock = DatabaseClock(await workers.read_clock(session))
@@ -267,7 +287,7 @@ class Engine:
             self._resume()
 
     def state(self, clock: DatabaseClock) -> dict[str, Any]:
-        """What the worker's row tells others about its stages."""
+        """Return the state of the stages, as stored in the worker's row."""
         running = {
             name: {
                 "last_tick": clock.convert(each.last_tick),
@@ -289,7 +309,7 @@ async def build_engine(
     known: Sequence[AnyStage] = (),
     isolates: bool = False,
 ) -> AsyncIterator[Engine]:
-    """An engine with its fetcher and its wake-ups, not started yet."""
+    """Build an engine with its fetcher and wake-ups. It is not started."""
     raise_descriptor_limit()
     worker = WorkerIdentity()
     gate = HostGate(database, settings, worker_id=worker.id)
@@ -324,7 +344,10 @@ async def run_engine(
     *,
     known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Engine]:
-    """An engine that beats but does not tick: its user says which rows to work."""
+    """Run an engine that sends heartbeats but does not tick.
+
+    The caller chooses the rows to work.
+    """
     async with build_engine(database, settings, stages, known=known) as engine:
         try:
             await engine.start()

@@ -19,22 +19,24 @@ from scrapersky.pipeline.tables import StageControl
 from scrapersky.settings import Pace, Settings
 
 RESUME_RATIO = 0.7
-"""Of the high-water mark: a stage that was held back claims again below this."""
+"""Fraction of the high-water mark below which a blocked stage claims again."""
 DEPTH_CACHE_SECONDS = 1.0
-"""How long a measured depth is believed; so many claims share one count."""
+"""How long a measured depth is cached, so that many claims share one count."""
 LOOK_DEADLINE_SECONDS = 30.0
-"""Every claim waits for this count."""
+"""Deadline for measuring depths. Every claim waits for it."""
 HELD_BACK_POLL_SECONDS = 5.0
-"""A stage that may not claim looks again after this, not only at its next tick."""
+"""How soon a blocked stage checks again, instead of waiting for its next tick."""
 CHANGEABLE_FIELDS = ("interval_minutes", "batch_size", "concurrency", "high_water")
-"""What an operator may change while the program runs."""
+"""Pace fields that an operator may change at run time."""
 
 log = get_logger(__name__)
 
 
 def apply_pace_changes(pace: Pace, changes: Mapping[str, Any] | None) -> Pace:
-    """The pace from the settings with what an operator has changed; unknown words are ignored,
-    for a newer version may have written them."""
+    """Return the pace from the settings with an operator's changes.
+
+    Unknown fields are ignored, because a newer version may have written them.
+    """
     given = {name: value for name, value in (changes or {}).items() if name in CHANGEABLE_FIELDS}
     return replace(pace, **given)
 
@@ -42,7 +44,7 @@ def apply_pace_changes(pace: Pace, changes: Mapping[str, Any] | None) -> Pace:
 async def load_pace_changes(
     session: AsyncSession, names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """What operators have changed, by stage."""
+    """Return the operators' changes by stage."""
     found = await session.execute(
         select(StageControl.stage, StageControl.pace).where(
             StageControl.stage == func.any(list(names))
@@ -53,7 +55,7 @@ async def load_pace_changes(
 
 @dataclass
 class Successor:
-    """A stage that goes on with what another stores, and how much may wait for it."""
+    """A downstream stage, and how many rows may wait for it."""
 
     stage: AnyStage
     high_water: int
@@ -65,7 +67,10 @@ class Successor:
         self._waiting = select(self.stage.model.id).where(claims.is_due(), *claims.only())
 
     async def measure(self, session: AsyncSession) -> None:
-        """Counted no further than the mark: beyond it the number makes no difference."""
+        """Count the due rows, up to the high-water mark.
+
+        Beyond it the number makes no difference.
+        """
         bounded = self._waiting.limit(self.high_water).subquery()
         self.depth = int(await session.scalar(select(func.count()).select_from(bounded)) or 0)
         if self.depth >= self.high_water:
@@ -75,7 +80,10 @@ class Successor:
 
     @property
     def room(self) -> float:
-        """From 1, come on, down to 0, nothing more; it shrinks between the two marks."""
+        """The share of a claim to admit, from 0 to 1.
+
+        It is 1 up to the low mark, and decreases linearly to 0 at the high-water mark.
+        """
         if self.is_full:
             return 0.0
         low = self.high_water * RESUME_RATIO
@@ -84,13 +92,13 @@ class Successor:
 
 @dataclass
 class Valve:
-    """Lets a stage claim as much as its successors have room for."""
+    """Limits a stage's claims to what its successors have room for."""
 
     stage: AnyStage
     database: Database
     successors: tuple[Successor, ...] = ()
     held_back: str | None = None
-    """Why it claims less or nothing, in a sentence; None when nothing holds it back."""
+    """Why it claims less or nothing, as a sentence; None if it is not limited."""
     _looked: float = field(default=-math.inf)
 
     is_closed: bool = False
@@ -101,7 +109,7 @@ class Valve:
                 each.high_water = high_water
 
     async def admit(self, wanted: int) -> int:
-        """How many of so many rows may be claimed now."""
+        """Return how many of `wanted` rows may be claimed now."""
         if not self.successors or wanted <= 0:
             return wanted
         if monotonic() - self._looked >= DEPTH_CACHE_SECONDS:
@@ -117,7 +125,7 @@ class Valve:
         self._log_change(_explain_limit(self.successors))
 
     def _log_change(self, why: str | None) -> None:
-        """Once when it begins to be held back altogether, once when it goes on."""
+        """Log once when the stage is blocked, and once when it resumes."""
         was_full, is_full = self.is_closed, any(each.is_full for each in self.successors)
         self.held_back, self.is_closed = why, is_full
         if is_full and not was_full:
@@ -139,7 +147,7 @@ def _explain_limit(successors: Sequence[Successor]) -> str | None:
 def build_valve(
     stage: AnyStage, known: Mapping[str, AnyStage], *, database: Database, settings: Settings
 ) -> Valve:
-    """Over the stages it feeds, as far as there are any."""
+    """Build the valve of a stage from the known stages that it feeds."""
     fed = [known[name] for name in stage.feeds if name in known]
     marks = tuple(Successor(each, each.get_pace(settings).high_water) for each in fed)
     return Valve(stage, database, marks)

@@ -1,6 +1,4 @@
-"""Judge stages, chores and queues, for probes, alerts, metrics, the dashboard and `doctor`.
-alerts, metrics, the dashboard and `doctor` alike.
-"""
+"""Evaluate stages, chores and queues for probes, alerts, metrics, the dashboard and `doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from scrapersky.settings import Pace, Settings
 
 TICK_GRACE_SECONDS = 60.0
 RESCUE_GRACE_SECONDS = 30.0
-"""Live workers rescue lost rows with every beat; only rows they leave for longer are a problem."""
+"""Live workers rescue lost rows with every heartbeat. Only rows left for longer are an issue."""
 
 
 class HealthIssueKind(StrEnum):
@@ -40,20 +38,20 @@ class HealthIssue:
 
 @dataclass(frozen=True)
 class StageSituation:
-    """What is judged: a stage at one moment."""
+    """The state of a stage at one moment, as input of the checks."""
 
     states: Sequence[Mapping[str, Any]]
-    """What each live worker says of the stage, with the worker's name."""
+    """The stage state that each live worker reports, with the worker's name."""
     due: int
     oldest_ready_seconds: float | None
-    """For how long a row has waited that could be worked; not one that waits for its host."""
+    """How long the oldest claimable row has waited. Rows that wait for their host do not count."""
     last_tick: datetime | None
     now: datetime
     paused_seconds: float | None
     stuck: int = 0
-    """Rows in processing past their lease, or of a dead worker."""
+    """Rows in processing whose lease has expired or whose worker is dead."""
     stuck_seconds: float | None = None
-    """For how long the first of them has been, where that is known."""
+    """For how long the first of them has been stuck, if it can be determined."""
 
     @property
     def has_consumer(self) -> bool:
@@ -61,7 +59,7 @@ class StageSituation:
 
 
 def get_states(stage: str, workers: Sequence[Worker]) -> list[dict[str, Any]]:
-    """What each of these workers says of the stage, with the worker's name."""
+    """Return the stage state that each of these workers reports, with the worker's name."""
     return [
         {**each.stages[stage], "worker": f"{each.hostname}:{each.pid}"}
         for each in workers
@@ -70,15 +68,18 @@ def get_states(stage: str, workers: Sequence[Worker]) -> list[dict[str, Any]]:
 
 
 def is_ticking(state: Mapping[str, Any]) -> bool:
-    """A process that works one row for a person holds the stage too, but does not consume it;
-    nor does one that could not register it."""
+    """Return whether the worker consumes the stage.
+
+    A process that works a single row on request holds the stage without consuming it. So does one
+    that failed to register it.
+    """
     return state.get("last_tick") is not None and "failed" not in state
 
 
 def find_stage_issues(
     situation: StageSituation, pace: Pace, settings: Settings
 ) -> tuple[HealthIssue, ...]:
-    """In the order an operator should look at them."""
+    """Return the stage's issues, in the order in which an operator should address them."""
     return (
         *_check_registration(situation),
         *_check_runs(situation),
@@ -114,7 +115,10 @@ def _check_consumers(situation: StageSituation) -> Iterator[HealthIssue]:
 
 
 def _check_stuck_rows(situation: StageSituation, beat_seconds: float) -> Iterator[HealthIssue]:
-    """At once where nobody is there to rescue them; else after the time a rescue may take."""
+    """Report stuck rows.
+
+    Immediately if no worker can rescue them, otherwise after the time that a rescue may take.
+    """
     if not situation.stuck:
         return
     rows = "1 row is" if situation.stuck == 1 else f"{situation.stuck:,} rows are"
@@ -157,7 +161,7 @@ def _check_pause(situation: StageSituation, limit: float) -> Iterator[HealthIssu
 
 
 def find_chore_issues(failures: Sequence[ChoreFailure]) -> Iterator[tuple[str, HealthIssue]]:
-    """Chore and trouble, for each chore whose last run failed."""
+    """Yield the name and the issue of each chore whose last run failed."""
     for each in failures:
         times = "" if each.failures == 1 else f", {each.failures:,} times in a row"
         sentence = f"The last run of {each.name} failed{times}: {each.error}"
@@ -165,7 +169,7 @@ def find_chore_issues(failures: Sequence[ChoreFailure]) -> Iterator[tuple[str, H
 
 
 def find_unhandled_issues(found: Sequence[UnhandledRows]) -> Iterator[tuple[str, HealthIssue]]:
-    """Table and trouble, one for a table."""
+    """Yield one issue per table with queued rows that no stage handles."""
     for table in sorted({each.table for each in found}):
         ours = [each for each in found if each.table == table]
         listed = ", ".join(
@@ -179,7 +183,7 @@ def find_unhandled_issues(found: Sequence[UnhandledRows]) -> Iterator[tuple[str,
 
 
 def judge_own_limits(workers: Sequence[Worker]) -> Iterator[tuple[str, HealthIssue]]:
-    """Worker and trouble, one for each worker that has reached limits of its own lately."""
+    """Yield one issue per worker that has recently run out of a resource."""
     for each in workers:
         if reached := each.vitals.get("own_limits"):
             name = f"{each.hostname}:{each.pid}"

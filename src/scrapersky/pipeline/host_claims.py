@@ -1,10 +1,12 @@
-"""Claims of a stage whose rows ask hosts: the host first, its rows second.
+"""Claims for stages whose rows send requests to hosts: select hosts first, then rows.
 
-In plain order a host with a hundred thousand rows would stand before everybody else's, and rows
-would be claimed only to wait at the gate. So the hosts that have rows take turns, those that may be
-asked now give as many rows as they have free places, and all first rows go before any second one.
-How exactly a host may be asked is still the gate's business (`hosts.py`); this keeps rows from
-queueing up there.
+In plain queue order, a host with a hundred thousand rows would block all others, and rows would be
+claimed only to wait at the host gate. Instead the hosts with queued rows take turns. Each host that
+is ready yields as many rows as it has free places, and the first row of every host comes before the
+second row of any.
+
+The exact limits per host are enforced by the host gate (`hosts.py`). The claim only keeps rows from
+piling up there.
 """
 
 from __future__ import annotations
@@ -48,27 +50,32 @@ if TYPE_CHECKING:
     from scrapersky.pipeline.claims import QueueStatements
 
 UNKNOWN_HOST = inline_text("")
-"""Rows of which nobody knows yet whom they will ask: a group among the hosts, without a limit."""
+"""Group of rows whose host is not yet determined.
+
+It takes its turn among the hosts and has no limit.
+"""
 READY_WITHIN = timedelta(seconds=1)
-"""A host whose next turn is no further away is ready: its row waits at the gate for that long."""
+"""A host whose next slot is at most this far away counts as ready. Its row waits at the gate."""
 RECHECK_INTERVAL = timedelta(seconds=1)
-"""A host all of whose places are taken is looked at again after this, for those who take them may
-work elsewhere and tell nobody."""
+"""When to check a host without free places again.
+
+Its slots may be held by other processes, which do not notify this one when they release them.
+"""
 MIN_HOSTS = 16
 HOSTS_PER_ROW = 4
-"""How many hosts one claim looks at: enough to find some that are ready among some that are not."""
+"""Hosts that one claim visits per row requested: enough to find some that are ready."""
 CANDIDATES_PER_ROW = 4
-"""For each row wanted: some may be locked by claims at the same time."""
+"""Rows selected per row requested, because concurrent claims may have locked some of them."""
 WIDENING_FACTOR = 4
-"""A claim that came back empty looks at so many times as many, until it has seen them all."""
+"""An empty claim is repeated with this many times more hosts, until it has visited all of them."""
 MAX_GROUPS = 1_000
-"""So many groups of rows are asked for their next moment."""
+"""Groups of rows that `next_due` checks."""
 OTHER_GROUPS_INTERVAL = timedelta(seconds=2)
-"""Where there are more groups than that, the others are looked at after this time."""
+"""When to check again if there are more groups than MAX_GROUPS."""
 
 
 class HostClaimStatements:
-    """The statements of one stage that goes by hosts."""
+    """The claim statements of one stage that claims by host."""
 
     def __init__(self, claims: QueueStatements, host: str) -> None:
         self._claims = claims
@@ -79,7 +86,10 @@ class HostClaimStatements:
         self._group = [self._host, *([getattr(claims.model, priority)] if priority else [])]
 
     def claim(self) -> Select[Any]:
-        """What this look at the hosts came to, beside each row that was claimed or nothing."""
+        """Claim rows, and return each with a summary of the hosts visited.
+
+        The summary is returned even when no row was claimed.
+        """
         hosts = self._walk_hosts()
         picked = self._pick_rows(hosts)
         ids = func.array(select(picked.c.id).scalar_subquery(), type_=ARRAY(Uuid))
@@ -92,11 +102,14 @@ class HostClaimStatements:
         is_proven = select(picked.c.is_proven).where(picked.c.id == taken.c.id).scalar_subquery()
         return select(look, is_proven, taken).select_from(look.outerjoin(taken, true()))
 
-    # Which hosts
+    # Host selection
 
     def _walk_hosts(self) -> CTE:
-        """The hosts that have queued rows, from the one after `after_host` on and round. Each is
-        found by one step into the queue's index, however many rows lie between two of them."""
+        """Select the hosts that have queued rows, starting after `after_host` and wrapping around.
+
+        A loose index scan, written as a recursive CTE: each host costs one index probe, however
+        many rows it has queued. SELECT DISTINCT would read the whole queue.
+        """
         begin = self._next_host(bindparam("after_host", type_=Text)).label("host")
         start = select(begin).where(~self._claims.paused()).subquery("start")
         first = start.c.host.label("first")
@@ -113,17 +126,20 @@ class HostClaimStatements:
         return seen.cte("seen").prefix_with("MATERIALIZED")
 
     def _next_host(self, after: ColumnElement[Any]) -> ColumnElement[Any]:
-        """After the last one comes the first one again."""
+        """Select the next host in order. After the last host comes the first."""
         of_all = select(func.min(self._host)).where(self._claims.is_queued(), *self._claims.only())
         following = of_all.where(self._host > after)
         both = following.scalar_subquery(), of_all.scalar_subquery()
         return func.coalesce(*both, type_=Text)
 
-    # Which of them are ready
+    # Host readiness
 
     def _select_ready(self, hosts: CTE) -> CTE:
-        """Those that may be asked now and have places. What many of them have together is more
-        than is wanted, so then each need not give all it has at once."""
+        """Select the hosts that may be requested now and have free places.
+
+        When there are many hosts, their places exceed the rows requested, so each host's share is
+        capped.
+        """
         known, free = self._join_host_facts(hosts)
         limit = self._get_row_limit()
         few = cast(func.least(free, self._count_turns_soon(), limit), Integer)
@@ -148,7 +164,7 @@ class HostClaimStatements:
         )
 
     def _join_host_facts(self, hosts: CTE) -> tuple[FromClause, ColumnElement[int]]:
-        """What is known of these hosts, and how many more rows of each may be worked."""
+        """Join the stored state of these hosts, and compute the free places of each."""
         busy = self._select_busy()
         known = hosts.outerjoin(Host, Host.host == hosts.c.host)
         free = self._get_max_rows(bindparam("places", type_=Integer)) - func.coalesce(
@@ -157,8 +173,11 @@ class HostClaimStatements:
         return known.outerjoin(busy, busy.c.host == hosts.c.host), free
 
     def _get_max_rows(self, places: ColumnElement[int] | int) -> ColumnElement[int]:
-        """How many rows of a host may be worked at once. Of one that has not answered yet, one:
-        it finds out whether the host does, and more would only wait for the same."""
+        """Return how many rows of a host may be worked concurrently.
+
+        A host that has never answered gets one. That row finds out whether the host answers; more
+        would only wait for the same timeout.
+        """
         most = func.coalesce(Host.max_concurrency, places)
         return case((self._is_proven(), most), else_=func.least(most, 1))
 
@@ -166,14 +185,14 @@ class HostClaimStatements:
         return func.coalesce(Host.is_proven, false()) if self._proves else true()
 
     def _get_row_limit(self) -> ColumnElement[int]:
-        """Rows of all kinds that this claim may take."""
+        """Return the limit over both kinds of slots."""
         return bindparam("total" if self._proves else "limit", type_=Integer)
 
     def _select_busy(self) -> CTE:
         return self._count_in_flight().cte("busy")
 
     def _count_in_flight(self) -> Select[Any]:
-        """By host, the requests under way or the rows being worked, whichever are more."""
+        """Count the requests in flight or the rows in processing per host, whichever is larger."""
         slots = select(HostSlot.host, func.count().label("count"))
         rows = select(self._host, func.count())
         both = union_all(
@@ -184,17 +203,19 @@ class HostClaimStatements:
         return select(both.c.host, most).group_by(both.c.host)
 
     def _count_turns_soon(self) -> ColumnElement[float]:
-        """How many rows can begin before the next one would wait for long; nothing if there is no
-        delay between them."""
+        """Return how many rows can start within READY_WITHIN; NULL if the host has no delay."""
         delay = func.coalesce(Host.crawl_delay_seconds, bindparam("delay_seconds", type_=Float))
         return 1 + func.floor(READY_WITHIN.total_seconds() / func.nullif(delay, 0.0, type_=Float))
 
-    # Which rows
+    # Row selection
 
     def _pick_rows(self, hosts: CTE) -> CTE:
-        """Rows are chosen without locks and then locked one by one until there are enough.
-        Claims at the same time choose the same rows of a host, and so together take no more
-        than it has places."""
+        """Select candidate rows without locks, then lock them until there are enough.
+
+        Concurrent claims select the same candidates of a host. Together they therefore never take
+        more rows than the host has places. If each claim locked while it selected, SKIP LOCKED
+        would lead the second one to further rows of the same host.
+        """
         ready = self._select_ready(hosts)
         due = self._select_due_rows(ready)
         chosen = (
@@ -211,7 +232,8 @@ class HostClaimStatements:
         )
         if not self._proves:
             return self._lock_rows(chosen, "limit").cte("picked").prefix_with("MATERIALIZED")
-        # Locked apart, so that each kind fills its own slots and no others.
+        # Lock each kind in its own CTE, so that rows of proven hosts and probes fill only their own
+        # slots.
         kinds = (("limit", chosen.c.is_proven), ("probes", ~chosen.c.is_proven))
         parts = [
             self._lock_rows(chosen, name).where(which).cte(name).prefix_with("MATERIALIZED")
@@ -226,14 +248,14 @@ class HostClaimStatements:
             select(self._model.id, chosen.c.host, chosen.c.rank, chosen.c.turn, chosen.c.is_proven)
             .select_from(chosen.join(self._model, self._model.id == chosen.c.id))
             .where(self._claims.is_due(), self._claims.is_shared())
-            # Who has never been asked goes before who has kept us waiting.
+            # Hosts that have never been requested come before hosts that have timed out.
             .order_by(chosen.c.timed_out, chosen.c.rank, chosen.c.turn)
             .limit(bindparam(limit, type_=Integer))
             .with_for_update(of=self._model, skip_locked=True)
         )
 
     def _select_due_rows(self, ready: CTE) -> LateralFromClause:
-        """In the queue's order, with the place of each in it."""
+        """Select a host's due rows in queue order, with their rank."""
         order = self._claims.order()
         rank = func.row_number().over(order_by=order)
         claimable = (self._claims.is_due(), self._claims.is_shared(), *self._claims.only())
@@ -245,10 +267,10 @@ class HostClaimStatements:
             .lateral("due")
         )
 
-    # What could be worked now
+    # Claimable rows
 
     def due_hosts(self, *only: ColumnElement[bool]) -> Select[Any]:
-        """Since when each host has had a due row. Reads the whole queue."""
+        """Select per host since when it has had a due row. Reads the whole queue."""
         due_at = self._claims.queue.due_at
         return (
             select(self._host.label("host"), func.min(due_at).label("due_at"))
@@ -257,9 +279,12 @@ class HostClaimStatements:
         )
 
     def ready_since(self, places: int, due_hosts: Select[Any]) -> Select[Any]:
-        """Since when some due row could have been claimed and was not: since it is due, its host
-        may be asked again and has a place. Rows that wait for their host's next turn are not
-        late, however many stand before them. It can be a part of any statement."""
+        """Select since when a row has been claimable.
+
+        A row is claimable when it is due and its host is ready and has a free place. Rows that wait
+        for their host's next slot are not late, however many are queued before them. The select can
+        be embedded in any statement.
+        """
         waiting = due_hosts.subquery()
         busy = self._count_in_flight().subquery()
         known = waiting.outerjoin(Host, Host.host == waiting.c.host)
@@ -269,10 +294,10 @@ class HostClaimStatements:
         ready = and_(since <= func.now(), or_(waiting.c.host == UNKNOWN_HOST, free))
         return select(func.min(since)).select_from(known).where(ready)
 
-    # When to look again
+    # Next check
 
     def next_due(self) -> Select[Any]:
-        """How long until some row is due and its host is ready."""
+        """Select the time until a row is due and its host is ready."""
         groups = self._walk_groups()
         known, free = self._join_host_facts(groups)
         soon = func.now() + RECHECK_INTERVAL
@@ -282,14 +307,18 @@ class HostClaimStatements:
             Host.next_slot_at - READY_WITHIN,
             case((and_(groups.c.host != UNKNOWN_HOST, free <= 0), soon)),
         )
-        # It could have been claimed and was not: somebody else is about to, or has locked it.
+        # The row is claimable but was not claimed: another claim is about to take it or has locked
+        # it.
         overdue = moment < func.now() - RECHECK_INTERVAL
         at = case((overdue, soon), else_=moment)
         left_out = case((func.max(groups.c.turn) >= MAX_GROUPS, func.now() + OTHER_GROUPS_INTERVAL))
         return select(func.least(func.min(at), left_out) - func.now()).select_from(known)
 
     def _walk_groups(self) -> CTE:
-        """The first row to become due of each host, or of each priority of a host."""
+        """Select the earliest row of each host, or of each host and priority.
+
+        A loose index scan, like `_walk_hosts`.
+        """
         due_at = self._claims.queue.due_at
         labels = [each.label(f"key{n}") for n, each in enumerate(self._group)]
         claimable = (self._claims.is_queued(), self._claims.is_shared(), *self._claims.only())
@@ -310,12 +339,14 @@ def _select_last(wanted: ColumnElement[Any], *order: ColumnElement[Any]) -> Scal
 
 
 LOOK_COLUMNS = 4
-"""What stands before a claimed row's own columns: hosts seen, the last one, the last served, and
-whether the row's host is proven."""
+"""Number of columns that precede a claimed row's own.
+
+They are: hosts visited, last host visited, last host served, and whether the row's host is proven.
+"""
 
 
 class HostRotation:
-    """Where one runner is on its way round the hosts."""
+    """The position of one runner in its rotation through the hosts."""
 
     def __init__(self, settings: Settings) -> None:
         self.politeness = {
@@ -327,8 +358,10 @@ class HostRotation:
     async def claim(
         self, direct: DirectConnections, statement: CompiledStatement, parameters: Mapping[str, Any]
     ) -> list[tuple[bool, RowValues]]:
-        """Look at more and more hosts until there is a row or all have been seen. Each row comes
-        with whether its host is proven."""
+        """Visit more and more hosts until a row is claimed or all hosts have been visited.
+
+        Each row is returned with whether its host is proven.
+        """
         wanted = parameters.get("total", parameters["limit"])
         hosts = max(MIN_HOSTS, HOSTS_PER_ROW * wanted)
         while True:
@@ -337,7 +370,8 @@ class HostRotation:
             seen, last_seen, last_served, _ = answer[0][:LOOK_COLUMNS]
             found = answer if last_served is not None else ()
             rows = [(each[LOOK_COLUMNS - 1], each[LOOK_COLUMNS:]) for each in found]
-            # Of a full hand, those are next who would have come next; else all had their turn.
+            # With a full batch, continue after the last host that was served, because the hosts
+            # after it got nothing. Otherwise every visited host has had its turn.
             self._after = (last_served if len(rows) >= wanted else last_seen) or self._after
             if rows or seen < hosts:
                 return rows

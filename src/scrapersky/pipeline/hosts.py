@@ -1,4 +1,8 @@
-"""The host gate: rate limits, concurrency and circuit breaker per host, shared by all workers."""
+"""The host gate: rate limits, concurrency and circuit breaker per host, shared by all workers.
+
+Every request takes a slot: a row in `host_slots`, inserted while the host's row is locked. Slots
+are rows and not a counter, so that those of a killed process can be found and freed.
+"""
 
 from __future__ import annotations
 
@@ -29,37 +33,45 @@ from scrapersky.scraper.http.rate_limit import FetchErrorKind, HostOutcome, Slot
 from scrapersky.settings import Settings
 
 FAILURES_TO_OPEN = 5
-"""So many failures in a row, and the host is left alone for a while."""
+"""Consecutive failures after which a host's circuit opens."""
 TIMEOUTS_TO_OPEN = 2
-"""The same for time-outs, which cost more than a refusal: each holds a row for all its time."""
+"""Consecutive timeouts after which it opens.
+
+They cost more than a refusal, because each holds a row for the whole timeout.
+"""
 CIRCUIT_MIN_PAUSE = timedelta(minutes=1)
 CIRCUIT_MAX_PAUSE = timedelta(hours=1)
 PUSHBACK_DEFAULT = timedelta(seconds=5)
-"""How long a 429 or 503 without Retry-After moves the whole host."""
+"""How far a 429 or 503 without Retry-After delays all requests to the host."""
 MAX_TURN_WAIT = timedelta(seconds=60)
-"""A turn further away than this is not waited for: the row comes back later instead."""
+"""The longest wait for a slot. If the next one is further away, the row is requeued instead."""
 POLL_SECONDS = 0.05
 MAX_HOSTS_CACHED = 5_000
 DEADLINE_SECONDS = 30.0
-"""For each transaction of the gate, waiting for a pooled connection included."""
+"""Deadline for each transaction of the gate, including the wait for a pooled connection."""
 
 log = get_logger(__name__)
 
 
 def read_boot_clock() -> float:
-    """Seconds that go on while the process is frozen, and where the system can tell also while the
-    machine is suspended."""
+    """Return seconds that keep counting while the process is frozen.
+
+    Where the system supports it, they also count while the machine is suspended.
+    """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True)
 class HostTurn:
-    """A slot taken; the request may start after the wait."""
+    """A reserved slot. The request may start after the wait."""
 
     slot_id: UUID
     wait_seconds: float
     safe_until: float
-    """By `clock`: nobody gives the slot to somebody else before, however dead we look."""
+    """Time on `clock` until which the slot cannot be given to another process.
+
+    This holds even if our worker looks dead to others.
+    """
     clock: Callable[[], float]
 
     def check(self) -> None:
@@ -68,7 +80,7 @@ class HostTurn:
 
 
 class HostGate:
-    """The gate the fetcher is given: exact limits, whoever else is fetching."""
+    """The gate used by the fetcher. Its limits are exact across all processes."""
 
     def __init__(
         self,
@@ -84,20 +96,27 @@ class HostGate:
         self._clock = clock
         self._slot_lifetime = timedelta(seconds=settings.fetch_timeout_seconds) + MAX_TURN_WAIT
         self._safe_seconds = settings.worker_dead_after_seconds / 2
-        """Slots of silent workers are freed no earlier than `worker_dead_after_seconds` after they
-        were taken. Half of that is left for a clock that runs differently and for the sending."""
+        """How long a slot is safe without asking the database.
+
+        Slots of silent workers are freed no earlier than `worker_dead_after_seconds` after they
+        were taken. The other half of that time allows for clock drift and for sending the request.
+        """
         self._taken: dict[UUID, float] = {}
-        """Slots in use, and until when by our clock they need no renewal."""
+        """Slots in use, and the time on our clock at which each must be renewed."""
         self._owed: set[UUID] = set()
-        """Slots that could not be given back because the database was away; due with the next
-        request or heartbeat."""
+        """Slots that could not be released because the database was away.
+
+        They are deleted with the next request or by housekeeping.
+        """
         self._in_trouble: set[str] = set()
-        """Hosts that had failures or had not answered yet when we last looked: a good answer is
-        written down."""
+        """Hosts that had failures, or had never answered, when last checked.
+
+        Only for these is a good response written to the database.
+        """
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(settings.host_concurrency)
         )
-        """Our own tasks queue up here, so that only those with a chance ask the database."""
+        """Local queue per host, so that only tasks that may get a slot query the database."""
 
     @asynccontextmanager
     async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[HostTurn]:
@@ -109,14 +128,19 @@ class HostGate:
                 yield turn
             finally:
                 del self._taken[turn.slot_id]
+                # Shielded, so that cancelling the request does not also cancel the release. A
+                # leaked slot would block the host until it expires.
                 await asyncio.shield(self._release(turn))
 
     def _get_renewal_time(self) -> float:
         return self._clock() + self._slot_lifetime.total_seconds() / 3
 
     async def _acquire(self, host: str, *, exempt: bool) -> HostTurn:
-        """Take a turn and wait for it. After a long wait, or if the process stood still meanwhile,
-        the slot may have been given to another; then a new one is taken."""
+        """Reserve a slot and wait until the request may start.
+
+        After a long wait, or if the process was frozen meanwhile, the slot may have been given to
+        another process. Then a new one is reserved.
+        """
         while True:
             turn = await self._reserve_slot(host, exempt=exempt)
             try:
@@ -128,7 +152,11 @@ class HostGate:
                 raise
 
     async def _confirm(self, turn: HostTurn) -> HostTurn | None:
-        """The same turn while it is surely ours; else look, and make it safe for another while."""
+        """Return the turn if its slot is still ours, otherwise None.
+
+        Within `safe_until` no query is needed. After it, the slot is renewed in the database, which
+        fails if it was freed.
+        """
         asked = self._clock()
         if asked < turn.safe_until:
             return turn
@@ -142,8 +170,11 @@ class HostGate:
         return asked + self._safe_seconds
 
     async def renew(self) -> None:
-        """Prolong the slots of requests that take long: a body is read only as fast as what it
-        holds can be stored, and that time is bounded by nothing here."""
+        """Renew the slots of long requests.
+
+        A response body is read only as fast as its contents can be stored, so the duration of a
+        request has no upper bound here.
+        """
         now = self._clock()
         if due := [each for each, at in self._taken.items() if at <= now]:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
@@ -152,7 +183,10 @@ class HostGate:
                 self._taken[each] = self._get_renewal_time()
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
-        """A good answer needs a write only if there was trouble before."""
+        """Record the outcome of a request.
+
+        A good response is written only if the host had failures before or had never answered.
+        """
         if not outcome.is_failure and host not in self._in_trouble:
             return
         if outcome.is_failure:
@@ -173,9 +207,12 @@ class HostGate:
         await retry_outages(lambda: self._run(recovered))
 
     async def _report_failure(self, host: str, outcome: HostOutcome) -> None:
-        """Count it at most once. When the connection is lost during the commit, nobody knows
-        whether it was counted; twice would open a circuit too early, so it is not repeated, and
-        the row goes on with what the host did."""
+        """Count a failure at most once.
+
+        When the connection is lost during the commit, it is unknown whether the failure was
+        counted. Counting it twice would open the circuit too early, so the transaction is not
+        retried, and the row continues with the host's response.
+        """
         try:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 if outcome.is_pushback:
@@ -196,32 +233,38 @@ class HostGate:
         await retry_outages(lambda: self._run(known))
 
     async def _run(self, statement: Any) -> Any:
-        """One statement in a transaction of its own; returns the first value of its answer."""
+        """Execute one statement in its own transaction, and return its first value."""
         async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
             return await session.scalar(statement)
 
     async def release_leaked_slots(self) -> None:
-        """Give back the slots that could not be given back while the database was away."""
+        """Delete the slots that could not be released while the database was away."""
         if owed := frozenset(self._owed):
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
             self._owed -= owed
 
     def _evict_places(self) -> None:
-        """What is remembered here only saves round trips; the table is the truth."""
+        """Limit the size of the local queues.
+
+        They only save round trips; the table is authoritative.
+        """
         if len(self._places) > MAX_HOSTS_CACHED:
             self._places.clear()
 
     async def _reserve_slot(self, host: str, *, exempt: bool) -> HostTurn:
-        """Look again until a place is free; the fetcher's deadline bounds the wait."""
+        """Poll until a slot is free. The fetcher's deadline bounds the wait."""
         while True:
             if turn := await retry_outages(lambda: self._try_once(host, exempt=exempt)):
                 return turn
             await asyncio.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
     async def _try_once(self, host: str, *, exempt: bool) -> HostTurn | None:
-        """Take a slot if one is free. After an outage nobody knows whether it was taken, so it is
-        owed from then on: the next attempt deletes it before it asks for another."""
+        """Reserve a slot if one is free.
+
+        After an outage it is unknown whether the slot was inserted. It is remembered as leaked, and
+        the next attempt deletes it before it reserves another.
+        """
         await self.release_leaked_slots()
         asked, slot_id = self._clock(), uuid7()
         try:
@@ -237,7 +280,11 @@ class HostGate:
     async def _try_reserve(
         self, session: AsyncSession, host: str, slot_id: UUID, *, exempt: bool
     ) -> float | None:
-        """The host's row is locked first: only then is what is counted still true when we act."""
+        """Lock the host's row, then count its slots and insert one.
+
+        The lock must come first. Without it, two workers could both count a free place and exceed
+        the limit.
+        """
         now, row = await _lock_host(session, host)
         is_well = row.is_proven and not row.failures
         (self._in_trouble.discard if is_well else self._in_trouble.add)(host)
@@ -257,7 +304,7 @@ class HostGate:
     def _insert_slot(
         self, session: AsyncSession, row: Host, now: datetime, slot_id: UUID, *, exempt: bool
     ) -> float:
-        """Add the slot; returns for how many seconds its request has to wait."""
+        """Insert the slot, and return how many seconds its request must wait."""
         start = max(now, row.next_slot_at)
         if start - now > MAX_TURN_WAIT:
             raise HostClosed(f"{row.host} asked to be left alone for a while.", until=start)
@@ -281,14 +328,18 @@ class HostGate:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id == turn.slot_id))
         except Exception as error:
+            # Do not fail the row: its work is done. The slot is deleted later.
             self._owed.add(turn.slot_id)
             log.warning("a host's slot could not be given back yet", error=str(error))
 
 
 async def _lock_host(session: AsyncSession, host: str) -> tuple[datetime, Host]:
-    """The host's row, made by the first who asks, and the time.
+    """Lock the host's row, inserting it if necessary, and return it with the current time.
 
-    Whether it is there is asked each time: one who made it before us may not have committed it.
+    Whether the row exists is checked each time and not cached, because the transaction that
+    inserted it may not have committed. `ON CONFLICT DO NOTHING` waits for that transaction.
+    `clock_timestamp()` is used because `now()` is the start of the transaction, which may be well
+    before the lock was granted.
     """
     wanted = select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
     found = (await session.execute(wanted)).one_or_none()
@@ -312,6 +363,7 @@ def _refuse_open_circuit(host: Host, now: datetime) -> None:
 
 async def _push_back(session: AsyncSession, host: str, seconds: float | None) -> None:
     wait = PUSHBACK_DEFAULT if seconds is None else timedelta(seconds=seconds)
+    # Never make the next slot earlier: another response may have demanded a longer pause.
     later = func.greatest(Host.next_slot_at, func.now() + wait)
     await session.execute(update(Host).where(Host.host == host).values(next_slot_at=later))
 
@@ -326,8 +378,8 @@ async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome)
     found = await session.execute(counted.returning(Host.failures, Host.timeouts, is_open))
     failures, timeouts, was_open = found.one_or_none() or (0, 0, False)
     beyond = max(failures - FAILURES_TO_OPEN, timeouts - TIMEOUTS_TO_OPEN)
-    # Requests that were under way when it opened say nothing new: several that fail together
-    # would otherwise make the pause many times as long.
+    # Ignore failures of requests that were in flight when the circuit opened. Several that fail
+    # together would otherwise multiply the pause.
     if beyond < 0 or was_open:
         return
     away = min(CIRCUIT_MIN_PAUSE * 2 ** min(beyond, 10), CIRCUIT_MAX_PAUSE)
@@ -357,8 +409,11 @@ def _build_renewal(slot_ids: Sequence[UUID], lifetime: timedelta) -> Any:
 
 
 async def reset_future_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
-    """Date slots that were taken before the database's clock was set back to now, and keep their
-    lifetime: else those of dead workers would block their hosts until the clock catches up."""
+    """Reset slots that were taken before the database's clock was set back.
+
+    They keep their lifetime. Otherwise the slots of dead workers would block their hosts until the
+    clock catches up.
+    """
     future = HostSlot.taken_at > func.now() + dead_after
     lifetime = HostSlot.expires_at - HostSlot.taken_at
     await session.execute(
@@ -370,12 +425,12 @@ async def reset_future_slots(session: AsyncSession, *, dead_after: timedelta) ->
 
 
 async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> None:
-    """Slots of requests that nobody waits for any more: expired, or their worker is dead.
+    """Delete slots that expired or whose worker is dead.
 
-    A worker that is gone has no row any more and loses its slots at once. One that is only silent
-    may be frozen and wake up: a slot it took a moment ago, when its last heartbeat was already
-    old, stays its own for `dead_after`. So whoever holds a slot knows by its own clock for how
-    long nobody can have taken it away, and need not ask the database before it sends.
+    A worker without a row in `workers` has ended, and its slots are freed immediately. A silent
+    worker may only be frozen and wake up. A slot that it took recently, even if its last heartbeat
+    was already old, remains valid for `dead_after`. A worker can therefore tell by its own clock
+    how long its slot is safe, and need not ask the database before it sends.
     """
     long_ago = func.now() - dead_after
     known = exists().where(Worker.id == HostSlot.worker_id)

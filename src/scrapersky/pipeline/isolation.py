@@ -1,11 +1,7 @@
 """Work rows that were lost with their worker twice in a separate process, one at a time.
 
 A worker that dies takes all its rows with it, and at most one of them is to blame. Worked alone,
-that row identifies itself and its neighbours complete.
-
-
-A worker that dies takes all its rows with it, and at most one of them is to blame. Worked alone,
-the one that kills its worker identifies itself, and its neighbours complete.
+the row that kills its worker identifies itself, and the others complete.
 """
 
 from __future__ import annotations
@@ -33,13 +29,13 @@ ISOLATED_WORKER_COMMAND: Sequence[str] = (
     "--isolated",
 )
 STOP_SECONDS = 5.0
-"""Beyond its own grace, before a child that was told to stop is killed."""
+"""Time added to the child's own grace period before it is killed."""
 
 log = get_logger(__name__)
 
 
 class IsolatedWorker:
-    """Starts a worker for isolated rows when some are due, at most one at a time."""
+    """Starts a worker process for isolated rows when some are due, at most one at a time."""
 
     def __init__(self, database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
         self._database = database
@@ -56,13 +52,17 @@ class IsolatedWorker:
             if not await session.scalar(self._waiting):
                 return
         log.warning("starting a process for rows that were lost with their worker twice")
+        # A new interpreter, not a fork: a crash in it, or the OOM killer, must not touch this
+        # process, and a fork would inherit our connections and the state of the event loop.
         self._process = await asyncio.create_subprocess_exec(
             *self._command, env=self._settings.environ, stdin=asyncio.subprocess.DEVNULL
         )
 
     async def stop(self) -> None:
-        """Have the child hand back its row. One that does not answer is killed; its row is then
-        found by its dead worker."""
+        """Ask the child to return its row, and kill it if it does not stop in time.
+
+        The row of a killed child is rescued like that of any dead worker.
+        """
         process = self._process
         if process is None or process.returncode is not None:
             return
@@ -82,7 +82,7 @@ def _has_due_rows(stage: AnyStage) -> exists:  # type: ignore[valid-type]
 
 
 async def work_isolated_rows(runners: Sequence[StageRunner]) -> int:
-    """Work the isolated rows that are due, one after the other, and return how many there were."""
+    """Work the due isolated rows sequentially, and return their number."""
     worked = 0
     for runner in runners:
         while held := await runner.claim_isolated():

@@ -49,13 +49,13 @@ PROVE_DEADLINE_SECONDS = 60.0
 PREPARE_DEADLINE_SECONDS = 60.0
 NEXT_DUE_DEADLINE_SECONDS = 30.0
 MAX_RESCUES = 32_767
-"""More than any row has: for a process that cannot work isolated rows apart from the others."""
+"""Greater than any row's rescue count. Used by processes that cannot start an isolated worker."""
 
 log = get_logger(__name__)
 
 
 class StageRunner:
-    """One stage in one process: its slots, the rows it holds, and the runs that fill them."""
+    """One stage in one process: its slots, the rows it holds, and the runs that fill the slots."""
 
     def __init__(
         self,
@@ -83,19 +83,19 @@ class StageRunner:
             database, self.claims, rule=self.rule, worker=worker, own_limits=self.own_limits
         )
         self._isolate_after = ISOLATE_AFTER_RESCUES if isolates else MAX_RESCUES
-        """Rows lost more often are left to a process of their own, where there can be one."""
+        """Rows with at least this many rescues are left to the isolated worker."""
         self.held: dict[UUID, HeldRow] = {}
         self.claimed = 0
-        """Rows, since the process began."""
+        """Rows claimed since the process started."""
         self.free_slots = self.pace.concurrency
         self.free_slow_slots = count_slow_slots(self.pace, tools)
-        """For rows that wait for slow or unproven hosts, beside the others."""
+        """Additional slots for rows that wait for slow or unproven hosts."""
         self.runs = 0
         self.stopping = False
         self.suspended = False
-        """Nothing is claimed while this worker may be taken for dead."""
+        """Whether claiming is suspended, because other workers may consider this one dead."""
         self.last_tick: float | None = None
-        """Monotonic time of the last run; a heartbeat tells it in the database's time."""
+        """Monotonic time of the last run. The heartbeat converts it to the database's time."""
         self.last_error: str | None = None
         """Why the last run failed; None once rows can be claimed again."""
         self.no_runs = asyncio.Event()
@@ -104,7 +104,11 @@ class StageRunner:
         self.valve = valve or Valve(stage, database)
 
     def change_pace(self, pace: Pace) -> None:
-        """From now on; rows being worked go on, and a smaller number of slots fills up later."""
+        """Apply a new pace.
+
+        Rows in progress are unaffected; with fewer slots, the count may be exceeded until some of
+        them end.
+        """
         self.free_slots += pace.concurrency - self.pace.concurrency
         slow, before = (count_slow_slots(each, self.tools) for each in (pace, self.pace))
         self.free_slow_slots += slow - before
@@ -112,14 +116,16 @@ class StageRunner:
         self.poke()
 
     def poke(self) -> None:
-        """Make a run that is under way look at the queue once more before it ends."""
+        """Make a current run check the queue once more before it ends."""
         self._again.set()
 
     # Claiming
 
     async def claim(self, wanted: int, share: SlotShare | None = None) -> list[HeldRow]:
-        """Take up to so many due rows, of each kind no more than its share; the slots for them
-        are reserved by the caller."""
+        """Claim up to `wanted` due rows, of each kind at most its share.
+
+        The caller has reserved the slots.
+        """
         share = share or SlotShare(wanted, wanted)
         parameters = {
             "limit": share.slots,
@@ -127,27 +133,30 @@ class StageRunner:
             "worker": self.worker.id,
             "isolate_after": self._isolate_after,
         }
-        hasty, statement = self.database.hasty, self.claims.claim
+        # Claims commit asynchronously (synchronous_commit = off). If the server crashes before the
+        # commit reaches the disk, the row is queued again and our token is worthless: the result is
+        # fenced, and the row is worked once more.
+        async_commit, statement = self.database.async_commit, self.claims.claim
         if self.round is None:
-            rows = await hasty.fetch(statement, parameters)
+            rows = await async_commit.fetch(statement, parameters)
             self.claimed += len(rows)
             return [self._read(each) for each in rows]
         if self.stage.proves_hosts:
             parameters |= {"probes": share.slow_slots, "total": wanted}
-        by_host = await self.round.claim(hasty, statement, parameters)
+        by_host = await self.round.claim(async_commit, statement, parameters)
         self.claimed += len(by_host)
         return [self._read(values, waits=not is_proven) for is_proven, values in by_host]
 
     async def claim_isolated(self) -> HeldRow | None:
-        """Take the next due row that is to be worked alone."""
+        """Claim the next due row that must run isolated."""
         parameters = {"limit": 1, "lease": self.lease, "worker": self.worker.id}
-        rows = await self.database.hasty.fetch(self.claims.claim_isolated, parameters)
+        rows = await self.database.async_commit.fetch(self.claims.claim_isolated, parameters)
         self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
     async def claim_by_id(self, row_id: UUID) -> HeldRow | None:
         parameters = {"row_id": row_id, "lease": self.lease, "worker": self.worker.id}
-        rows = await self.database.hasty.fetch(self.claims.claim_by_id, parameters)
+        rows = await self.database.async_commit.fetch(self.claims.claim_by_id, parameters)
         self.claimed += len(rows)
         return self._read(rows[0]) if rows else None
 
@@ -165,7 +174,7 @@ class StageRunner:
     # Working
 
     def begin(self, held: HeldRow) -> asyncio.Task[EventKind]:
-        """Start the work of a claimed row; its slot is free again when the row is settled."""
+        """Start the work of a claimed row. Its slot is released once the row is settled."""
         return self.begin_all([held])[0]
 
     def begin_all(self, claimed: Sequence[HeldRow]) -> list[asyncio.Task[EventKind]]:
@@ -180,7 +189,8 @@ class StageRunner:
         return tasks
 
     async def _work_and_settle(self, held: HeldRow) -> EventKind:
-        # The task's own context: whatever is logged while the row is worked tells which row.
+        # The task has its own context, so everything logged while the row is worked carries its
+        # ids.
         structlog.contextvars.bind_contextvars(
             worker=self.worker.readable, **self._get_log_ids(held)
         )
@@ -201,16 +211,20 @@ class StageRunner:
             self._again.set()
 
     async def _attempt(self, held: HeldRow) -> AttemptOutcome | None:
-        """The outcome of the work, whatever it does; None when the row is not ours any more."""
-        if self.stopping:  # its claim was under way when we were told to stop
+        """Work the row and return its outcome, whatever happens.
+
+        Returns None if the row is no longer ours.
+        """
+        if self.stopping:  # the claim was in flight when the stop came
             return build_handed_back(held.claim)
         try:
             return build_completed(held.claim, await self._perform(held))
         except asyncio.CancelledError as error:
             if held.late and not held.lost:
                 if (outage := find_outage(error)) is not None:
-                    # Its time ran out while it waited for the database, which is not a verdict on
-                    # the row; but counted, because its own statements may be what took so long.
+                    # The time ran out while the row waited for the database, which is not the row's
+                    # fault. It is counted nevertheless, because the row's own statements may have
+                    # caused the delay.
                     interrupted = outcome_of_interruption(held.claim, outage)
                     log_failure(self.stage, interrupted, outage)
                     return interrupted
@@ -230,7 +244,10 @@ class StageRunner:
         return outcome
 
     def _build_timeout(self, cancelled: asyncio.CancelledError) -> WorkTimedOut:
-        """Where the work stood when its time was up is the cause."""
+        """Build the timeout error.
+
+        Its cause is the cancellation, whose traceback shows where the work was at that moment.
+        """
         seconds = self.pace.timeout_seconds
         late = WorkTimedOut(f"The work was not done within {seconds:g} seconds.")
         late.__cause__ = cancelled
@@ -258,8 +275,14 @@ class StageRunner:
                         return await self.stage.prepare(session, item)
 
     async def _store_stream(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
-        """Each result in a transaction of its own, but the last: it completes the row."""
+        """Store each result in its own transaction, except the last, which is returned.
+
+        The last result is stored in the transaction that completes the row.
+        """
         latest = NO_RESULT
+        # Stay one result behind the stream, because only its end tells which result was the last.
+        # That one is stored together with the completion, so that a crash cannot leave a row with
+        # all results stored but not completed.
         async with aclosing(results) as stream:  # type: ignore[type-var]
             async for result in stream:
                 if latest is not NO_RESULT:
@@ -271,7 +294,10 @@ class StageRunner:
         return latest
 
     async def _store_chunk(self, claim: Claim, result: Any) -> None:
-        """Repeated through an outage: the proof fences each attempt, and a store is idempotent."""
+        """Store one result, and retry through outages.
+
+        Repeating is safe: each attempt proves the claim first, and a stage's store is idempotent.
+        """
         await retry_outages(lambda: self._try_to_store_chunk(claim, result))
 
     async def _try_to_store_chunk(self, claim: Claim, result: Any) -> None:
@@ -292,10 +318,15 @@ class StageRunner:
         job = {"job_id": row_id} if "job_type" in self.stage.only else {}
         return {"stage": self.stage.name, "row_id": row_id, **job}
 
-    # Looking after what is held
+    # Claims held
 
     def drop_all(self) -> int:
-        """Cancel all work: its rows may have been given to others, and nothing can be stored."""
+        """Cancel all work.
+
+        The rows may have been given to other workers, so no result could be stored.
+        """
+        # Rows in `ending` are left to the settler. Their outcome may already be committed, and
+        # fencing rejects it if the claim is gone.
         dropped = [each for each in self.held.values() if not each.ending]
         for each in dropped:
             each.lost = True
@@ -304,7 +335,8 @@ class StageRunner:
         return len(dropped)
 
     async def drop_disowned(self, session: AsyncSession) -> int:
-        """Cancel the work of rows that are not ours any more; it could not be stored."""
+        """Cancel the work of rows whose claim was lost. Their results could not be stored."""
+        # Skip rows that are being settled: their token disappears when the outcome is committed.
         held = [each for each in self.held.values() if not each.ending]
         if not held:
             return 0
@@ -332,7 +364,10 @@ class StageRunner:
             return None if wait is None else max(wait.total_seconds(), 0)
 
     async def finish(self, grace_seconds: float) -> int:
-        """Stop claiming, let the work under way end for a while, then hand back what is left."""
+        """Stop claiming, let current work finish for `grace_seconds`, then requeue the rest.
+
+        Returns the number of rows that were cut short.
+        """
         self.stopping = True
         self.poke()
         tasks = [each.task for each in self.held.values() if each.task is not None]
@@ -343,7 +378,8 @@ class StageRunner:
             task.cancel()
         if unfinished:
             await asyncio.wait(unfinished)
-        # A run may just have claimed; it ends by itself once what it claimed is handed back.
+        # A run may just have claimed rows. They are requeued as soon as they start, and then the
+        # run ends.
         self.poke()
         await self.no_runs.wait()
         return len(unfinished)
@@ -352,8 +388,8 @@ class StageRunner:
 async def run_job_loop(runner: StageRunner) -> RunReport | None:
     """Drain a stage's queue with the free slots of this process.
 
-    None when as many runs as allowed are under way already: one of them is poked instead, so that
-    it looks once more before it ends.
+    Returns None if the maximum number of runs is already active. One of them is poked instead, so
+    that it checks the queue once more before it ends.
     """
     runner.last_tick = monotonic()
     if runner.runs >= runner.pace.max_instances:
@@ -381,11 +417,13 @@ async def run_job_loop(runner: StageRunner) -> RunReport | None:
 async def _drain(runner: StageRunner, report: RunReport) -> None:
     mine: set[asyncio.Task[EventKind]] = set()
     while True:
+        # Clear before claiming. A poke that arrives during the claim then stays set, and the queue
+        # is checked once more.
         runner._again.clear()
         claimed = [] if runner.stopping else await _fill_slots(runner)
         report.found += len(claimed)
         mine.update(runner.begin_all(claimed))
-        # What was claimed begins now, not while the next claim is being prepared.
+        # Yield to the loop, so that the claimed rows start before the next claim is prepared.
         await asyncio.sleep(0)
         mine = _count_ended(mine, report)
         if claimed and _get_free_slots(runner).total:
@@ -396,11 +434,15 @@ async def _drain(runner: StageRunner, report: RunReport) -> None:
 
 
 async def _fill_slots(runner: StageRunner) -> Sequence[HeldRow]:
-    """Reserve, claim, give back what was not needed: runs of one stage share its slots."""
+    """Reserve slots, claim rows, and release the slots that were not needed.
+
+    Runs of one stage share its slots. The slots are reserved before the claim is awaited, so that
+    two runs cannot claim into the same slot.
+    """
     if runner.suspended:
         return ()
     wanted = await runner.valve.admit(min(runner.pace.batch_size, _get_free_slots(runner).total))
-    # The slots may have been taken while the queues behind were being measured.
+    # Other runs may have taken slots while the downstream queues were being measured.
     free = _get_free_slots(runner)
     share = SlotShare(min(wanted, free.slots), min(wanted, free.slow_slots))
     wanted = min(wanted, share.total)
@@ -415,13 +457,13 @@ async def _fill_slots(runner: StageRunner) -> Sequence[HeldRow]:
         slow = sum(each.waits for each in claimed)
         runner.free_slots += share.slots - (len(claimed) - slow)
         runner.free_slow_slots += share.slow_slots - slow
-    # Here too and not only when the run ends: a run that drains a long queue may last for hours.
+    # Reset here and not only when the run ends: a run that drains a long queue may last for hours.
     runner.last_error = None
     return claimed
 
 
 def _get_free_slots(runner: StageRunner) -> SlotShare:
-    """What the stage may claim into now."""
+    """Return the free slots the stage may claim into."""
     slow = runner.free_slow_slots if runner.stage.proves_hosts else 0
     return SlotShare(max(runner.free_slots, 0), max(slow, 0))
 
@@ -436,7 +478,10 @@ def _count_ended(
 
 
 async def _wait_for_change(runner: StageRunner, mine: set[asyncio.Task[EventKind]]) -> None:
-    """Until a poke, or until a slot is free again. A host becomes ready without telling anybody."""
+    """Wait until a poke or a free slot.
+
+    Stages that claim by host also time out, because a host becomes ready without any notification.
+    """
     if runner.stopping:
         if mine:
             await asyncio.wait(mine)

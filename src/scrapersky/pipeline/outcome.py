@@ -35,16 +35,18 @@ MAX_SUMMARY_CHARACTERS = 300
 MAX_TRACEBACK_CHARACTERS = 64 * 1024
 JITTER = 0.1
 MAX_INTERRUPTIONS = 20
-"""So many times in a row a row's own statements were interrupted, and it is taken for the cause:
-it fails. Other outages are not counted, see decision 0028."""
+"""Consecutive interruptions of a row's own statements after which the row fails.
+
+The row is then considered their cause. Other outages are not counted, see decision 0028.
+"""
 INTERRUPTION_BACKOFF = timedelta(seconds=1), timedelta(minutes=1)
-"""The first delay after an outage, and the longest."""
+"""The first and the longest delay after an outage."""
 NO_RESULT: Any = object()
-"""No result, told apart from a result that is None."""
+"""Marks the absence of a result, as opposed to a result that is None."""
 
 
 class LostClaim(ScraperSkyError):
-    """Somebody else has the row now, or it was cancelled; what we did for it is not stored."""
+    """The claim was lost: another worker has the row, or it was cancelled. Nothing is stored."""
 
 
 class WorkTimedOut(ScraperSkyError):
@@ -52,7 +54,7 @@ class WorkTimedOut(ScraperSkyError):
 
 
 class WorkerDied(ScraperSkyError):
-    """The process that had claimed the row is gone, or its lease ran out."""
+    """The worker that had claimed the row is dead, or the lease expired."""
 
 
 LOSS_TALLIES = {
@@ -61,7 +63,10 @@ LOSS_TALLIES = {
     EventKind.SNOOZED: LossTally.KEEP,
     EventKind.HANDED_BACK: LossTally.KEEP,
 }
-"""Every other kind is a verdict on the row, and clears its counts."""
+"""How outcomes change a row's loss counts.
+
+Every other kind is a verdict on the row, and clears them.
+"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class AttemptOutcome:
     delay: timedelta | None = None
     refund: int = 0
     tally: LossTally | None = None
-    """What it does to the row's counts; by default what `TALLIES` says for its kind."""
+    """How it changes the row's loss counts. By default, as LOSS_TALLIES says for its kind."""
 
     def change(self, words: StatusNames) -> RowChange:
         status = {
@@ -98,7 +103,7 @@ class AttemptOutcome:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often, and how long to wait in between."""
+    """The number of attempts, and the delays between them."""
 
     max_attempts: int
     base: timedelta
@@ -113,7 +118,7 @@ class RetryPolicy:
         )
 
     def get_backoff(self, attempts: int) -> timedelta:
-        """Twice as long after each attempt, up to the cap, give or take a tenth."""
+        """Return the delay after an attempt: exponential up to the cap, with a jitter of 10 %."""
         return _compute_backoff(self.base, self.cap, attempts)
 
 
@@ -127,12 +132,12 @@ def build_completed(claim: Claim, result: Any = NO_RESULT) -> AttemptOutcome:
 
 
 def build_handed_back(claim: Claim) -> AttemptOutcome:
-    """Due again at once, as if it had never been claimed."""
+    """Requeue the row immediately, as if it had never been claimed."""
     return AttemptOutcome(claim, EventKind.HANDED_BACK, delay=timedelta(0), refund=1)
 
 
 def build_error_outcome(claim: Claim, error: BaseException, rule: RetryPolicy) -> AttemptOutcome:
-    """What an exception means for the row: the stage's verdict, or a failure like any other."""
+    """Map an exception to an outcome: the stage's verdict, an outage, or a failure."""
     if isinstance(error, Skipped):
         return AttemptOutcome(claim, EventKind.SKIPPED, error=format_error(error))
     if isinstance(error, RetryLater):
@@ -157,15 +162,21 @@ def build_error_outcome(claim: Claim, error: BaseException, rule: RetryPolicy) -
 
 
 def outcome_of_own_limit(claim: Claim, limit: ResourceExhausted) -> AttemptOutcome:
-    """Hand the row back: nothing counts, and it waits until there may be room again."""
+    """Requeue a row after this process ran out of a resource.
+
+    The attempt is refunded and nothing is counted. The row is delayed until the resource may be
+    available again.
+    """
     return AttemptOutcome(
         claim, EventKind.HANDED_BACK, error=format_error(limit), delay=get_retry_delay(), refund=1
     )
 
 
 def build_outage_outcome(claim: Claim, error: BaseException) -> AttemptOutcome:
-    """Requeue a row that a database outage ended outside of the row's own statements: the attempt
-    is refunded and nothing is counted, however often it happens."""
+    """Requeue a row after a database outage outside of the row's own statements.
+
+    The attempt is refunded and nothing is counted, however often it happens.
+    """
     first, longest = INTERRUPTION_BACKOFF
     return AttemptOutcome(
         claim,
@@ -179,8 +190,11 @@ def build_outage_outcome(claim: Claim, error: BaseException) -> AttemptOutcome:
 
 
 def outcome_of_interruption(claim: Claim, error: BaseException) -> AttemptOutcome:
-    """Requeue a row whose own statements were interrupted, with its attempt. Within bounds, because
-    a row whose statements break connections would otherwise do so for ever."""
+    """Requeue a row whose own statements were interrupted, and refund the attempt.
+
+    The number is limited, because a row whose statements break connections would otherwise do so
+    forever.
+    """
     again = claim.interruptions + 1
     first, longest = INTERRUPTION_BACKOFF
     final = again >= MAX_INTERRUPTIONS
@@ -196,11 +210,11 @@ def outcome_of_interruption(claim: Claim, error: BaseException) -> AttemptOutcom
 
 
 def build_rescue_outcome(claim: Claim, error: WorkerDied, rule: RetryPolicy) -> AttemptOutcome:
-    """Requeue a row that was lost with its worker, or fail it when it keeps killing workers.
+    """Requeue a row that was lost with its worker, or fail it if it keeps killing workers.
 
-    A worker that dies takes all its rows with it, and at most one of them is to blame. So the
-    first losses cost no attempt. From ISOLATE_AFTER_RESCUES on the row is worked alone: what is
-    lost then was not lost because of a neighbour, and counts.
+    A worker that dies takes all its rows with it, and at most one of them is to blame. The first
+    losses therefore cost no attempt. From ISOLATE_AFTER_RESCUES on, the row is worked alone. A loss
+    then cannot be the fault of another row, and counts.
     """
     was_alone = claim.rescues >= ISOLATE_AFTER_RESCUES
     if was_alone and claim.attempts >= rule.max_attempts:
@@ -216,7 +230,10 @@ def build_rescue_outcome(claim: Claim, error: WorkerDied, rule: RetryPolicy) -> 
 
 
 def format_error(error: BaseException) -> str:
-    """The error as one text for a row: ours as written, others with their class; never long."""
+    """Format an error for a row, redacted and truncated.
+
+    Our own errors are kept as written; others are prefixed with their class.
+    """
     text = redact(str(error)).strip().replace("\x00", "") or type(error).__name__
     if not isinstance(error, ScraperSkyError):
         text = f"{type(error).__name__}: {text}" if text != type(error).__name__ else text
@@ -224,9 +241,10 @@ def format_error(error: BaseException) -> str:
 
 
 def summarize_error(error: BaseException) -> str:
-    """The first line of the error, for health and alerts, which every tenant's viewers may read.
+    """Return the first line of the error, for health and alerts.
 
-    Drivers put the statement, its parameters and the offending values on the lines below.
+    Viewers of every tenant may read these. Drivers put the statement, its parameters and the
+    offending values on the lines below.
     """
     text = format_error(error).splitlines()[0]
     limit = MAX_SUMMARY_CHARACTERS

@@ -1,4 +1,4 @@
-"""Queue columns beside a status column, their indexes, and the claim of one row."""
+"""Queue columns that accompany a status column, their indexes, and the claim of one row."""
 
 from __future__ import annotations
 
@@ -30,24 +30,30 @@ from scrapersky.db.statements import inline_text
 Model = TypeVar("Model", bound=Base)
 
 PRESERVED_DECISION = "Skipped"
-"""A person's decision that processing does not overwrite; Selected is a request, and is."""
+"""A person's decision that processing does not overwrite.
+
+Selected is a request, and is overwritten.
+"""
 ISOLATE_AFTER_RESCUES = 2
-"""A row that was lost with its worker this often may be what kills workers, so from then on it is
-worked in a process of its own, one such row at a time. The number is part of an index."""
+"""Rescues after which a row is worked in a separate process, one such row at a time.
+
+A row that was lost with its worker this often may be what kills workers. The number is part of an
+index.
+"""
 
 
 @dataclass(frozen=True)
 class StatusNames:
-    """What a stage calls its states; operators know these words, so each stage has its own."""
+    """A stage's words for its statuses. Operators know these words, so each stage has its own."""
 
     queued: str
     processing: str
     done: str
     failed: str
     cancelled: str | None = None
-    """What a row is that people took out of the queue; without a word of its own it is failed."""
+    """Status of a row that people removed from the queue. Without it, such a row is failed."""
     skipped: str | None = None
-    """What a row is for which there was nothing to do; without a word of its own it is done."""
+    """Status of a row for which there was nothing to do. Without it, such a row is done."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -55,7 +61,7 @@ class StatusNames:
 
 
 class LossTally(StrEnum):
-    """What an outcome does to a row's counts of rescues and interruptions."""
+    """How an outcome changes a row's counts of rescues and interruptions."""
 
     KEEP = "keep"
     CLEAR = "clear"
@@ -65,7 +71,10 @@ class LossTally(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A row that is ours for now: the token proves it."""
+    """The right to work and store one row.
+
+    The token is its proof (a fencing token): each claim sets a new one.
+    """
 
     row_id: UUID
     token: UUID
@@ -77,7 +86,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class RowChange:
-    """What settling does to a row: its next status, and when it is due if it waits again."""
+    """How settling changes a row: its next status, and its delay if it is requeued."""
 
     row_id: UUID
     token: UUID | None
@@ -90,7 +99,7 @@ class RowChange:
 
 @dataclass(frozen=True)
 class QueueState:
-    """Where one row stands in one queue."""
+    """The state of one row in one queue."""
 
     status: str
     due_at: datetime
@@ -111,9 +120,9 @@ class QueueColumns:
     due_at: InstrumentedAttribute[datetime]
     attempts: InstrumentedAttribute[int]
     rescues: InstrumentedAttribute[int]
-    """Times the row was lost with its worker since its work last came to an end."""
+    """How often the row was lost with its worker since its last verdict."""
     interruptions: InstrumentedAttribute[int]
-    """Times a database outage ended its work since then; neither of the two costs an attempt."""
+    """How often a database outage ended its work since then. Neither count costs an attempt."""
     lease_token: InstrumentedAttribute[UUID | None]
     lease_expires_at: InstrumentedAttribute[datetime | None]
     worker_id: InstrumentedAttribute[UUID | None]
@@ -124,7 +133,10 @@ class QueueColumns:
 
 
 def get_prefix(status: str) -> str:
-    """`sitemap_analysis_status` → `sitemap_analysis_`; plain `status` has none."""
+    """Return the prefix of a queue's columns.
+
+    `sitemap_analysis_status` → `sitemap_analysis_`; plain `status` has none.
+    """
     return status.removesuffix("status")
 
 
@@ -141,7 +153,7 @@ def follow_status(
 ) -> ColumnElement[str]:
     """Build the value of a curation column whose row gets this status.
 
-    A row for which there was nothing to do is done: only its status has a word for that.
+    A skipped row counts as done here, because only the status has a word for skipped.
     """
     new: Any = inline_text(status) if isinstance(status, str) else status
     if words.skipped is not None:
@@ -158,10 +170,10 @@ def declare_queue(
     also: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> Callable[[type[Model]], type[Model]]:
-    """Give a model a queue: its status column, the columns beside it, their indexes and CHECK.
+    """Add a queue to a model: its status column, the queue columns, their indexes and the CHECK.
 
-    `also` are further words the status may have; `order` are columns that stand before the due
-    time in the queue's index (a fixed filter, a priority).
+    `also` are further values of the status. `order` are columns that precede the due time in the
+    queue's index (a fixed filter, a priority).
     """
 
     def declare(model: type[Model]) -> type[Model]:
@@ -197,7 +209,10 @@ def _add_check(model: type[Base], status: str, allowed: Sequence[str]) -> None:
 
 
 def _add_indexes(model: type[Base], status: str, words: StatusNames, order: Sequence[str]) -> None:
-    """Small indexes to find what is due, what a dead worker held, and what was given up."""
+    """Add partial indexes for due rows, rows held by a worker, failed rows and isolated rows.
+
+    They are small, because they contain only the rows in one status.
+    """
     table: Any = model.__table__
     prefix = get_prefix(status)
     columns = [table.c[name] for name in (*order, f"{prefix}due_at", "id")]

@@ -1,14 +1,8 @@
 """Bounded queue statistics of every stage in one statement.
 
-Probes ask for them every few seconds, most often while queues are longest, so at most `MAX_COUNTED`
+Probes request them every few seconds, most often while queues are longest, so at most `MAX_COUNTED`
 rows of a queue are read. A shorter queue is counted exactly. Of a longer one, the first row of each
-group (host, priority) is read with one index step, which gives the oldest.
-
-
-Probes ask for these figures every few seconds, and most often while queues are longest. So no
-more than `MAX_COUNTED` rows of a queue are read, whatever its length. A queue that is no longer
-than that is counted exactly. Of a longer one, each group of rows (of a host, of a priority) is
-asked for its first row, one step into the queue's index each, which tells the oldest.
+group (host, priority) is read with one index probe, which gives the oldest.
 """
 
 from __future__ import annotations
@@ -46,22 +40,24 @@ from scrapersky.pipeline.tables import DeadLetter, DeadLetterState, Worker
 from scrapersky.settings import Settings
 
 MAX_COUNTED = 10_000
-"""Rows of one queue that are counted, and groups of a longer one that are asked for their first
-row. Hosts take turns, so that of more hosts than this the first ones are as late as the others."""
+"""Most rows of one queue to count, and most groups of a longer queue to probe.
+
+Hosts take turns, so if there are more hosts than this, the first ones are as late as the others.
+"""
 MAX_UNHANDLED_COUNTED = 10_000
 MAX_VALUES_PROBED = 20
 
 
 @dataclass(frozen=True)
 class QueueStats:
-    """One stage's queue at one moment."""
+    """The statistics of one stage's queue at one moment."""
 
     stage: str
     now: datetime
     queued: int
     """At most `MAX_COUNTED`."""
     due: int
-    """At most `MAX_COUNTED`; of a longer queue, so many at least."""
+    """At most `MAX_COUNTED`; a lower bound for a longer queue."""
     oldest_due_seconds: float | None
     oldest_ready_seconds: float | None
     next_due_at: datetime | None
@@ -74,24 +70,24 @@ class QueueStats:
 
     @property
     def is_capped(self) -> bool:
-        """Whether there may be more than was counted."""
+        """Whether there may be more rows than were counted."""
         return max(self.queued, self.dead_letters) >= MAX_COUNTED
 
 
 @dataclass(frozen=True)
 class UnhandledRows:
-    """Queued rows of a table several stages share that none of them takes."""
+    """Queued rows of a shared table that no stage handles."""
 
     table: str
     column: str
-    """The one that tells the stages apart, such as `job_type`."""
+    """The column that distinguishes the stages, such as `job_type`."""
     value: str
     rows: int
-    """At most one more than `MAX_UNHANDLED_COUNTED`."""
+    """At most `MAX_UNHANDLED_COUNTED` + 1."""
 
 
 def describe_count(*counts: int) -> str:
-    """Write the sum of counts for people: `12`, or `10,000+` where one was not counted further."""
+    """Format the sum of counts for people: `12`, or `10,000+` if one of them was capped."""
     more = "+" if MAX_COUNTED in counts else ""
     return f"{sum(counts):,}{more}"
 
@@ -111,7 +107,10 @@ def _convert_row(row: Any) -> dict[str, Any]:
 
 
 def _select_stage_stats(stage: AnyStage, settings: Settings) -> Select[Any]:
-    """The two parts have one line each, so that joining them gives one line."""
+    """Select the statistics of one stage.
+
+    Both parts have exactly one row, so the join has one row.
+    """
     some = _select_first_rows(stage)
     heads = _select_heads(stage, some)
     waiting = _select_waiting(some, heads).subquery()
@@ -134,7 +133,7 @@ def match_open_letters(stage: AnyStage) -> tuple[ColumnElement[bool], ...]:
 
 
 def _select_queue(stage: AnyStage) -> Select[Any]:
-    """Queued rows in the order of the queue's index, which has all that is asked for."""
+    """Select queued rows in the order of the queue's index, which covers all columns needed."""
     claims, due_at = get_statements(stage), stage.queue.due_at
     group = claims.group()
     labels = [each.label(f"key{n}") for n, each in enumerate(group)]
@@ -147,8 +146,11 @@ def _select_first_rows(stage: AnyStage) -> CTE:
 
 
 def _select_heads(stage: AnyStage, some: CTE) -> CTE:
-    """The rows that tell how old a queue is: all of a short one, of a longer one the first of each
-    group. `later` is when a row that is not due yet will be, the next one of its group."""
+    """Select the rows that determine the age of a queue.
+
+    These are all rows of a short queue, or the first row of each group of a longer one. `later` is
+    the next due time of the group that is still in the future.
+    """
     claims, due_at = get_statements(stage), stage.queue.due_at
     count = select(func.count()).select_from(some).scalar_subquery()
     is_due = some.c.due_at <= func.now()
@@ -170,7 +172,10 @@ def _select_heads(stage: AnyStage, some: CTE) -> CTE:
 
 
 def _walk_groups(stage: AnyStage, count: ScalarSelect[int]) -> CTE:
-    """The first row of each group, if the queue is longer than what is counted."""
+    """Select the first row of each group, if the queue exceeds MAX_COUNTED.
+
+    A loose index scan: one probe per group.
+    """
     group, first = get_statements(stage).group(), _select_queue(stage).limit(1)
     start = first.subquery()
     begin = select(start, literal(1, Integer).label("turn")).where(count > MAX_COUNTED)
@@ -184,7 +189,10 @@ def _walk_groups(stage: AnyStage, count: ScalarSelect[int]) -> CTE:
 
 
 def _select_waiting(some: CTE, heads: CTE) -> Select[Any]:
-    """Each due group has a due row at least, also one that is not among the rows counted."""
+    """Select the counts, the age of the oldest due row and the next due time.
+
+    Each due group has at least one due row, even if it is not among the rows counted.
+    """
     counted = (
         select(
             func.count().label("queued"),
@@ -210,7 +218,10 @@ def _select_waiting(some: CTE, heads: CTE) -> Select[Any]:
 async def count_whole_queues(
     session: AsyncSession, stages: Sequence[AnyStage], figures: Mapping[str, QueueStats]
 ) -> dict[str, QueueStats]:
-    """The same figures with exact counts, for reports that may take longer than a probe."""
+    """Return the same statistics with exact counts.
+
+    For reports that may take longer than a probe.
+    """
     long = [each for each in stages if figures[each.name].is_capped]
     if not long:
         return dict(figures)
@@ -239,8 +250,10 @@ def _select_exact_counts(stage: AnyStage) -> Select[Any]:
 def select_held(
     stage: AnyStage, settings: Settings, *only: ColumnElement[bool]
 ) -> Select[tuple[Any, ...]]:
-    """One line about the rows in processing. They are few, at most the slots of all workers, and
-    have an index of their own."""
+    """Select one row of figures about the rows in processing.
+
+    They are few (at most the slots of all workers) and have their own index.
+    """
     claims, queue = get_statements(stage), stage.queue
     grace = timedelta(seconds=settings.lease_grace_seconds)
     overdue = or_(
@@ -251,7 +264,8 @@ def select_held(
     dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
     is_stuck = claims.is_lost(literal(dead_after))
     last_beat = select(Worker.beat_at).where(Worker.id == queue.worker_id).scalar_subquery()
-    # Of a worker whose row is gone nothing is known, so the lease alone tells since when.
+    # If the worker's row is gone, `last_beat` is NULL and LEAST ignores it. The lease alone then
+    # determines the time.
     stuck_since = func.least(queue.lease_expires_at, last_beat + dead_after)
     stuck_for = extract("epoch", func.now() - func.min(stuck_since).filter(is_stuck))
     columns: Sequence[Any] = (
@@ -266,11 +280,12 @@ def select_held(
 async def find_unhandled(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> Sequence[UnhandledRows]:
-    """Queued rows that no stage takes, where stages share a table and each takes one value of a
-    column. `stages` are all there are.
+    """Find queued rows that no stage handles.
 
-    The values are found by skipping through the queue's index, which begins with that column: one
-    probe for a value, however many rows wait. What is counted is bounded too.
+    Only tables are checked that several stages share, where each handles one value of a column.
+    `stages` must contain all stages. The values are found by a loose index scan on the queue's
+    index, whose first column it is: one probe per value, however many rows are queued. The counts
+    are bounded too.
     """
     taken: dict[tuple[Any, str, str], list[AnyStage]] = {}
     for stage in stages:
@@ -290,7 +305,7 @@ def _select_unhandled(sharing: Sequence[AnyStage], name: str) -> Select[Any]:
     values = values.union_all(
         select(following.scalar_subquery()).where(values.c.value.is_not(None))
     )
-    # Of the first values only, so that odd data cannot make the probes many.
+    # Limit the number of values, so that unexpected data cannot cause many probes.
     first = select(values.c.value).limit(MAX_VALUES_PROBED + len(sharing)).subquery()
     some = select(column).where(is_queued, column == first.c.value)
     counted = some.limit(MAX_UNHANDLED_COUNTED + 1).correlate(first).subquery()

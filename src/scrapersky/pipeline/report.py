@@ -1,10 +1,7 @@
 """Load the status of all stages: depths, ages, consumers and health.
 
-All stages are queried together in a few statements, because dashboards poll this every second.
-
-
-All stages are asked together, in a handful of queries however many there are: pages that are looked
-at all day ask every second.
+All stages are queried together in a few statements, however many there are, because dashboards poll
+this every second.
 """
 
 from __future__ import annotations
@@ -51,66 +48,66 @@ from scrapersky.settings import Pace, Settings
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage right now."""
+    """The status of one stage."""
 
     name: str
     does: str
     workflow: str | None
     paused: bool
     paused_seconds: float | None
-    """Since when, if it is."""
+    """For how long it has been paused; None if it is not."""
     note: str | None
-    """Why it is paused, if somebody said."""
+    """The note given when it was paused."""
     pace: Pace
     counts: Mapping[str, int]
     """Rows by status."""
     estimated: tuple[str, ...]
-    """The statuses of large tables whose count is an estimate."""
+    """Statuses of large tables whose count is an estimate."""
     queued: int
     due: int
-    """Queued rows whose time has come."""
+    """Queued rows whose due time has passed."""
     oldest_due_seconds: float | None
-    """How long the longest-waiting due row has been due."""
+    """How long the oldest due row has been due."""
     oldest_ready_seconds: float | None
-    """The same of rows that could be worked now: their hosts may be asked and have a place."""
+    """The same, for rows that are claimable: their host is ready and has a free place."""
     next_due_at: datetime | None
-    """When the next row that waits for its time is due."""
+    """When the next queued row that is not due yet becomes due."""
     in_flight: int
-    """Rows being worked."""
+    """Rows in processing."""
     overdue: int
-    """Of those, rows past the stage's timeout or without a lease, which should have ended."""
+    """Rows in processing past the stage's timeout or without a lease. They should have ended."""
     stuck: int
-    """Of those, rows past their lease or of a dead worker, which nobody will end."""
+    """Rows in processing past their lease or of a dead worker. They wait for a rescue."""
     dead_letters: int
-    """Open ones."""
+    """Open dead letters."""
     last_hour: Mapping[str, int]
-    """Ended attempts of the last hour, by kind."""
+    """Attempts that ended in the last hour, by kind."""
     p50_ms: float | None
-    """Half of the attempts of the last hour took no longer than this."""
+    """Median duration of the attempts of the last hour."""
     p95_ms: float | None
     consumers: int
     """Live workers that run this stage."""
     last_tick: datetime | None
     failing: bool
-    """The last run failed, in some process."""
+    """Whether the last run failed in any process."""
     held_back: str | None
-    """Why it claims less or nothing because of what waits behind it."""
+    """Why backpressure from downstream stages makes it claim less or nothing."""
     troubles: tuple[HealthIssue, ...]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in sentences; nothing is wrong when empty."""
+        """The issues as sentences; empty if the stage is healthy."""
         return tuple(each.sentence for each in self.troubles)
 
 
 @dataclass(frozen=True)
 class PipelineStatus:
-    """All stages at one moment: what is judged, and who is there."""
+    """The status of all stages, and of the workers that run them."""
 
     stages: Sequence[AnyStage]
     settings: Settings
     workers: Sequence[Worker]
-    """Those alive."""
+    """Live workers."""
     controls: Mapping[str, StageControl]
     figures: Mapping[str, QueueStats]
     chore_failures: Sequence[ChoreFailure] = ()
@@ -125,7 +122,7 @@ class PipelineStatus:
 
     @property
     def own_limits(self) -> list[str]:
-        """What the live workers have run out of lately, each with who says so."""
+        """The resources that live workers have recently run out of, as sentences."""
         return [each.sentence for _, each in judge_own_limits(self.workers)]
 
     @property
@@ -134,13 +131,13 @@ class PipelineStatus:
 
     @property
     def troubles(self) -> list[tuple[str, HealthIssue]]:
-        """Everything that is wrong, each with its subject: stage, chore, table or worker."""
+        """All issues, each with its subject: stage, chore, table or worker."""
         of_stages = [(each.name, trouble) for each in self.reports for trouble in each.troubles]
         return [*of_stages, *self.other_troubles]
 
     @property
     def other_troubles(self) -> list[tuple[str, HealthIssue]]:
-        """Those that are not of one stage."""
+        """Issues that do not belong to a single stage."""
         return [
             *find_chore_issues(self.chore_failures),
             *find_unhandled_issues(self.unhandled),
@@ -209,9 +206,11 @@ def _get_paused_seconds(control: StageControl | None, now: datetime) -> float | 
 async def load_status(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> PipelineStatus:
-    """What health is judged by, in five queries; the reports lack counts and rates, and no queue is
-    counted further than `MAX_COUNTED`. `stages` are all there are: rows that none of them takes are
-    reported."""
+    """Load what health checks need, in five queries.
+
+    The reports lack counts and rates, and no queue is counted further than `MAX_COUNTED`. `stages`
+    must contain all stages, because rows that none of them handles are reported.
+    """
     brief = await _load_brief_status(session, stages, settings)
     return replace(
         brief,
@@ -235,8 +234,11 @@ async def _load_brief_status(
 async def load_full_status(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> PipelineStatus:
-    """In eight queries; ten when a table is so large that it is not counted, and one more when a
-    queue is longer than what `standing` counts, for here queues are counted whole."""
+    """Load the status with counts and rates, in eight queries.
+
+    Two more are needed if a table is too large to count, and one more if a queue is longer than
+    `load_status` counts, because queues are counted exactly here.
+    """
     return await _add_counts(session, await load_status(session, stages, settings))
 
 
@@ -255,7 +257,7 @@ async def _add_counts(session: AsyncSession, brief: PipelineStatus) -> PipelineS
 async def report_stages(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> list[StageReport]:
-    """Of some stages, or of all, in six queries."""
+    """Report the given stages in six queries."""
     brief = await _load_brief_status(session, stages, settings)
     return (await _add_counts(session, brief)).reports
 

@@ -1,4 +1,8 @@
-"""Requeue rows whose worker died or whose lease expired."""
+"""Requeue rows whose worker died or whose lease expired.
+
+Any live worker rescues the rows of any other. Several may do so concurrently: SKIP LOCKED gives
+each of them different rows.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +44,18 @@ from scrapersky.settings import Settings
 BATCH_ROWS = 100
 RESCUE_DEADLINE_SECONDS = 30.0
 OutcomeBuilder = Callable[[Claim, UUID | None, RetryPolicy], AttemptOutcome]
-"""What becomes of a lost row, by its claim and the worker that held it."""
+"""Builds the outcome of a lost row from its claim and the id of the worker that held it."""
 
 log = get_logger(__name__)
 
 
 class Rescuer:
-    """Looks through the stages for rows nobody works any more.
+    """Finds and requeues rows that no worker is working.
 
-    Silence says little to one who has been away itself: while the database does not answer, nobody
-    can be heard, and all would be taken for dead. So it waits until the others had time to speak.
+    A worker is considered dead when its heartbeat is missing. A process that lost contact with the
+    database itself cannot judge that: while the database was away, no worker could record a
+    heartbeat, and all of them would look dead. After a gap in its own heartbeats the rescuer
+    therefore waits until the others have had time to record theirs.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class Rescuer:
         self._last_beat: float | None = None
         self._judges_from = 0.0
         self.totals: defaultdict[str, Counter[EventKind]] = defaultdict(Counter)
-        """What became of rescued rows, by stage, since the process began."""
+        """Outcomes of rescued rows by stage, since the process started."""
         self._dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
         self._queues = [
             (
@@ -80,7 +86,7 @@ class Rescuer:
         ]
 
     def note_beat(self) -> None:
-        """This process has just said that it lives."""
+        """Record that this process has just written its own heartbeat."""
         if self._has_missed_beats():
             self._judges_from = self._clock() + self._time_to_speak
         self._last_beat = self._clock()
@@ -90,10 +96,16 @@ class Rescuer:
         return beat is not None and self._clock() - beat > self._longest_gap
 
     async def rescue(self) -> int:
-        """All rows that are lost right now; a dead process of this machine is noticed at once."""
+        """Requeue all rows that are currently lost, and return their number.
+
+        A dead process on the same machine is detected immediately. Returns 0 while this process
+        cannot judge others.
+        """
         if self._has_missed_beats() or self._clock() < self._judges_from:
             return 0
         async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
+            # The order matters. Timestamps from before a clock step are repaired before anything is
+            # judged by them, and dead local workers are deleted before their host slots are freed.
             await reset_future_beats(session, dead_after=self._dead_after)
             await reap_local_dead_workers(session)
             await reset_future_slots(session, dead_after=self._dead_after)
@@ -101,8 +113,11 @@ class Rescuer:
         return await self._rescue_every_stage()
 
     async def _rescue_every_stage(self) -> int:
-        """A stage whose rows cannot be given back does not keep the others from theirs; its error
-        is raised at the end, so that the chore counts as failed."""
+        """Rescue the rows of every stage.
+
+        A failure in one stage does not stop the others. The first error is raised at the end, so
+        that the chore counts as failed.
+        """
         total, errors = 0, list[Exception]()
         for claims, rule in self._queues:
             lost = {"dead_after": self._dead_after}
@@ -116,8 +131,10 @@ class Rescuer:
         return total
 
     async def rescue_strays(self, runner: StageRunner) -> int:
-        """Requeue rows that carry this worker's name and that it does not hold: the answer to a
-        claim, or a whole settlement, was lost in an outage."""
+        """Requeue rows that carry this worker's id but that it does not hold.
+
+        They appear when the response to a claim, or a whole settlement, was lost in an outage.
+        """
         strays = {
             "worker": runner.worker.id,
             "tokens": list(runner.held),
@@ -151,7 +168,7 @@ class Rescuer:
         wanted: Mapping[str, Any],
         judge: OutcomeBuilder,
     ) -> int:
-        """Lock, judge, write."""
+        """Lock one batch of lost rows, choose their outcomes and write them, in one transaction."""
         stage = claims.stage
         async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
             found = await session.scalars(statement, {**wanted, "limit": BATCH_ROWS})
@@ -164,6 +181,9 @@ class Rescuer:
                 if row is not None
             ]
             changes = [each.change(stage.words) for each in outcomes]
+            # The statement needs no fencing: the rows were locked in this transaction. It clears
+            # their tokens, so that a worker that is still alive after all is fenced when it tries
+            # to store.
             await session.execute(
                 claims.resettle,
                 claims.parameters(changes),

@@ -1,4 +1,4 @@
-"""Tick every stage and chore with APScheduler, run woken stages, and stop without losing a row."""
+"""Tick every stage and chore with APScheduler, run woken stages, and stop without losing rows."""
 
 from __future__ import annotations
 
@@ -36,12 +36,16 @@ from scrapersky.settings import Settings
 MISFIRE_GRACE_SECONDS = 60
 STOP_TIMEOUT_SECONDS = 5
 CANCEL_TIMEOUT_SECONDS = 5
-"""For what was cancelled to give its connection back; a database that is away answers nothing."""
+"""Time for cancelled tasks to release their connections. A database that is away does not answer.
+"""
 CLOCK_CHECK_SECONDS = 5.0
 CLOCK_STEP_SECONDS = 2.0
-"""A wall clock that moved this much against the monotonic one was set, by hand or by NTP."""
+"""A wall clock that moved this much against the monotonic one was set manually or by NTP."""
 ALARM_SLACK_SECONDS = 0.05
-"""A little late rather than a little early, and never in a tight circle."""
+"""Margin that makes alarms fire slightly late.
+
+One that fires early would find nothing due, and repeat in a tight loop.
+"""
 RETRY_RUN_SECONDS = 10
 RETRY_CHORE_SECONDS = 60
 
@@ -49,7 +53,10 @@ log = get_logger(__name__)
 
 
 class Scheduler:
-    """APScheduler over an engine: interval ticks as the safety net, wake-ups in between."""
+    """Runs an engine with APScheduler.
+
+    Wake-ups give low latency; interval ticks are the safety net.
+    """
 
     def __init__(self, engine: Engine, chores: Sequence[Chore] = ()) -> None:
         self.engine = engine
@@ -67,7 +74,7 @@ class Scheduler:
         self._woken: set[asyncio.Task[Any]] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         self._ticks: set[asyncio.Task[Any]] = set()
-        """Runs of stages and chores that APScheduler started."""
+        """Runs of stages and chores started by APScheduler."""
         self._stopping = False
         self._clock_watch: asyncio.Task[None] | None = None
 
@@ -76,7 +83,7 @@ class Scheduler:
         return bool(self._ticking.running)
 
     async def start(self) -> None:
-        """A start that fails half-way shuts down what had begun."""
+        """Start the engine and the ticks. If this fails midway, whatever had started is stopped."""
         if self.is_running:
             log.warning("the scheduler is running already; this start does nothing")
             return
@@ -88,7 +95,7 @@ class Scheduler:
             )
             for runner in list(self.engine.runners.values()):
                 self._register_stage(runner)
-            # Whoever judges the stages from now on is to see that somebody runs them.
+            # Send a heartbeat now, so that health checks see that the stages have a consumer.
             await self.engine.beat()
             for chore in self.chores:
                 self._register_chore(chore)
@@ -101,10 +108,13 @@ class Scheduler:
         log.info("scheduler started", stages=list(self.engine.runners), failed=list(self.failures))
 
     async def stop(self) -> None:
-        """APScheduler 3 cancels running coroutines but cannot wait for them, so the rows are
-        handed back first, and only then is it told to stop. What it cancels is waited for here:
-        a task that still held a connection when the pool is closed would leave it to the garbage
-        collector, which complains in the log."""
+        """Stop the engine, then APScheduler, then the remaining tasks.
+
+        APScheduler 3 cancels running coroutines but cannot wait for them. The rows are therefore
+        requeued before it is shut down, and the tasks it cancels are awaited here. A task that
+        still held a connection when the pool is closed would leave it to the garbage collector,
+        which logs an error.
+        """
         self._stopping = True
         if self.is_running:
             self._ticking.pause()
@@ -145,8 +155,11 @@ class Scheduler:
             self._unregister_stage(runner, error)
 
     def _unregister_stage(self, runner: StageRunner, error: Exception) -> None:
-        """Take back what the registration did before it failed: a job left behind would tick a
-        stage that this process does not run, and the stage would count as consumed here."""
+        """Undo a registration that failed midway.
+
+        A remaining job would tick a stage that this process does not run, and the stage would count
+        as consumed here.
+        """
         name = runner.stage.name
         self.failures[name] = str(error) or type(error).__name__
         self.engine.runners.pop(name, None)
@@ -169,20 +182,20 @@ class Scheduler:
                 await self._set_alarm(runner)
         except Exception as error:
             runner.last_error = summarize_error(error)
-            # Soon, and not after the stage's interval, which may be hours: until a run succeeds
-            # the stage is reported as failing.
+            # Retry soon instead of after the stage's interval, which may be hours. The stage is
+            # reported as failing until a run succeeds.
             self._wake_after(stage, RETRY_RUN_SECONDS)
             raise
 
     def wake(self, stage: str) -> None:
-        """Run the stage now. A run that is under way looks again by itself."""
+        """Run the stage now. A run in progress checks the queue once more instead."""
         runner = self.engine.runners.get(stage)
         if self._stopping or runner is None:
             return
         runner.poke()
         if runner.runs:
             return
-        # In a context of its own: the run is not part of the request that woke it.
+        # Start with an empty context: the run is not part of the request that woke it.
         task = asyncio.create_task(
             self._run_woken(stage), name=f"woken {stage}", context=contextvars.Context()
         )
@@ -196,7 +209,7 @@ class Scheduler:
             log.error("run failed", stage=stage, error=str(error), exc_info=error)
 
     async def _set_alarm(self, runner: StageRunner) -> None:
-        """A row that waits for its time is started then, not at the next tick after it."""
+        """Schedule a wake-up for when the next row is due, instead of waiting for the next tick."""
         seconds = await runner.seconds_to_next_due()
         if runner.valve.is_closed:
             seconds = HELD_BACK_POLL_SECONDS
@@ -213,8 +226,11 @@ class Scheduler:
         self._alarms[stage] = loop.call_later(seconds + ALARM_SLACK_SECONDS, self.wake, stage)
 
     async def _watch_clock(self) -> None:
-        """Tick anew when the wall clock was stepped. APScheduler plans by it: a clock set back by
-        an hour would mean an hour without ticks."""
+        """Reschedule all jobs when the wall clock is stepped.
+
+        APScheduler plans by the wall clock. If it were set back by an hour, there would be no ticks
+        for an hour.
+        """
         offset = time.time() - monotonic()
         while True:
             await asyncio.sleep(CLOCK_CHECK_SECONDS)
@@ -255,7 +271,7 @@ class Scheduler:
             await self._run_chore(chore)
 
     def _track(self, job: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        """The same, known to `stop` for as long as it runs."""
+        """Wrap a job so that `stop` can wait for it while it runs."""
 
         async def run(*arguments: Any, **options: Any) -> None:
             task = asyncio.current_task()
@@ -276,8 +292,11 @@ class Scheduler:
             raise
 
     def _retry_chore(self, chore: Chore) -> None:
-        """Within the same slot, which this process holds: an hourly chore that met a database
-        restart should not be reported as failing for an hour."""
+        """Retry a failed chore within the same slot, which this process holds.
+
+        Otherwise an hourly chore that failed in a database restart would be reported as failing for
+        an hour.
+        """
         if self._stopping or seconds_to_next_slot(chore.every) <= RETRY_CHORE_SECONDS:
             return
         self._ticking.add_job(
@@ -289,10 +308,13 @@ class Scheduler:
             replace_existing=True,
         )
 
-    # What APScheduler tells
+    # APScheduler events
 
     def _job_listener(self, event: JobEvent) -> None:
-        """Failed runs at error; executed ones at debug, for those that found rows logged a line."""
+        """Log failed runs as errors.
+
+        Executed ones are logged at debug, because runs that found rows log a line themselves.
+        """
         if event.code == EVENT_JOB_ERROR:
             error = event.exception
             if self._stopping and isinstance(error, asyncio.CancelledError):
@@ -318,8 +340,9 @@ async def run_scheduler(
     *,
     known: Sequence[AnyStage] = (),
 ) -> AsyncIterator[Scheduler]:
-    """A scheduler over these stages, for as long as the block lasts; `known` are all there are."""
-    # A process of its own for isolated rows takes the settings this one was started with.
+    """Run a scheduler for these stages for the duration of the block. `known` are all stages."""
+    # The isolated worker is started with the environment that this process's settings were read
+    # from. Without one it would run with other settings, so none is started.
     isolates = bool(settings.environ)
     async with build_engine(database, settings, stages, known=known, isolates=isolates) as engine:
         scheduler = Scheduler(engine, chores)
@@ -331,7 +354,10 @@ async def run_scheduler(
 
 
 class _SkippedTickFilter(logging.Filter):
-    """A stage that drains a long queue skips its ticks; that is no news at warning."""
+    """Drops APScheduler's warning about skipped ticks.
+
+    They are normal while a stage drains a long queue.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "maximum number of running instances" not in record.getMessage()
@@ -339,4 +365,5 @@ class _SkippedTickFilter(logging.Filter):
 
 logging.getLogger("apscheduler.scheduler").addFilter(_SkippedTickFilter())
 logging.getLogger("apscheduler.executors.default").setLevel(logging.CRITICAL)
-"""It logs failed runs with their traceback; our listener does that already."""
+"""APScheduler would log failed runs with their traceback a second time; our listener already does.
+"""

@@ -1,4 +1,8 @@
-"""Store results and end attempts, many rows in one short transaction."""
+"""Store results and end attempts, many rows in one short transaction.
+
+One transaction per row would be limited by commits per second. A batch pays for one commit, one
+fenced UPDATE and one insert of events.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +34,18 @@ from scrapersky.pipeline.tables import EventKind, StageEvent
 from scrapersky.pipeline.workers import WorkerIdentity
 
 CAREFUL_STATEMENT_MS = 30_000
-"""Statement timeout while a batch is settled carefully, where the server's own is not shorter. The
-server ends the statement and the connection survives, so the other rows can be stored; a deadline
-of ours would have to drop the connection and with it the whole batch."""
+"""Statement timeout in careful mode, unless the server's own is shorter.
+
+The server cancels the statement and the connection survives, so the other rows can still be stored.
+A client-side deadline would have to drop the connection, and with it the whole batch.
+"""
 
 log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class SettleResult:
-    """What really happened to the batch: the outcomes written, and the claims that were lost."""
+    """The result of settling a batch: the outcomes written, and those whose claim was lost."""
 
     written: tuple[AttemptOutcome, ...]
     fenced: tuple[AttemptOutcome, ...]
@@ -54,11 +60,19 @@ async def settle(
     worker: WorkerIdentity,
     careful: bool = True,
 ) -> SettleResult:
-    """End these attempts. The first statement proves every claim; what it does not return is lost.
+    """Settle a batch of attempts.
 
-    `careful` puts a savepoint around each row's store, so that one that fails or takes too long
-    ends alone; without it the first failure raises, and the caller comes back carefully.
+    The first statement verifies every lease token and locks the rows. Rows that it does not return
+    have been taken over by another worker, and nothing is stored for them.
+
+    With `careful`, each row's store runs in a savepoint, so that a store that fails or takes too
+    long affects only its own row. Without it the first failure raises, and the caller retries in
+    careful mode. Savepoints cost two round trips per row, which is why careful mode is not the
+    default of the settler.
     """
+    # Prove before storing. The UPDATE locks the rows until the commit, so no claim can be lost
+    # between the proof and the store. In the opposite order, results of lost claims would have to
+    # be undone.
     rows = await _prove_and_mark(session, claims, outcomes)
     written = [each for each in outcomes if each.claim.row_id in rows]
     fenced = [each for each in outcomes if each.claim.row_id not in rows]
@@ -72,7 +86,10 @@ async def settle(
 
 
 def has_no_results(stage: AnyStage, outcomes: Sequence[AttemptOutcome]) -> bool:
-    """Nobody will look at these rows: nothing to store, nobody to tell that they were given up."""
+    """Return whether these rows can be settled without loading them.
+
+    That is so if there is no result to store and no dead letter to write.
+    """
     return not any(
         each.kind is EventKind.FAILED or (stage.store is not None and each.result is not NO_RESULT)
         for each in outcomes
@@ -85,7 +102,7 @@ async def settle_without_results(
     outcomes: Sequence[AttemptOutcome],
     worker: WorkerIdentity,
 ) -> SettleResult:
-    """The same as `settle` in one statement, for outcomes of which nothing is stored."""
+    """Settle outcomes without results in one statement. Otherwise the same as `settle`."""
     parameters = {**_build_held_parameters(outcomes), "worker": worker.id}
     statement = claims.complete
     if any(each.kind is not EventKind.COMPLETED for each in outcomes):
@@ -113,7 +130,10 @@ def _build_held_parameters(outcomes: Sequence[AttemptOutcome]) -> dict[str, Any]
 async def _prove_and_mark(
     session: AsyncSession, claims: QueueStatements, outcomes: Sequence[AttemptOutcome]
 ) -> dict[UUID, Base | None]:
-    """Rows are loaded only where somebody will look at them."""
+    """Verify the claims and mark the rows.
+
+    Rows are loaded only if a store or a dead letter needs them.
+    """
     words = claims.stage.words
     parameters = claims.parameters([each.change(words) for each in outcomes])
     if not has_no_results(claims.stage, outcomes):
@@ -130,7 +150,11 @@ async def _prove_and_mark(
 async def _mark_failed_stores(
     session: AsyncSession, claims: QueueStatements, outcomes: Sequence[AttemptOutcome]
 ) -> None:
-    """The rows are locked by us, so this needs no fence."""
+    """Overwrite the outcome of rows whose store failed.
+
+    Needs no fencing: `_prove_and_mark` locked the rows in this transaction and cleared their
+    tokens.
+    """
     words = claims.stage.words
     await session.execute(
         claims.resettle,
@@ -147,7 +171,7 @@ async def _store_results(
     rule: RetryPolicy,
     careful: bool,
 ) -> dict[UUID, AttemptOutcome]:
-    """Store each result; returns the new outcome of each row whose store did not succeed."""
+    """Store each result. Returns a new outcome for each row whose store failed."""
     if stage.store is None:
         return {}
     results = [each for each in outcomes if each.result is not NO_RESULT]
@@ -166,6 +190,9 @@ async def _store_results(
                 async with session.begin_nested():
                     await stage.store(session, rows[each.claim.row_id], each.result)
         except Exception as error:
+            # A lost connection takes the whole transaction with it, so there is nothing left to
+            # save. A statement timeout does not: the savepoint was rolled back and the batch can
+            # continue.
             if is_outage(error) and not is_statement_timeout(error):
                 raise
             failed.append((each, error))
@@ -179,8 +206,11 @@ def _judge_failed_stores(
     *,
     stored: int,
 ) -> dict[UUID, AttemptOutcome]:
-    """Where several rows timed out and none was stored, the database is slow and no row is
-    suspected; one that times out beside others that do not, or alone, is."""
+    """Choose an outcome for each failed store.
+
+    If several rows timed out and none was stored, the database is slow, and no row is to blame. A
+    row that times out alone, or next to rows that were stored, is suspect.
+    """
     is_slow = not stored and len(failed) > 1
     changed: dict[UUID, AttemptOutcome] = {}
     for each, error in failed:
@@ -200,7 +230,7 @@ async def write_dead_letters(
     outcomes: Sequence[AttemptOutcome],
     worker: WorkerIdentity,
 ) -> None:
-    """A dead letter for each row given up, and the stage is told."""
+    """Write dead letters for rows that failed permanently, and call the `gave_up` hook."""
     dead = [each for each in outcomes if each.kind is EventKind.FAILED]
     if not dead:
         return
@@ -230,8 +260,10 @@ async def record_events(
     fenced: Sequence[AttemptOutcome],
     worker_id: UUID,
 ) -> None:
-    """One event per ended attempt, and one for all that were completed together: history and
-    rates come from these."""
+    """Insert one event per ended attempt, but a single event for all completed rows of the batch.
+
+    History and rates are computed from these events.
+    """
     ended = [
         *((each.kind, each) for each in written if each.kind is not EventKind.COMPLETED),
         *((EventKind.FENCED, each) for each in fenced),
@@ -258,7 +290,7 @@ def _build_event(
 
 
 def log_failure(stage: AnyStage, outcome: AttemptOutcome, error: BaseException) -> None:
-    """The whole traceback goes to the log, and to the dead letter; the row keeps a line."""
+    """Log a failed attempt with its traceback. The row itself stores only a one-line summary."""
     say = log.error if outcome.kind is EventKind.FAILED else log.warning
     if outcome.kind in (EventKind.SKIPPED, EventKind.SNOOZED):
         say = log.info
@@ -268,6 +300,7 @@ def log_failure(stage: AnyStage, outcome: AttemptOutcome, error: BaseException) 
         row_id=str(outcome.claim.row_id),
         attempt=outcome.claim.attempts,
         error=outcome.error,
-        # What we raised on purpose says all in its sentence.
+        # Our own errors are raised on purpose, and their message is sufficient. A traceback adds
+        # nothing.
         exc_info=None if isinstance(error, ScraperSkyError) else error,
     )

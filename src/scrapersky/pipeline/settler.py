@@ -1,4 +1,9 @@
-"""Collect the finished rows of a stage and settle them together, through outages."""
+"""Collect the finished rows of a stage and settle them in batches, with retries during outages.
+
+Each failure is narrowed down: a failed batch is repeated in careful mode (a savepoint per row), and
+a batch that keeps losing its connection is split in halves, down to single rows. So one bad row
+cannot keep its neighbours from being stored.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +41,33 @@ from scrapersky.pipeline.vitals import ResourceMonitor, find_exhausted_resource
 from scrapersky.pipeline.workers import WorkerIdentity
 
 BATCH_ROWS = 100
-SETTLERS = 2
-"""Batches on their way at once; the second begins only when another whole batch waits."""
-BATCH_SECONDS = 0.02
-"""Finished rows wait this long for company before they are stored."""
-DATABASE_PATIENCE_SECONDS = 30
-"""A database that restarts is back within this; after that the heartbeat finds the row astray."""
+MAX_PARALLEL_BATCHES = 2
+"""Batches settled concurrently. The second task starts only when another full batch is waiting."""
+BATCH_WAIT_SECONDS = 0.02
+"""How long finished rows wait for others to join their batch."""
+OUTAGE_TIMEOUT_SECONDS = 30
+"""How long to retry.
+
+A restarting database is back within this time; after it, housekeeping finds the rows as strays.
+"""
 BATCH_DEADLINE_SECONDS = 60.0
-"""For a whole batch. One that takes longer is settled carefully, which finds the row at fault."""
+"""Deadline for a whole batch.
+
+A batch that exceeds it is repeated in careful mode, which isolates the row at fault.
+"""
 SETTLE_DEADLINE_SECONDS = 300.0
-"""For a batch that is settled carefully, with many statements for each row."""
+"""Deadline for a batch in careful mode, which needs many statements per row."""
 LOSSES_TO_SPLIT = MAX_ROW_INTERRUPTIONS
-"""A batch that lost its connection this often in a row is settled in halves, down to single rows:
-one of them may be what breaks the connection, and the others are not to end with it."""
+"""Connection losses in a row after which a batch is split in halves, down to single rows.
+
+One of its rows may be what breaks the connection. The others must not fail with it.
+"""
 
 log = get_logger(__name__)
 
 
 class Settler:
-    """Collects the finished rows of one stage and settles them together."""
+    """Collects the finished rows of one stage and settles them in batches."""
 
     def __init__(
         self,
@@ -74,18 +87,24 @@ class Settler:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
-        """Rows being worked; when all of them are waiting here, nobody else will come."""
+        """Rows in progress. When all of them are waiting here, there is no one left to wait for."""
         self.totals: Counter[EventKind] = Counter()
         self.last_error: str | None = None
-        """Why the last batch could not be stored; None when it was."""
+        """Why the last batch could not be stored; None if it was."""
 
     def put(self, outcome: AttemptOutcome) -> asyncio.Future[EventKind]:
-        """Done when the row is settled; says what it came to."""
+        """Queue an outcome.
+
+        The future resolves to the final kind of the outcome once the row is settled.
+        """
         settled: asyncio.Future[EventKind] = asyncio.get_running_loop().create_future()
         self._waiting.append((outcome, settled))
         self._changed.set()
-        if not self._tasks or (len(self._waiting) >= BATCH_ROWS and len(self._tasks) < SETTLERS):
-            # In a context of its own: it settles other rows than the one that started it.
+        if not self._tasks or (
+            len(self._waiting) >= BATCH_ROWS and len(self._tasks) < MAX_PARALLEL_BATCHES
+        ):
+            # Start with an empty context. The task settles rows other than the one that starts it,
+            # and must not log under that row's ids.
             task = asyncio.create_task(
                 self._settle_all(), name="settler", context=contextvars.Context()
             )
@@ -93,24 +112,27 @@ class Settler:
         return settled
 
     async def idle(self) -> None:
-        """Wait until everything put in has been settled."""
+        """Wait until all queued outcomes have been settled."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _settle_all(self) -> None:
         try:
             while self._waiting:
-                await self._gather_company()
+                await self._wait_for_batch()
                 batch, self._waiting = self._waiting[:BATCH_ROWS], self._waiting[BATCH_ROWS:]
                 if batch:
                     await self._settle_batch(batch)
         finally:
-            # At once, and not when the loop comes to it: what is put in meanwhile would wait for
-            # somebody who has left.
+            # Remove the task here, not in a done callback. A callback runs in a later iteration of
+            # the event loop. `put` could be called in between: it would see a task, start no other,
+            # and the outcome would wait for a task that has already ended.
             self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
-    async def _gather_company(self) -> None:
-        until = monotonic() + BATCH_SECONDS
+    async def _wait_for_batch(self) -> None:
+        until = monotonic() + BATCH_WAIT_SECONDS
+        # Wait only while further rows can still join the batch. When every row in progress is
+        # already waiting, a longer wait would only add latency.
         while len(self._waiting) < min(BATCH_ROWS, self.under_way):
             self._changed.clear()
             try:
@@ -123,7 +145,7 @@ class Settler:
     ) -> None:
         outcomes = [outcome for outcome, _ in batch]
         try:
-            settlement = await self._settle_patiently(outcomes)
+            settlement = await self._settle_with_retry(outcomes)
             self.last_error = None
         except Exception as error:
             self.last_error = summarize_error(self._own_limits.note(error) or error)
@@ -135,20 +157,23 @@ class Settler:
             if not settled.done():
                 settled.set_result(kind)
 
-    async def _settle_patiently(
+    async def _settle_with_retry(
         self,
         outcomes: Sequence[AttemptOutcome],
         give_up_at: float | None = None,
         *,
         careful: bool = False,
     ) -> SettleResult:
-        """Through a restart of the database. A batch that was committed although we did not hear
-        of it is fenced the second time, which is the truth: it is settled.
+        """Settle a batch, and retry through a restart of the database.
 
-        A batch that takes too long is settled carefully, so that only the row at fault waits; if
-        that takes too long as well, or the connection is lost again and again, it is split.
+        A batch may have been committed although its response was lost. The repetition then finds
+        all its claims gone and reports the rows as fenced, which is harmless: they are settled.
+
+        A batch that takes too long is repeated in careful mode, so that only the row at fault
+        waits. If careful mode takes too long as well, or the connection keeps breaking, the batch
+        is split.
         """
-        give_up_at = give_up_at or monotonic() + DATABASE_PATIENCE_SECONDS
+        give_up_at = give_up_at or monotonic() + OUTAGE_TIMEOUT_SECONDS
         pause = 0.05
         losses = 0
         while True:
@@ -161,10 +186,14 @@ class Settler:
                     careful = True
                     continue
                 took_too_long = is_timeout(error)
+                # A timeout may be caused by a single row. In careful mode the server cancels that
+                # row's statement, and the rest of the batch is stored.
                 if took_too_long and not careful:
                     careful = True
                     continue
-                losses += isinstance(error, RowInterrupted) or _lost_its_connection(error)
+                # Only losses that the batch itself may have caused count. A server that is down
+                # refuses connections, and splitting the batch would not help.
+                losses += isinstance(error, RowInterrupted) or _is_connection_lost(error)
                 if len(outcomes) > 1 and (losses >= LOSSES_TO_SPLIT or took_too_long):
                     return await self._settle_in_halves(outcomes, give_up_at, careful=careful)
                 if losses >= LOSSES_TO_SPLIT and isinstance(error, RowInterrupted):
@@ -177,10 +206,10 @@ class Settler:
     async def _settle_interrupted(
         self, outcome: AttemptOutcome, error: RowInterrupted
     ) -> SettleResult:
-        """Requeue a row whose store was interrupted again and again with no other row beside it."""
+        """Requeue a row whose store kept being interrupted even when settled alone."""
         interrupted = outcome_of_interruption(outcome.claim, error)
         log_failure(self._claims.stage, interrupted, error)
-        return await self._settle_patiently([interrupted])
+        return await self._settle_with_retry([interrupted])
 
     async def _settle_in_halves(
         self, outcomes: Sequence[AttemptOutcome], give_up_at: float, *, careful: bool
@@ -189,7 +218,7 @@ class Settler:
         settlements = []
         for half in (outcomes[:middle], outcomes[middle:]):
             try:
-                settlement = await self._settle_patiently(half, give_up_at, careful=careful)
+                settlement = await self._settle_with_retry(half, give_up_at, careful=careful)
             except Exception as error:
                 self._own_limits.note(error)
                 settlement = await self._hand_back(half, error)
@@ -200,9 +229,12 @@ class Settler:
     async def _hand_back(
         self, outcomes: Sequence[AttemptOutcome], error: Exception
     ) -> SettleResult:
-        """Give up storing these results. What met a limit of ours is handed back at once if that
-        much can be written; it needs neither a connection of the pool nor new disk space, mostly.
-        All other rows are found as strays, which does not count against them either."""
+        """Abandon these results.
+
+        Rows that hit one of this process's own resource limits are requeued immediately if that
+        much can be written. It usually needs neither a pooled connection nor new disk space. All
+        other rows are later found as strays by housekeeping. Neither counts against the row.
+        """
         self._log_unsettled(outcomes)
         if limit := find_exhausted_resource(error):
             handed_back = [outcome_of_own_limit(each.claim, limit) for each in outcomes]
@@ -238,8 +270,10 @@ class Settler:
             )
 
 
-def _lost_its_connection(error: BaseException) -> bool:
-    """Whether there was a connection and the server closed it, as a crashed backend does; a
-    server that cannot be reached says nothing about what it was asked."""
+def _is_connection_lost(error: BaseException) -> bool:
+    """Return whether the server closed an established connection.
+
+    A crashing backend does this. A server that cannot be reached says nothing about the statement.
+    """
     cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
     return isinstance(cause, DBAPIError) and cause.connection_invalidated

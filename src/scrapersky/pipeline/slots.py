@@ -13,15 +13,17 @@ from scrapersky.pipeline.tables import EventKind
 from scrapersky.settings import Pace
 
 SLOW_ROWS_PER_SLOT = 4
-"""A stage may have so many times its CONCURRENCY waiting for slow hosts. The wait itself costs a
-connection and hardly anything else, but each row takes some transactions when it begins and ends,
-and with many more of them the others would wait for the database instead."""
+"""Upper bound of slow slots, as a multiple of the stage's CONCURRENCY.
+
+Waiting costs little more than a connection. But each row needs several transactions when it starts
+and ends, and with many more rows the others would wait for the database instead.
+"""
 REQUEST_BUDGET_DIVISOR = 4
-"""And no more than this part of the requests that the process may have under way."""
+"""Upper bound of slow slots, as a fraction of the requests that the process may have in flight."""
 
 
 def count_slow_slots(pace: Pace, tools: Tools) -> int:
-    """Slots of a stage for rows that wait for slow or unproven hosts."""
+    """Return the number of the stage's slots for rows that wait for slow or unproven hosts."""
     most = tools.settings.slow_host_slots
     if tools.fetch is not None:
         most = min(most, max(1, tools.fetch.request_budget // REQUEST_BUDGET_DIVISOR))
@@ -37,16 +39,19 @@ class HeldRow:
     task: asyncio.Task[EventKind] | None = None
     lost: bool = False
     late: bool = False
-    """The stage's timeout fired."""
+    """Whether the stage's timeout fired."""
     ending: bool = False
-    """Its outcome is being written: from here on a token that holds nothing is no loss."""
+    """Whether its outcome is being written.
+
+    From then on, a token that holds nothing does not mean that the claim was lost.
+    """
     limit: TimeLimit | None = None
     waits: bool = False
-    """It waits for a slow or unproven host, in a slot for such rows; see `SlowSlots`."""
+    """Whether it occupies a slow slot, because its host is slow or unproven; see `SlowSlots`."""
 
 
 class TimeLimit:
-    """One timer for all rows that began together; gone when the last of them has ended."""
+    """One timer for all rows that started together, cancelled when the last of them ends."""
 
     __slots__ = ("_left", "_timer")
 
@@ -76,7 +81,7 @@ class SlotOwner(Protocol):
 
 @dataclass(frozen=True)
 class SlotShare:
-    """Slots of either kind: ordinary ones, and those for slow and unproven hosts."""
+    """Slots of either kind: ordinary slots, and slow slots for slow and unproven hosts."""
 
     slots: int
     slow_slots: int
@@ -87,13 +92,13 @@ class SlotShare:
 
 
 class SlowSlots:
-    """Moves a row to the slots for slow hosts while it waits for one.
+    """Moves a row to a slow slot while it waits for its host.
 
-    A row that waits needs no share of the machine. If it kept its slot, a few hosts that never
-    answer would stop a stage for as long as their time-outs last. The row of an unproven host
-    begins here; any other comes here when its host keeps it waiting. It goes back to the stage's
-    ordinary slots with the answer, even if these are then briefly exceeded: the work is under way,
-    and the stage claims nothing more until it is below its limit again.
+    A waiting row needs no share of the machine. If it kept its ordinary slot, a few hosts that
+    never answer would block the stage for the length of their timeouts. The row of an unproven host
+    starts in a slow slot; any other moves there when its host is slow. With the answer it returns
+    to an ordinary slot, even if their limit is then briefly exceeded: the work is already in
+    progress, and the stage claims nothing until it is below its limit again.
     """
 
     def __init__(self, runner: SlotOwner, held: HeldRow) -> None:

@@ -24,20 +24,25 @@ Result = TypeVar("Result")
 
 
 class StoreImmediately:
-    """A result that is stored before the work goes on, and whose store may put an end to it: what
-    must be written down, or allowed, before the next request is sent. It is never the last."""
+    """Base of results that are stored before the work continues.
+
+    Used for what must be recorded or approved before the next request is sent. Its store may end
+    the work by raising. It is never the last result.
+    """
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What work is given: the polite fetcher, the settings and the processes that read pages. No
-    session, on purpose."""
+    """What a stage's work receives: the fetcher, the settings and the parser pool.
+
+    Deliberately without a session, so that work cannot hold a connection.
+    """
 
     fetch: Fetcher
     settings: Settings
     parser: ParserPool = field(default_factory=ParserPool)
     robots: RobotsCache = field(init=False)
-    """What the robots.txt of a page's host says, remembered for a while."""
+    """Cached robots.txt rules by host."""
 
     def __post_init__(self) -> None:
         memory = RobotsCache(self.fetch, user_agent=self.settings.fetch_user_agent)
@@ -46,65 +51,81 @@ class Tools:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage(Generic[Row, Item, Result]):
-    """One step of the pipeline; everything that lists stages picks it up from `stages.py`."""
+    """One step of the pipeline. Everything that lists stages reads them from `stages.py`."""
 
     name: str
     """APScheduler id, CLI argument, log field, part of the URL."""
     does: str
     """One sentence for people."""
     workflow: str | None = None
-    """Its number in the design documents, if it has one there: WF1 to WF7."""
+    """Its number in the design documents, WF1 to WF7, if it has one."""
     model: type[Row]
     status: str
     """The status column; its queue columns share its prefix."""
     words: StatusNames
     prefix: str
-    """Of its settings: `<PREFIX>_INTERVAL_MINUTES` and six more."""
+    """Prefix of its settings: `<PREFIX>_INTERVAL_MINUTES` and six more."""
     pace: Pace = field(default_factory=Pace)
 
     read: Callable[[Row], Item]
-    """In the claim's transaction: copy what the work needs. An unreadable row fails alone."""
+    """Copy what the work needs, when the row is claimed.
+
+    An unreadable row fails without affecting others.
+    """
     prepare: Callable[[AsyncSession, Item], Awaitable[Item]] | None = None
-    """In a short reading session before the work, for what does not stand in the row itself."""
+    """Load what is not in the row itself, in a short read-only session before the work."""
     work: Callable[[Item, Tools], Awaitable[Result] | AsyncIterator[Result]]
-    """Outside any transaction. May return one result, or yield many: each is stored as it comes,
-    the last one in the transaction that completes the row."""
+    """Do the slow work, outside any transaction.
+
+    Returns one result or yields many. Each is stored as it comes, the last one in the transaction
+    that completes the row.
+    """
     store: Callable[[AsyncSession, Row, Result], Awaitable[None]] | None = None
-    """In a short transaction, only while the claim is ours. May happen twice; must store once."""
+    """Store a result in a short transaction, only while the claim is held.
+
+    Must be idempotent, because it may be repeated.
+    """
     gave_up: Callable[[AsyncSession, Row, str], Awaitable[None]] | None = None
-    """Told, with the sentence, when the row fails for good; in the same transaction."""
+    """Called with the error message when the row fails permanently, in the same transaction."""
     cancelled: Callable[[AsyncSession, Sequence[UUID], Settings], Awaitable[None]] | None = None
-    """Told which rows people took out of the queue; in the same transaction."""
+    """Called with the ids of rows that people cancelled, in the same transaction."""
 
     only: Mapping[str, str] = field(default_factory=dict)
-    """A fixed filter where several stages share a table, e.g. {"job_type": "sitemap"}."""
+    """A fixed filter, for stages that share a table, e.g. {"job_type": "sitemap"}."""
     priority: str | None = None
     """A column that orders the queue before the due time."""
     host: str | None = None
-    """The column that says which host a row's work asks; rows are then claimed host by host. It
-    stands first in the queue's index; empty means that nobody knows yet."""
+    """The column with the host that a row's work sends requests to. Rows are then claimed by host.
+
+    It comes first in the queue's index. An empty value means that the host is not known yet.
+    """
     proves_hosts: bool = False
-    """Its work asks hosts through the gate, which notes who answers. The rows of hosts that have
-    not answered yet, or not lately, are then claimed one per host, and into slots of their own."""
+    """Whether the work sends requests through the host gate, which records the hosts that answer.
+
+    Rows of hosts that have not answered yet, or have timed out since, are then claimed one per host
+    and into separate slots.
+    """
     started: str | None = None
     finished: str | None = None
-    """Columns that note when a row's work began and ended, if the model has such."""
+    """Columns for the time when a row's work started and ended, if the model has them."""
     curation: str | None = None
-    """The curation column that follows the status, where people see there how far a row has come.
-    The engine sets it in the statement that sets the status."""
+    """The curation column that mirrors the status, where people follow a row's progress.
+
+    The engine sets it in the same statement as the status.
+    """
     fresh: Mapping[str, Any] = field(default_factory=dict)
-    """Columns beside the queue's own that a row begins with when it starts over."""
+    """Initial values of further columns when a row starts over."""
     feeds: tuple[str, ...] = ()
-    """The stages that go on with what this one stores."""
+    """The stages that continue with what this one stores."""
     aliases: tuple[str, ...] = ()
-    """Names this stage had before."""
+    """Former names of this stage."""
 
     @cached_property
     def queue(self) -> QueueColumns:
         return queue_columns(self.model, self.status)
 
     def follow(self, status: ColumnElement[str] | str) -> dict[Any, Any]:
-        """What an UPDATE that sets this status sets besides."""
+        """Return the additional columns that an UPDATE to this status must set."""
         if self.curation is None:
             return {}
         column = getattr(self.model, self.curation)

@@ -32,7 +32,8 @@ from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.tables import EventKind, StageEvent
 
 MAX_EXACT_ROWS = 10_000
-"""Tables with more rows are not counted: the planner's statistics tell about how many there are."""
+"""Tables with more rows are not counted. Their counts are estimated from the planner's statistics.
+"""
 
 _tables = table("pg_class", column("oid"), column("reltuples", Float))
 _statistics = table(
@@ -47,21 +48,24 @@ _statistics = table(
 
 @dataclass(frozen=True)
 class StatusCounts:
-    """Rows by status; those of `estimated` are about right only."""
+    """Rows by status. Counts of the statuses in `estimated` are approximate."""
 
     by_status: Mapping[str, int]
     estimated: tuple[str, ...] = ()
 
 
 ValueShares = Mapping[tuple[str, str], Mapping[str, float]]
-"""How much of a table has which word in a column."""
+"""Frequency of each value by table and column."""
 
 
 async def count_rows(
     session: AsyncSession, stages: Sequence[AnyStage], figures: Mapping[str, QueueStats]
 ) -> dict[str, StatusCounts]:
-    """Exact while a table is small; after that, what has an index of its own stays exact. One
-    query, and two more when a table is large."""
+    """Count rows by status.
+
+    Small tables are counted exactly. In large ones, only the statuses with their own index are
+    exact. Takes one query, and two more if a table is large.
+    """
     small = await _count_small_tables(session, stages)
     large = [each for each in stages if each.name not in small]
     if not large:
@@ -88,7 +92,7 @@ def _merge_counts(known: Mapping[str, int], estimates: Mapping[str, int]) -> Sta
 async def _count_small_tables(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> dict[str, StatusCounts]:
-    """Only those whose table is small enough."""
+    """Count the rows of stages whose table is small enough."""
     found = await session.execute(union_all(*(_select_sample(each) for each in stages)))
     seen, ours = defaultdict[str, int](int), defaultdict[str, dict[str, int]](dict)
     for stage, status, count, own in found:
@@ -121,7 +125,10 @@ async def _count_failed(session: AsyncSession, stages: Sequence[AnyStage]) -> di
 async def _load_statistics(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> tuple[dict[str, float], ValueShares]:
-    """What ANALYZE last saw; nothing of tables where it has not been yet."""
+    """Load row counts and value frequencies as of the last ANALYZE.
+
+    Tables never analyzed are missing.
+    """
     words: Any = cast(cast(_statistics.c.most_common_vals, Text), ARRAY(Text))
     found = await session.execute(
         select(
@@ -166,7 +173,7 @@ def _estimate_counts(
 
 RATE_WINDOW = timedelta(hours=1)
 MAX_EVENTS_SAMPLED = 5_000
-"""For durations: of a stage that does more in an hour, the newest tell enough."""
+"""Most events to read for durations. For busier stages, the newest ones are sufficient."""
 WORKED_KINDS = (EventKind.COMPLETED, EventKind.SKIPPED, EventKind.RETRIED, EventKind.FAILED)
 
 Durations = tuple[float | None, float | None]
@@ -175,7 +182,7 @@ Durations = tuple[float | None, float | None]
 async def count_recent_events(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> defaultdict[str, dict[str, int]]:
-    """By stage and kind."""
+    """Count the events of the last hour by stage and kind."""
     names = [each.name for each in stages]
     found = await session.execute(
         select(StageEvent.stage, StageEvent.kind, func.sum(StageEvent.rows))
@@ -191,7 +198,7 @@ async def count_recent_events(
 async def measure_durations(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> dict[str, Durations]:
-    """The median and the 95th percentile of each, in milliseconds."""
+    """Return the median and the 95th percentile of each stage's durations, in milliseconds."""
     found = await session.execute(union_all(*(_select_durations(each.name) for each in stages)))
     return {stage: (p50, p95) for stage, p50, p95 in found}
 

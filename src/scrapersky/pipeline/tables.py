@@ -25,22 +25,23 @@ from scrapersky.db.base import Base, TimestampMixin, uuid7
 
 
 class Worker(Base):
-    """A process that works the queues; silent for too long means dead."""
+    """A process that works queues. It counts as dead when its heartbeat is too old."""
 
     __tablename__ = "workers"
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     hostname: Mapped[str]
     boot_id: Mapped[str]
-    """The machine's boot and process namespace: in there, a pid means one process."""
+    """The machine's boot and PID namespace, within which a pid identifies a process."""
     pid: Mapped[int] = mapped_column(Integer)
     pid_start: Mapped[int]
-    """The process's start in clock ticks since boot; pids are used again."""
+    """Start of the process in clock ticks since boot, because pids are reused."""
     version: Mapped[str]
     stages: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """Per stage: when it last ticked, how many rows it works, or why it could not register."""
+    """Per stage: the last tick, the number of rows in progress, or why it could not be registered.
+    """
     vitals: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """How the process itself is doing: whether it hears wake-ups, how full its disk is."""
+    """State of the process itself: its wake-up listener, free disk space, exhausted resources."""
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
     beat_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -52,7 +53,7 @@ class DeadLetterState(StrEnum):
 
 
 class DeadLetter(Base):
-    """A row that was given up, and everything one needs to know why."""
+    """A row that failed permanently, with everything needed to find out why."""
 
     __tablename__ = "dead_letters"
     __table_args__ = (
@@ -85,7 +86,7 @@ class DeadLetter(Base):
     first_failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
     died_at: Mapped[datetime] = mapped_column(server_default=func.now())
     worker: Mapped[str]
-    """Host and process id, readable after the worker's own row is gone."""
+    """Host and process id, readable after the worker's row is gone."""
     state: Mapped[str] = mapped_column(server_default=DeadLetterState.OPEN)
     note: Mapped[str | None]
     closed_at: Mapped[datetime | None]
@@ -106,10 +107,10 @@ class EventKind(StrEnum):
 
 
 class StageEvent(Base):
-    """What happened to a row in a stage; append-only, kept for a while.
+    """What happened to a row in a stage. Append-only, deleted after the retention period.
 
-    Rows that were completed together share one event: it says how many and how long each took,
-    not which, for the rows themselves tell that they are done.
+    Rows that were completed together share one event. It has their number and durations but not
+    their ids, because the rows themselves show that they are done.
     """
 
     __tablename__ = "stage_events"
@@ -131,20 +132,20 @@ class StageEvent(Base):
 
 
 class StageControl(Base, TimestampMixin):
-    """What an operator has switched at run time."""
+    """An operator's changes to a stage at run time."""
 
     __tablename__ = "stage_controls"
 
     stage: Mapped[str] = mapped_column(primary_key=True)
     paused: Mapped[bool] = mapped_column(server_default="false")
     pace: Mapped[dict[str, Any] | None]
-    """What of its pace was changed; nothing means as the settings say."""
+    """The changed fields of its pace; NULL means that the settings apply."""
     note: Mapped[str | None]
     changed_by: Mapped[UUID | None]
 
 
 class ScheduleRun(Base):
-    """One slot of one chore: whoever inserts it does the chore."""
+    """One time slot of one chore. The process that inserts the row runs the chore."""
 
     __tablename__ = "schedule_runs"
 
@@ -155,21 +156,21 @@ class ScheduleRun(Base):
 
 
 class ChoreFailure(Base):
-    """A chore whose last run failed; the next run that succeeds deletes the row."""
+    """A chore whose last run failed. The next successful run deletes the row."""
 
     __tablename__ = "chore_failures"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     error: Mapped[str]
-    """Of the last run."""
+    """The error of the last run."""
     failures: Mapped[int] = mapped_column(Integer, server_default="1")
-    """Consecutive ones."""
+    """Consecutive failures."""
     began_at: Mapped[datetime] = mapped_column(server_default=func.now())
     failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Alert(Base):
-    """Something that is wrong, or was: one row from its beginning to its end."""
+    """An issue from when it began until it cleared."""
 
     __tablename__ = "alerts"
     __table_args__ = (
@@ -186,14 +187,14 @@ class Alert(Base):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     rule: Mapped[str]
     subject: Mapped[str] = mapped_column(server_default="")
-    """The stage, worker or machine it is about; empty when it is about everything."""
+    """The stage, worker or machine concerned; empty if it concerns the whole installation."""
     sentence: Mapped[str]
     began_at: Mapped[datetime] = mapped_column(server_default=func.now())
     cleared_at: Mapped[datetime | None]
 
 
 class AlertPost(Base):
-    """One message to the webhook, kept until it was taken or given up."""
+    """One message to the alert webhook, pending until it is accepted or abandoned."""
 
     __tablename__ = "alert_posts"
     __table_args__ = (
@@ -203,19 +204,19 @@ class AlertPost(Base):
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
-    """Sent along, so that the receiver can tell a repetition."""
+    """Sent with the message, so that the receiver can detect repetitions."""
     alert_id: Mapped[UUID] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"))
     event: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     due_at: Mapped[datetime] = mapped_column(server_default=func.now())
     attempts: Mapped[int] = mapped_column(Integer, server_default="0")
     ended_at: Mapped[datetime | None]
-    """When it was taken; or given up, if there is an error."""
+    """When it was accepted, or abandoned if there is an error."""
     error: Mapped[str | None]
 
 
 class Host(Base, TimestampMixin):
-    """How a host wants to be treated, over all workers together."""
+    """Rate limit and circuit breaker state of a host, shared by all workers."""
 
     __tablename__ = "hosts"
     __table_args__ = (
@@ -230,22 +231,27 @@ class Host(Base, TimestampMixin):
     host: Mapped[str] = mapped_column(primary_key=True)
     next_slot_at: Mapped[datetime] = mapped_column(server_default=func.now())
     max_concurrency: Mapped[int | None] = mapped_column(Integer)
-    """Requests at once; nothing means the setting's default."""
+    """Most concurrent requests; NULL means the default from the settings."""
     crawl_delay_seconds: Mapped[float | None] = mapped_column(Float)
-    """What its robots.txt asks for; nothing means the setting's default."""
+    """The delay from its robots.txt; NULL means the default from the settings."""
     failures: Mapped[int] = mapped_column(Integer, server_default="0")
-    """In a row; a good answer sets it back."""
+    """Consecutive failures, reset by a good response."""
     timeouts: Mapped[int] = mapped_column(Integer, server_default="0")
-    """In a row; any answer sets it back."""
+    """Consecutive timeouts, reset by any response."""
     is_proven: Mapped[bool] = mapped_column(server_default="false")
-    """It has answered, and not timed out since. The rows of hosts that are not proven share a
-    limited number of slots."""
+    """Whether it has answered and not timed out since.
+
+    Rows of unproven hosts share a limited number of slots.
+    """
     circuit_open_until: Mapped[datetime | None]
     circuit_reason: Mapped[str | None]
 
 
 class HostSlot(Base):
-    """A request under way. Rows, not a counter: a counter leaks when its process is killed."""
+    """A request in flight.
+
+    Slots are rows and not a counter, because a counter leaks when its process is killed.
+    """
 
     __tablename__ = "host_slots"
     __table_args__ = (Index("ix_host_slots_host", "host"),)

@@ -1,4 +1,4 @@
-"""What a process reports of itself: fetch counters, run reports and exhausted resources."""
+"""What a process reports about itself: fetch counters, run reports and exhausted resources."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ from scrapersky.scraper.http.fetch_outcomes import FetchOutcome
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 WAIT_SECONDS = 10.0
-"""A row that met a limit of ours is due again after this, give or take half: room may come back
-any moment, and all of them together must not use it up at once."""
+"""Delay of a row that hit one of our own limits, ±50 %.
+
+The resource may become available at any moment. The jitter keeps the rows from exhausting it again
+all together.
+"""
 RECENT_SECONDS = 300.0
-"""For so long a limit that was reached is told to operators."""
+"""How long an exhausted resource is reported to operators."""
 LOG_EVERY_SECONDS = 60.0
 
 log = get_logger(__name__)
 
 
 def find_exhausted_resource(error: BaseException) -> ResourceExhausted | None:
-    """Which of our own limits an error means, if it means one."""
+    """Return which of our own limits an error indicates, if any."""
     for each in _iterate_causes(error):
         if found := _classify_error(each):
             return found
@@ -44,8 +47,11 @@ def find_exhausted_resource(error: BaseException) -> ResourceExhausted | None:
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes, each once: a chain of causes may be circular, as when a
-    timeout is raised from a cancellation that was itself raised from the timeout."""
+    """Yield an error and its causes, each once.
+
+    A chain of causes may be circular, as when a timeout is raised from a cancellation that was
+    itself raised from the timeout.
+    """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -86,14 +92,17 @@ def get_retry_delay() -> timedelta:
 
 
 class ResourceMonitor:
-    """The limits that this process has reached lately; told with every heartbeat."""
+    """The limits that this process has reached recently, reported with every heartbeat."""
 
     def __init__(self) -> None:
         self._reached: dict[LimitedResource, tuple[float, str]] = {}
         self._logged: dict[LimitedResource, float] = {}
 
     def note(self, error: BaseException) -> ResourceExhausted | None:
-        """Remember it if it is one; the log tells of each kind once a minute."""
+        """Record the error if it indicates an exhausted resource.
+
+        Each kind is logged at most once a minute.
+        """
         found = find_exhausted_resource(error)
         if found is None:
             return None
@@ -105,7 +114,7 @@ class ResourceMonitor:
         return found
 
     def read(self) -> dict[str, Any]:
-        """Sentences by limit, of those reached lately."""
+        """Return the recently reached limits with their messages."""
         since = monotonic() - RECENT_SECONDS
         return {limit.value: text for limit, (at, text) in self._reached.items() if at > since}
 
@@ -114,8 +123,8 @@ class ResourceMonitor:
 class DatabaseClock:
     """The database's time at a moment of this process's monotonic clock.
 
-    Times that others judge are told in the database's time. This machine's wall clock may be wrong
-    or stepped, and then a healthy worker would look as if it had stopped.
+    Times that others evaluate are reported in the database's time. This machine's wall clock may be
+    wrong or stepped, and a healthy worker would then look as if it had stopped.
     """
 
     epoch_seconds: float
@@ -128,7 +137,7 @@ class DatabaseClock:
 
 @dataclass
 class FetchCounters:
-    """Counted since the process began."""
+    """Fetch outcomes counted since the process started."""
 
     fetches: Counter[FetchOutcome] = field(default_factory=Counter)
 
@@ -137,14 +146,14 @@ class FetchCounters:
 
 
 class WorkerVitals:
-    """How the process is doing; told with every heartbeat, so that others can judge it."""
+    """The state of this process, reported with every heartbeat so that others can evaluate it."""
 
     def __init__(self, wakeups: Wakeups, data_dir: Path, own_limits: ResourceMonitor) -> None:
         self._wakeups = wakeups
         self._own_limits = own_limits
         self._data_dir = data_dir
         self._deaf_since: float | None = None
-        """Monotonic."""
+        """Monotonic time since which the listener has been down."""
 
     def read(self, clock: DatabaseClock) -> dict[str, Any]:
         return {
@@ -155,7 +164,10 @@ class WorkerVitals:
         }
 
     def _get_listener_state(self) -> str:
-        """`off` where nobody listens, because the process works single rows for a person."""
+        """Return `up`, `down` or `off`.
+
+        `off` means that the process does not listen, because it works single rows on request.
+        """
         if not self._wakeups.is_listening:
             return "off"
         up = self._wakeups.listener.up
@@ -164,7 +176,10 @@ class WorkerVitals:
 
 
 def get_free_bytes(folder: Path) -> int | None:
-    """Where the folder lies or would lie; None when that cannot be told."""
+    """Return the free bytes of the disk that holds the folder; None if unknown.
+
+    The folder need not exist yet: its nearest existing parent is used.
+    """
     for place in (folder, *folder.parents):
         try:
             return shutil.disk_usage(place).free
@@ -177,7 +192,7 @@ def get_free_bytes(folder: Path) -> int | None:
 
 @dataclass
 class RunReport:
-    """What one run of a stage came to."""
+    """The result of one run of a stage."""
 
     stage: str
     began: float = field(default_factory=monotonic)

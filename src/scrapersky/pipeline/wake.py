@@ -1,6 +1,6 @@
-"""Wake a stage's consumers as soon as its rows are committed, here and in every other process.
+"""Wake a stage's consumers as soon as its rows are committed, in this and every other process.
 
-No wake-up is ever relied on: the interval tick finds what was missed.
+Wake-ups only reduce latency. The interval tick finds rows whose wake-up was lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ from scrapersky.logging import get_logger
 
 CHANNEL = "scrapersky_wake"
 NOTIFY_INTERVAL_SECONDS = 0.1
-"""At most one NOTIFY in this time: inside every transaction it costs a multiple of throughput."""
+"""Minimum time between two NOTIFY statements.
+
+PostgreSQL serializes the commits of transactions that notify, so a NOTIFY in each would cost a
+multiple of the throughput.
+"""
 IN_SESSION, TOLD = "scrapersky.wake", "scrapersky.told"
 NOTIFY = CompiledStatement(
     select(func.pg_notify(CHANNEL, func.unnest(bindparam("payloads", type_=ARRAY(Text)))))
@@ -34,12 +38,12 @@ log = get_logger(__name__)
 
 
 def wake_after_commit(session: AsyncSession, *stages: str) -> None:
-    """Have these stages woken once the session's transaction has been committed."""
+    """Wake these stages once the session's transaction has been committed."""
     session.info.setdefault(IN_SESSION, set()).update(stages)
 
 
 class Wakeups:
-    """Carries wake-ups out of committed transactions to consumers, and hears those of others."""
+    """Sends wake-ups after commits, and receives those of other processes."""
 
     def __init__(self, database: Database, listen_url: URL | None = None) -> None:
         self._database = database
@@ -66,11 +70,14 @@ class Wakeups:
 
     @property
     def is_listening(self) -> bool:
-        """Whether this process means to hear; whether it can is `listener.up`."""
+        """Whether this process listens. Whether its connection is up is `listener.up`."""
         return self._listening is not None
 
     def announce(self, *stages: str) -> None:
-        """Wake these stages here at once and elsewhere within a tenth of a second."""
+        """Wake these stages here immediately, and notify other processes.
+
+        Those are woken within NOTIFY_INTERVAL_SECONDS.
+        """
         for stage in stages:
             self._wake(stage)
         self._unsent.update(stages)
@@ -78,7 +85,7 @@ class Wakeups:
             self._sending = asyncio.create_task(self._send(), name="wake-sender")
 
     async def flush(self) -> None:
-        """Wait until every other process has been told."""
+        """Wait until all pending notifications have been sent."""
         if self._sending is not None:
             await self._sending
 
@@ -94,8 +101,12 @@ class Wakeups:
             self._database.after_commit.remove(self._after_commit)
 
     async def _before_commit(self, session: AsyncSession) -> None:
-        """When it is quiet, others hear of it with the commit itself; a busy process tells them
-        afterwards and together, because a NOTIFY in every transaction makes writers queue up."""
+        """Send the NOTIFY within the transaction, if none was sent lately.
+
+        Others then receive it with the commit itself. A busy process sends its notifications
+        afterwards and in batches, because a NOTIFY in every transaction makes writers queue for a
+        lock at commit.
+        """
         stages = session.info.get(IN_SESSION)
         now = monotonic()
         if not stages or now - self._told_at < NOTIFY_INTERVAL_SECONDS:
@@ -144,6 +155,6 @@ class Wakeups:
             wake()
 
     def _wake_all(self) -> None:
-        """After a time of deafness: look once, whatever was said meanwhile."""
+        """Wake all stages after a reconnect, because notifications may have been missed."""
         for stage in list(self._sleepers):
             self._wake(stage)

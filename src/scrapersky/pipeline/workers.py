@@ -23,8 +23,10 @@ PROC = Path("/proc")
 
 
 def get_boot_id() -> str:
-    """This boot of this machine, and the process namespace we are in: containers share a boot
-    but not their pids."""
+    """Identify this boot of the machine and our PID namespace.
+
+    Containers share a boot but not their pids.
+    """
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(PROC / 'self/ns/pid')}"
@@ -33,19 +35,20 @@ def get_boot_id() -> str:
 
 
 def get_process_start(pid: int) -> int | None:
-    """When a process began, in clock ticks since boot; None when it is gone or a zombie."""
+    """Return when a process started, in clock ticks since boot; None if it is gone or a zombie."""
     try:
         stat = (PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    # The command's name stands in parentheses and may itself hold spaces and parentheses.
+    # The command name is in parentheses and may itself contain spaces and parentheses, so split
+    # after the last one.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 @dataclass(frozen=True)
 class WorkerIdentity:
-    """Enough to tell, on the same machine, whether this very process still lives."""
+    """Identifies a process well enough to tell, on the same machine, whether it is still alive."""
 
     id: UUID = field(default_factory=uuid7)
     hostname: str = field(default_factory=socket.gethostname)
@@ -70,7 +73,7 @@ async def record_heartbeat(
     stages: Mapping[str, Any] | None = None,
     vitals: Mapping[str, Any] | None = None,
 ) -> None:
-    """Say that this worker lives; also brings back a row that others had buried."""
+    """Record this worker's heartbeat. Inserts its row again if others have deleted it as dead."""
     values: dict[str, Any] = {
         "id": worker.id,
         "hostname": worker.hostname,
@@ -92,16 +95,16 @@ async def record_heartbeat(
 def is_alive(dead_after: Any) -> ColumnElement[bool]:
     """Build the condition that a worker has sent a heartbeat lately.
 
-    A heartbeat from the future was sent before the database's clock was set back. It proves
-    nothing: the worker may have died since, and would count as alive until the clock catches up.
+    A heartbeat in the future was sent before the database's clock was set back. It proves nothing:
+    the worker may have died since, and would count as alive until the clock catches up.
     """
     return and_(Worker.beat_at > func.now() - dead_after, Worker.beat_at < func.now() + dead_after)
 
 
 async def reset_future_beats(session: AsyncSession, *, dead_after: timedelta) -> None:
-    """Date heartbeats from before the database's clock was set back to now.
+    """Reset heartbeats that were sent before the database's clock was set back to the current time.
 
-    Whoever lives has `dead_after` to send the next one, so a clock step alone makes no worker
+    Live workers then have `dead_after` to send the next one, so a clock step alone makes no worker
     look dead and causes no rescues.
     """
     future = Worker.beat_at > func.now() + dead_after
@@ -113,7 +116,11 @@ async def sign_off(session: AsyncSession, worker: WorkerIdentity) -> None:
 
 
 async def reap_local_dead_workers(session: AsyncSession) -> list[UUID]:
-    """Forget workers of this machine whose process is gone: no need to wait for their silence."""
+    """Delete workers of this machine whose process is gone.
+
+    There is no need to wait until their heartbeat is too old. Comparing the start time detects a
+    pid that has been reused.
+    """
     here = await session.scalars(select(Worker).where(Worker.boot_id == get_boot_id()))
     dead = [each.id for each in here if get_process_start(each.pid) != each.pid_start]
     if dead:

@@ -1,1 +1,1 @@
-"""Businesses found at place providers: searching an area, details, what it costs."""
+"""Places: area searches at place providers, place details, and their cost."""

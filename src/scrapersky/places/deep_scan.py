@@ -43,30 +43,30 @@ from scrapersky.settings import Pace, Settings
 
 @dataclass(frozen=True)
 class DetailsKnown:
-    """There was nothing to ask; what is known becomes a business."""
+    """The details are fresh: only the business is resolved."""
 
     extract: bool
-    """Whether its website is to become a domain by itself."""
+    """Whether to queue domain extraction for its website."""
 
 
 @dataclass(frozen=True)
 class DetailsFetched:
-    """What the provider told."""
+    """The details that the provider returned."""
 
     entry_id: UUID
     facts: PlaceFacts
     moved: PlaceFacts | None
-    """The place that it is now, where it moved."""
+    """The place that it moved to, if any."""
     extract: bool
 
 
 class PlaceRemoved(StoreImmediately):
-    """The provider knows the place no more."""
+    """The provider no longer has the place."""
 
 
 @dataclass(frozen=True)
 class DeepScanDone:
-    """Everything is stored; what is left is the row's own end."""
+    """Marker yielded last: everything is stored and only the row's completion is left."""
 
 
 DeepScanResult = (
@@ -96,9 +96,11 @@ async def store(session: AsyncSession, place: Place, result: DeepScanResult) -> 
 
 
 async def _store_removal(session: AsyncSession, place: Place) -> None:
-    """The place stays, and its business is not closed by it: ids go out of use when places are put
-    together, and that says nothing of whether the business is there. What others say of it counts
-    more from now on."""
+    """Mark the place as gone. The business is not closed by it.
+
+    Providers drop IDs when they merge places, which says nothing about the business. From now on
+    other sources take precedence.
+    """
     place.gone_at = func.now()
     if place.local_business_id is not None:
         await resolve_place(session, place)
@@ -117,8 +119,12 @@ async def _store_details(session: AsyncSession, place: Place, told: DetailsFetch
 
 
 async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceFacts) -> Place:
-    """The row of where it moved to, locked before any business is: everybody does so. A new one is
-    decided about as the old one was, for it is the same business; its scan is this one."""
+    """Upsert and lock the place that this one moved to, before any business is locked, as
+    everywhere.
+
+    A new row gets the curation status of the old one, because it is the same business. This scan
+    counts as its deep scan.
+    """
     await session.execute(
         insert(Place)
         .values(
@@ -147,21 +153,14 @@ async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceF
     return found
 
 
-# Ask a provider for all it knows of a place, unless it told us already, and make a business of it.
-#
-# Money is asked for before the request is sent (see `governor.py`); a place whose details came with
-# its search costs nothing here.
-
 MAX_MOVES = 5
-"""Places that moved again and again; each is a request that costs."""
-NO_KEY_MESSAGE = (
-    "Google is not asked without a key. Set GOOGLE_PLACES_API_KEY, restart, and queue it again."
-)
+"""Maximum length of a chain of moves. Each step is a paid request."""
+NO_KEY_MESSAGE = "No Google API key. Set GOOGLE_PLACES_API_KEY, restart, and queue the place again."
 
 
 @dataclass(frozen=True)
 class DeepScanRequest:
-    """A place, as far as the work needs it."""
+    """The fields of a place that the work needs."""
 
     id: UUID
     provider: str
@@ -169,13 +168,13 @@ class DeepScanRequest:
     details_at: datetime | None
     refresh_asked_at: datetime | None
     age: timedelta | None = None
-    """Of its details."""
+    """Age of its details."""
     language: str | None = None
     region: str | None = None
-    """Those of the search that found it."""
+    """Region of the search that found it."""
 
     def has_fresh_details(self, max_age: timedelta) -> bool:
-        """Whether there is nothing to ask: only Google's places can be asked for one by one."""
+        """Return whether no request is needed. Only Google has details by place ID."""
         if self.provider != Provider.GOOGLE:
             return True
         if self.details_at is None or self.age is None or self.age > max_age:
@@ -208,8 +207,11 @@ async def prepare(session: AsyncSession, item: DeepScanRequest) -> DeepScanReque
 
 
 async def work(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
-    """What was found is stored by itself: rows that are completed together could otherwise lock
-    the businesses they share crosswise."""
+    """Fetch the details, then yield the result and a marker.
+
+    The result is stored in its own transaction. Stored together with the completion of other rows,
+    it could deadlock on businesses that they share.
+    """
     settings = tools.settings
     if item.has_fresh_details(timedelta(days=settings.place_details_max_age_days)):
         yield DetailsKnown(extract=settings.auto_extract_domains)
@@ -220,7 +222,7 @@ async def work(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanRes
 
 
 async def _fetch_chain(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
-    """Where the place moved, the new one is asked for, too, until the end of the chain."""
+    """Fetch the place and follow its moves to the end of the chain."""
     settings = tools.settings
     if not settings.google_places_api_key:
         raise Rejected(NO_KEY_MESSAGE)
@@ -238,11 +240,13 @@ async def _fetch_chain(item: DeepScanRequest, tools: Tools) -> AsyncIterator[Dee
                 raise classify_failure(told) from told
             if not chain:
                 yield PlaceRemoved()
-                raise Skipped(f"Google knows this place no more: {told}")
+                raise Skipped(f"Google no longer has this place: {told}")
         following = _get_next_id(chain, told)
         if following is None:
             break
-        yield ChargeSettlement(charge.entry_id, billed=True, note=f"It moved to {following}.")
+        yield ChargeSettlement(
+            charge.entry_id, billed=True, note=f"The place moved to {following}."
+        )
         place_id = following
     yield _build_result(chain, charge.entry_id, settings)
 
@@ -279,7 +283,7 @@ def _build_charge(item: DeepScanRequest, settings: Settings) -> Charge:
 
 
 def _get_next_id(chain: list[PlaceFacts], told: PlaceFacts | ProviderFailed) -> str | None:
-    """The id to ask for next; nothing at the chain's end, or where it leads back to itself."""
+    """Return the next ID to fetch, or None at the end of the chain or in a cycle."""
     if not isinstance(told, PlaceFacts) or len(chain) > MAX_MOVES:
         return None
     return _get_new_id(told, chain)
@@ -290,7 +294,7 @@ def _get_new_id(told: PlaceFacts, chain: list[PlaceFacts]) -> str | None:
 
 
 def _build_result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -> DetailsFetched:
-    """Of the first place and the last; those between are steps on the way."""
+    """Build the result from the first and the last place of the chain."""
     first, last = chain[0], chain[-1]
     last = replace(last, moved_to=_get_new_id(last, chain))
     return DetailsFetched(
@@ -303,7 +307,7 @@ def _build_result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -
 
 STAGE = Stage(
     name=DEEP_SCAN_STAGE,
-    does="Ask for a place's details, unless they are known, and make a business of it.",
+    does="Fetch a place's details, unless they are fresh, and resolve its business.",
     workflow="WF2",
     model=Place,
     status="deep_scan_status",

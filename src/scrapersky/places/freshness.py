@@ -1,6 +1,7 @@
 """Keep place details fresh: requeue stale ones, and clear those not confirmed for too long.
 
-Clearing keeps the place's id, its searches, its business and its curation.
+Clearing keeps the place's ID, its searches, its business and its curation, and what other sources
+report about the business.
 """
 
 from __future__ import annotations
@@ -29,11 +30,6 @@ from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Settings
 
-# Forget what Google said of places that it did not confirm for a long time.
-#
-# Its id, the searches that found it, its business and what people decided stay; so does what others
-# say of the business.
-
 EXPIRY_BATCH_SIZE = 100
 EMPTY_FACTS: dict[str, Any] = {
     "name": None,
@@ -57,11 +53,11 @@ EMPTY_FACTS: dict[str, Any] = {
     "raw_data": {},
     "details_at": None,
 }
-"""A place of which only its id is known."""
+"""Column values of a place with only its ID."""
 
 
 async def expire_unconfirmed_places(database: Database, settings: Settings) -> int:
-    """A little at a time, until nothing is left; answers of how many places it was."""
+    """Clear unconfirmed places in small batches until none is left. Return how many."""
     if not settings.place_retention_days:
         return 0
     age, forgotten = timedelta(days=settings.place_retention_days), 0
@@ -77,7 +73,7 @@ async def expire_unconfirmed_places(database: Database, settings: Settings) -> i
 
 
 async def _select_unconfirmed(session: AsyncSession, age: timedelta) -> Sequence[Place]:
-    """Those that somebody works on right now are left for another time."""
+    """Select unconfirmed places. Rows that are being processed are skipped until the next run."""
     found = await session.scalars(
         select(Place)
         .where(
@@ -106,7 +102,7 @@ async def _clear_facts(session: AsyncSession, tenant_id: UUID, places: Sequence[
     await session.execute(
         update(Place)
         .where(Place.id.in_(ids))
-        # In a column of documents a plain None would be the document `null`.
+        # In a JSON column a plain None would be stored as JSON `null`.
         .values({**EMPTY_FACTS, "hours": null()})
         .execution_options(synchronize_session=False)
     )
@@ -124,20 +120,22 @@ async def _clear_facts(session: AsyncSession, tenant_id: UUID, places: Sequence[
 
 EXPIRY_CHORE = Chore(
     name="forget_unconfirmed_places",
-    does="With PLACE_RETENTION_DAYS: forget what Google said of places not seen for so long.",
+    does="With PLACE_RETENTION_DAYS: clear Google's details of places not confirmed for that long.",
     every=timedelta(hours=6),
     run=expire_unconfirmed_places,
 )
 
 
 REFRESH_BATCH_SIZE = 500
-"""In one hour: the budget holds anyhow, but new places should not wait behind all the old ones."""
+"""Places per hour. The budget limits the cost anyway, but new places should not wait behind all
+stale ones.
+"""
 REJECTED_PLACE_STATUSES = (PlaceCuration.NOT_A_FIT, PlaceCuration.ARCHIVED)
 REJECTED_BUSINESS_STATUSES = (BusinessCuration.NOT_A_FIT, BusinessCuration.ARCHIVED)
 
 
 async def queue_stale_places(database: Database, settings: Settings) -> int:
-    """Only those that were scanned once and are still there; the oldest first."""
+    """Queue scanned places that still exist, oldest details first."""
     if not settings.auto_deep_scan:
         return 0
     max_age = literal(timedelta(days=settings.place_details_max_age_days), Interval)
@@ -182,7 +180,7 @@ async def queue_stale_places(database: Database, settings: Settings) -> int:
 
 REFRESH_CHORE = Chore(
     name="queue_old_places",
-    does="With AUTO_DEEP_SCAN: queue the places whose details are older than they may be.",
+    does="With AUTO_DEEP_SCAN: queue places whose details are stale.",
     every=timedelta(hours=1),
     run=queue_stale_places,
 )

@@ -39,7 +39,7 @@ PLACE_IMPORT_KIND = ImportSubject("place", ("name",))
 
 
 class PlaceRowText(str):
-    """A row as it was written, with the place that it names."""
+    """A row as written, with its parsed place."""
 
     facts: PlaceFacts
     line: int
@@ -55,7 +55,9 @@ class PlaceEntry:
 async def import_places(
     asker: ImportContext, file: BinaryIO, *, region: str | None
 ) -> ImportResult:
-    """Bad rows are reported and the others are kept; a list of which nothing was is no search."""
+    """Import places. Invalid rows are reported and the others are stored. No search is created when
+    no row is valid.
+    """
     session = asker.session
     job = await _create_search_job(session, asker.actor, go_on=asker.queue)
     trade = Importer(PLACE_IMPORT_KIND, _parse_entry, partial(_store_entries, job), "place.hand_in")
@@ -73,7 +75,7 @@ async def _create_search_job(session: AsyncSession, actor: Actor, *, go_on: bool
         tenant_id=actor.tenant_id,
         created_by=actor.user_id,
         job_type=JobType.PLACE_SEARCH,
-        subject="a list that was handed in",
+        subject="an imported list",
         params={"provider": Provider.CSV, "go_on": go_on},
         status=JOB_STATUSES.done,
         progress=1.0,
@@ -90,12 +92,12 @@ def _read_rows(file: BinaryIO, region: str | None) -> Iterator[InputRow]:
     records = parse_records(open_text(file), is_column_name)
     first = next(records, None)
     if first is None:
-        raise InvalidInput("The file is empty; there is nothing in it to take.")
+        raise InvalidInput("The file is empty.")
     columns = parse_header(first.cells)
     rows = (_parse_row(each, columns, region) for each in records)
     second = next(rows, None)
     if second is None:
-        raise InvalidInput("The file has a header and no rows below it.")
+        raise InvalidInput("The file has a header but no rows.")
     yield second
     yield from rows
 
@@ -112,7 +114,7 @@ def _parse_row(record: CsvRecord, columns: CsvColumns, region: str | None) -> In
 
 
 def _parse_entry(text: str, _: SiteParser) -> PlaceEntry:
-    assert isinstance(text, PlaceRowText), "rows come from `_row`"
+    assert isinstance(text, PlaceRowText), "rows come from `_read_rows`"
     return PlaceEntry(text.facts.place_id, text.facts, text.line)
 
 

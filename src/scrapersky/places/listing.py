@@ -44,14 +44,14 @@ from scrapersky.places.schemas import build_attribution_column
 
 @dataclass(frozen=True)
 class FoundBySearchFilter:
-    """Was found by one of the searches given, be it the first or not."""
+    """Filter by any search that found the place, not only the first."""
 
     name: str = "search_id"
     fitting: str = "fits"
 
     def parameters(self) -> FilterParameters:
-        said = "Only those that this search found; several may be given."
-        fits = "With a search: whether they pass its filters."
+        said = "Only places found by this search. Repeatable."
+        fits = "With a search: whether the place passes its filters."
         return {
             self.name: (
                 list[UUID] | None,
@@ -93,22 +93,22 @@ PLACES = Listing(
         PresenceFilter("is_gone", Place.gone_at),
         PresenceFilter("has_moved", Place.moved_to),
         BooleanFilter("is_service_area", Place.is_service_area),
-        MinimumFilter("min_rating", Place.rating, 5, "Rated as well as this at least: 0 to 5."),
+        MinimumFilter("min_rating", Place.rating, 5, "Minimum rating (0–5)."),
         MinimumFilter(
-            "min_ratings", Place.user_ratings_total, 2_000_000_000, "Rated by so many at least."
+            "min_ratings", Place.user_ratings_total, 2_000_000_000, "Minimum number of reviews."
         ),
         ChoiceFilter("category", Place.category),
         ArrayFilter(
-            "type", Place.types, "Among all of its types, as the provider calls it.", "bakery"
+            "type", Place.types, "Any type of the place, in the provider's spelling.", "bakery"
         ),
         FoundBySearchFilter(),
         ChoiceFilter("local_business_id", Place.local_business_id),
-        ChoiceFilter("place_id", Place.place_id, says="What the provider calls it."),
-        TextFilter("error", (Place.deep_scan_error,), says="In the error of its deep scan."),
+        ChoiceFilter("place_id", Place.place_id, says="The provider's place ID."),
+        TextFilter("error", (Place.deep_scan_error,), says="Part of the deep scan error."),
         TextFilter(
             "search",
             (Place.name, Place.formatted_address, Place.website_url, Place.phone),
-            says="In name, address, website or phone.",
+            says="Part of the name, address, website or phone number.",
         ),
         ChoiceFilter("created_by", Place.created_by),
         DateRangeFilter("created", Place.created_at),
@@ -145,12 +145,12 @@ EXPORT = Export(
         export_field("phone", Place.phone),
         export_field("website_url", Place.website_url, "Website"),
         export_field("rating", Place.rating),
-        export_field("user_ratings_total", Place.user_ratings_total, "Ratings"),
+        export_field("user_ratings_total", Place.user_ratings_total, "Reviews"),
         export_field("business_status", Place.business_status, "State"),
         export_field("latitude", Place.latitude),
         export_field("longitude", Place.longitude),
         export_field("provider", Place.provider),
-        export_field("place_id", Place.place_id, "Provider's id"),
+        export_field("place_id", Place.place_id, "Provider ID"),
         export_field("attribution", build_attribution_column(Place.provider)),
         export_field("status", Place.status, "Curation"),
         export_field("deep_scan_status", Place.deep_scan_status, "Deep scan"),
@@ -163,14 +163,14 @@ EXPORT = Export(
         export_field("profiles", Place.profiles),
         export_field("phone_raw", Place.phone_raw, "Phone as written"),
         export_field("price_level", Place.price_level),
-        export_field("maps_url", Place.maps_url, "On the map"),
-        export_field("is_service_area", Place.is_service_area, "Comes to its customers"),
-        export_field("deep_scan_error", Place.deep_scan_error, "Deep scan's error"),
+        export_field("maps_url", Place.maps_url, "Map link"),
+        export_field("is_service_area", Place.is_service_area, "Service area only"),
+        export_field("deep_scan_error", Place.deep_scan_error, "Deep scan error"),
         export_field("details_at", Place.details_at, "Details from"),
         export_field("seen_at", Place.seen_at, "Last seen"),
         export_field("gone_at", Place.gone_at, "Gone"),
         export_field("moved_to", Place.moved_to),
-        export_field("search_id", Place.search_id, "Found first by"),
+        export_field("search_id", Place.search_id, "First search"),
         export_field("local_business_id", Place.local_business_id, "Business"),
         export_field("created_by", Place.created_by, "Added by"),
         export_field("updated_at", Place.updated_at, "Changed"),

@@ -46,7 +46,7 @@ import_router = APIRouter(
 @import_router.post(
     "/import-csv",
     status_code=202,
-    summary="Hand in a CSV file of businesses",
+    summary="Import businesses from CSV",
     response_model=JobImportOut,
     openapi_extra=describe_csv_body(
         "name,website,phone,city\nBakery Berger,https://berger.example,+49 341 123456,Leipzig\n"
@@ -60,13 +60,16 @@ async def import_csv(
     queue: QueueParam = True,
     region: Annotated[
         str | None,
-        Query(pattern="^[A-Za-z]{2}$", description="Where phone numbers without a code are from."),
+        Query(
+            pattern="^[A-Za-z]{2}$", description="Country of phone numbers without a country code."
+        ),
     ] = None,
 ) -> StreamingResponse:
-    """The file is the body, with any of the usual delimiters and encodings; its first line names
-    the columns: name, website, phone, email, address, street, city and the like. Bad rows are
-    reported and the others are kept. The list is a search of its own, that every row's `job_id`
-    names."""
+    """Send the file as the request body. Common delimiters and encodings are detected. The first
+    line names the columns: name, website, phone, email, address, street, city and similar.
+    Invalid rows are reported and the others are stored. The import is stored as a search; every
+    row's `job_id` refers to it.
+    """
     asker = ImportContext(session, actor, context.settings, queue)
     where = region or context.settings.places_region or None
     return build_response(await import_places(asker, file, region=where), JobImportOut)
@@ -80,15 +83,17 @@ REFRESH_REQUEST = build_bulk_dependency(PLACES, "Refresh")
 PlaceQueryParams = Annotated[ListQuery, Depends(PLACES.parse_query)]
 
 
-@router.get("", summary="Places, newest first")
+@router.get("", summary="List places")
 async def list_places(
     actor: Viewer, session: Reading, asked: PlaceQueryParams
 ) -> ListPage[PlaceOut]:
-    """Each as one provider knows it; `local_business_id` tells which are the same business."""
+    """Return places as their providers report them, newest first. Places with the same
+    `local_business_id` are the same business.
+    """
     return (await PLACES.show(session, actor, asked)).to_page(PlaceOut.model_validate)
 
 
-@router.get("/staging", summary="Places, newest first, by their older name")
+@router.get("/staging", summary="List places (alias)")
 async def list_staged_places(
     actor: Viewer, session: Reading, asked: PlaceQueryParams
 ) -> ListPage[PlaceOut]:
@@ -97,28 +102,31 @@ async def list_staged_places(
 
 @router.post(
     "/refresh",
-    summary="Ask the provider for many places anew",
+    summary="Refresh places",
     responses=problem_responses(400, 409, 415),
 )
 async def refresh_places(
     actor: Curator, session: Transaction, asked: Annotated[BulkRequest, Depends(REFRESH_REQUEST)]
 ) -> BulkOut:
-    """By ids or by the filters of the list, however young their details are. Each is a request
-    that costs, within the month's budget; only Google's places can be asked for so."""
+    """Fetch the details of many places, by IDs or by the list's filters, regardless of their age.
+    Each place is a paid request within the month's budget. Only for Google places.
+    """
     return await service.refresh_many(session, actor, asked)
 
 
-@router.get("/{place_id}", summary="One place", responses=problem_responses(404))
+@router.get("/{place_id}", summary="Get a place", responses=problem_responses(404))
 async def get_place(actor: Viewer, session: Reading, place_id: UUID) -> PlaceDetail:
-    """With the searches that found it and the business that it is."""
+    """Return a place with its searches and its business."""
     return await service.build_detail(session, await service.get_place(session, actor, place_id))
 
 
 @router.post(
     "/{place_id}/refresh",
-    summary="Ask the provider for a place anew",
+    summary="Refresh a place",
     responses=problem_responses(404, 409),
 )
 async def refresh_place(actor: Curator, session: Transaction, place_id: UUID) -> PlaceOut:
-    """However young its details are. It is a request that costs, within the month's budget."""
+    """Fetch a place's details, regardless of their age. It is a paid request within the month's
+    budget.
+    """
     return PlaceOut.model_validate(await service.refresh(session, actor, place_id))

@@ -1,4 +1,4 @@
-"""Places in the API."""
+"""API schemas of places."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Text, case, null, type_coerce
 from scrapersky.models import Provider
 
 OSM_ATTRIBUTION = "© OpenStreetMap contributors"
-"""What the licence of OpenStreetMap's data asks for, wherever it is shown."""
+"""Attribution required by the OpenStreetMap licence wherever its data is shown."""
 
 
 def build_attribution_column(provider: Any) -> ColumnElement[Any]:
-    """The same as `PlaceOut.attribution`."""
+    """Return the SQL equivalent of `PlaceOut.attribution`."""
     return case((provider == Provider.OSM, OSM_ATTRIBUTION), else_=type_coerce(null(), Text))
 
 
@@ -26,7 +26,7 @@ class PlaceOut(BaseModel):
     id: UUID
     provider: str = Field(examples=["google"])
     place_id: str = Field(
-        description="What the provider calls it.", examples=["ChIJN1t_tDeuEmsRUsoyG83frY4"]
+        description="The provider's place ID.", examples=["ChIJN1t_tDeuEmsRUsoyG83frY4"]
     )
     name: str | None = Field(examples=["Bäckerei Berger"])
     formatted_address: str | None
@@ -35,7 +35,9 @@ class PlaceOut(BaseModel):
     longitude: float | None
     phone: str | None = Field(examples=["+4930901820"])
     phone_raw: str | None
-    website_url: str | None = Field(description="As the provider has it; it may be anything.")
+    website_url: str | None = Field(
+        description="As reported by the provider. It may be anything, not only a URL."
+    )
     emails: list[str]
     profiles: list[str]
     types: list[str]
@@ -46,25 +48,27 @@ class PlaceOut(BaseModel):
     business_status: str | None = Field(examples=["operational"])
     maps_url: str | None
     is_service_area: bool = Field(
-        description="It comes to its customers and has no address of its own."
+        description="Serves customers at their location and has no public address."
     )
     details_at: datetime | None = Field(
-        description="When the provider last told everything; null until it did."
+        description="When the details were last fetched. Null if never."
     )
     refresh_asked_at: datetime | None
     seen_at: datetime
-    gone_at: datetime | None = Field(description="When the provider said that it knows it no more.")
-    moved_to: str | None = Field(description="What the provider calls it now.")
-    search_id: UUID | None = Field(description="The search that found it first.")
+    gone_at: datetime | None = Field(
+        description="When the provider reported that the place no longer exists."
+    )
+    moved_to: str | None = Field(description="The provider's new place ID.")
+    search_id: UUID | None = Field(description="The first search that found it.")
     local_business_id: UUID | None
-    status: str = Field(description="What people decided.", examples=["New"])
+    status: str = Field(description="Curation status.", examples=["New"])
     deep_scan_status: str = Field(examples=["Completed"])
     deep_scan_error: str | None
     created_by: UUID
     created_at: datetime
     updated_at: datetime
 
-    @computed_field(description="To be shown with what this provider told, where it asks for it.")  # type: ignore[prop-decorator]
+    @computed_field(description="Text to show with the provider's data, if required.")  # type: ignore[prop-decorator]
     @property
     def attribution(self) -> str | None:
         return OSM_ATTRIBUTION if self.provider == Provider.OSM else None
@@ -78,14 +82,14 @@ class PlaceSearchOut(BaseModel):
     asked_at: datetime
     position: int
     tile: str
-    fits: bool = Field(description="Whether it passes the search's filters.")
+    fits: bool = Field(description="Whether the place passes the search's filters.")
     sighted: str = Field(examples=["new"])
     changes: dict[str, Any] = Field(examples=[{"phone": [None, "+4930901820"]}])
     seen_at: datetime
 
 
 class PlaceBusinessOut(BaseModel):
-    """The business that the place is, in short."""
+    """Summary of the place's business."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -98,9 +102,9 @@ class PlaceBusinessOut(BaseModel):
 
 
 class PlaceDetail(PlaceOut):
-    """With what would make a list heavy."""
+    """A place with the fields that are too large for a list."""
 
     hours: dict[str, Any] | None
-    raw_data: dict[str, Any] = Field(description="The provider's own words.")
+    raw_data: dict[str, Any] = Field(description="The provider's raw data.")
     searches: list[PlaceSearchOut]
     business: PlaceBusinessOut | None

@@ -28,9 +28,7 @@ from scrapersky.places.listing import PLACES
 from scrapersky.places.schemas import PlaceBusinessOut, PlaceDetail, PlaceOut, PlaceSearchOut
 
 MAX_SEARCHES = 100
-NOT_REFRESHABLE = (
-    "Only Google's places can be asked for one by one; search again to refresh the others."
-)
+NOT_REFRESHABLE = "Only Google places can be refreshed. Repeat the search to refresh the others."
 
 
 async def get_place(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
@@ -38,7 +36,7 @@ async def get_place(session: AsyncSession, actor: Actor, place_id: UUID) -> Plac
 
 
 async def build_detail(session: AsyncSession, place: Place) -> PlaceDetail:
-    """With the searches that found it, the last ones first, and its business."""
+    """Return a place with its searches, newest first, and its business."""
     business = None
     if place.local_business_id is not None:
         business = await session.get(LocalBusiness, place.local_business_id)
@@ -69,12 +67,12 @@ def _build_search_out(link: SearchPlace, subject: str, asked_at: object) -> Plac
 
 
 async def refresh(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
-    """Have one place asked for anew, however young its details are."""
+    """Queue one place for a deep scan, regardless of the age of its details."""
     place = await _get_one(session, _select_place(actor, place_id).with_for_update(), place_id)
     if place.provider != Provider.GOOGLE:
         raise Conflict(NOT_REFRESHABLE)
     if place.deep_scan_status == DEEP_SCAN_STATUSES.processing:
-        raise Conflict("It is being asked for right now.")
+        raise Conflict("The place is being refreshed already.")
     await _queue_places(session, actor, [place.id])
     record(session, actor, "place.refresh", place.id)
     await session.refresh(place)
@@ -82,7 +80,7 @@ async def refresh(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
 
 
 async def refresh_many(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
-    """Those of Google's that are not being asked for right now."""
+    """Queue Google places for a deep scan, except the ones in progress."""
     where = [*asked.conditions(PLACES, actor), *_match_refreshable()]
     groups = await _count_by_status(session, where)
     updated = None

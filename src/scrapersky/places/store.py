@@ -30,9 +30,6 @@ from scrapersky.models.stage_names import DEEP_SCAN_STAGE
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.providers.model import PlaceFacts
 
-# What a provider said of a place, written into its row: only what differs, and what differs is
-# told.
-
 _UNSTORABLE_CHARACTERS = re.compile("[\x00\ud800-\udfff]")
 FieldChanges = dict[str, list[Any]]
 """{field: [before, after]}"""
@@ -51,12 +48,13 @@ TRACKED_FIELDS = frozenset(
         "moved_to",
     }
 )
-"""Whose changes people want to hear of; ratings and hours change all the time."""
+"""Fields whose changes are reported. Ratings and hours change too often."""
 
 
 def build_place_values(facts: PlaceFacts) -> dict[str, Any]:
-    """The columns of a place that the facts speak of: all of them when everything was asked for,
-    otherwise those that were answered."""
+    """Return the column values of the facts: all columns after a details request, otherwise the
+    ones that were returned.
+    """
     values = {
         "name": facts.name,
         "formatted_address": facts.address_text,
@@ -85,8 +83,9 @@ def build_place_values(facts: PlaceFacts) -> dict[str, Any]:
 
 
 def _build_raw_data(facts: PlaceFacts) -> dict[str, Any]:
-    """The provider's words, and what of them could not be taken: nobody would know otherwise why a
-    place has no coordinates."""
+    """Return the provider's raw data and what could not be parsed, so that a place without
+    coordinates can be explained.
+    """
     odd = {"oddities": list(facts.oddities)} if facts.oddities else {}
     return {**facts.raw, **odd}
 
@@ -96,7 +95,7 @@ def _has_value(value: Any) -> bool:
 
 
 def strip_unstorable(value: Any) -> Any:
-    """Without the few characters that PostgreSQL cannot keep, however deep they stand."""
+    """Remove characters that PostgreSQL cannot store, at any depth."""
     if isinstance(value, str):
         return _UNSTORABLE_CHARACTERS.sub("", value)
     if isinstance(value, Mapping):
@@ -107,12 +106,14 @@ def strip_unstorable(value: Any) -> Any:
 
 
 def write_facts(place: Place, facts: PlaceFacts) -> FieldChanges:
-    """Into the row, which is the caller's to keep. What people decided is none of the facts."""
+    """Write the facts into the row, without saving it, and return the changes. Curation is not
+    touched.
+    """
     changes: FieldChanges = {}
     for name, after in build_place_values(facts).items():
         before = getattr(place, name)
         if before != after:
-            # In a column of documents a plain None would be the document `null`.
+            # In a JSON column a plain None would be stored as JSON `null`.
             setattr(place, name, null() if name == "hours" and after is None else after)
             if name in TRACKED_FIELDS:
                 changes[name] = [before, after]
@@ -123,18 +124,13 @@ def write_facts(place: Place, facts: PlaceFacts) -> FieldChanges:
     return changes
 
 
-# Places as a provider tells of them: made once, refreshed when they are met again.
-#
-# What people decided and how far the deep scan has come is none of the provider's business and
-# stays as it is.
-
 ROWS_PER_STATEMENT = 500
 REJECTED_STATUSES = (PlaceCuration.NOT_A_FIT, PlaceCuration.ARCHIVED)
 
 
 @dataclass(frozen=True)
 class PlaceOwner:
-    """The tenant of new places, and the user they are created by."""
+    """The tenant and the creator of new places."""
 
     tenant_id: UUID
     created_by: UUID
@@ -142,14 +138,14 @@ class PlaceOwner:
 
 @dataclass(frozen=True)
 class SeenPlace:
-    """A place that was met, as it stands now."""
+    """A place that was found, in its current state."""
 
     id: UUID
     place_id: str
     sighted: PlaceSightingState
     changes: FieldChanges
     values: Mapping[str, Any]
-    """What filters ask for: website_url, phone, rating, business_status, latitude, longitude."""
+    """Values for filters: website_url, phone, rating, business_status, latitude, longitude."""
     has_details: bool
 
 
@@ -159,13 +155,13 @@ FILTER_COLUMNS = ("website_url", "phone", "rating", "business_status", "latitude
 async def upsert_places(
     session: AsyncSession, owner: PlaceOwner, facts: Sequence[PlaceFacts], *, search_id: UUID | None
 ) -> list[SeenPlace]:
-    """In the order given, each once; without anybody who was erased."""
+    """Upsert places and return each once, in the given order. Erased values are removed."""
     clean = await remove_erased(session, owner.tenant_id, list(facts))
     wanted = {each.place_id: each for each in clean}
     seen: dict[str, SeenPlace] = {}
     for start in range(0, len(wanted), ROWS_PER_STATEMENT):
         part = dict(list(wanted.items())[start : start + ROWS_PER_STATEMENT])
-        # One that somebody else makes at this moment is met in the second round.
+        # A place that another transaction inserts concurrently is found in the second round.
         while missing := {key: each for key, each in part.items() if key not in seen}:
             seen |= await _update_places(session, owner, missing)
             new = {key: each for key, each in missing.items() if key not in seen}
@@ -176,7 +172,7 @@ async def upsert_places(
 async def _update_places(
     session: AsyncSession, owner: PlaceOwner, wanted: Mapping[str, PlaceFacts]
 ) -> dict[str, SeenPlace]:
-    """In one order for everybody, so that two searches wait for each other and not in a circle."""
+    """Update the places in a fixed order, so that concurrent searches cannot deadlock."""
     provider = next(iter(wanted.values())).provider
     rows = await session.scalars(
         select(Place)
@@ -264,7 +260,7 @@ class SearchLink:
 async def link_places(
     session: AsyncSession, job: Job, tile: str, links: Sequence[SearchLink]
 ) -> list[SearchLink]:
-    """Those that the search had not found before; what was noted first stays."""
+    """Link places to a search and return the new ones. Existing links are kept."""
     if not links:
         return []
     rows = [
@@ -290,7 +286,7 @@ async def link_places(
 async def touch_known_places(
     session: AsyncSession, owner: PlaceOwner, provider: str, ids: Sequence[str]
 ) -> list[SeenPlace]:
-    """Places that were not asked for because they are known, in the order given."""
+    """Return known places that were not fetched again, in the given order."""
     found = await session.scalars(
         update(Place)
         .where(*_match_places(owner, provider, ids))
@@ -315,8 +311,9 @@ async def touch_known_places(
 async def queue_deep_scans(
     session: AsyncSession, seen: Sequence[SeenPlace], *, without_details: bool
 ) -> set[UUID]:
-    """To the deep scan: those that never went, and those of which something else is known now.
-    What people put aside stays there."""
+    """Queue deep scans for places that were never scanned or have changed. Places curated out are
+    skipped.
+    """
     ready = [each for each in seen if each.has_details or without_details]
     if not ready:
         return set()

@@ -17,14 +17,15 @@ from scrapersky.redaction import find_secrets, register_secrets
 from scrapersky.settings.model import Settings
 
 SECRET_WORDS = {"SECRET", "PASSWORD", "TOKEN", "KEY", "URL", "WEBHOOK", "CREDENTIALS"}
-"""A setting with one of these in its name is shown as set or not set, never with its value."""
+"""Words that mark a setting as secret: it is shown as set or not set, never with its value."""
 NON_SECRET_WORDS = {"PUBLIC", "BASE"}
-"""Unless it has one of these: half of a key pair, or the address of a service, which may carry no
-password."""
+"""Exceptions to `SECRET_WORDS`: half of a key pair, or the URL of a service, which may not carry a
+password.
+"""
 
 
 class SettingOrigin(StrEnum):
-    """Where a value was said."""
+    """Where the value of a setting came from."""
 
     DEFAULT = "default"
     FILE = "file"
@@ -33,7 +34,7 @@ class SettingOrigin(StrEnum):
 
 @dataclass(frozen=True)
 class SettingsSource:
-    """Where settings are read from, so that a test can give its own."""
+    """The sources that settings are read from. Tests pass their own."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     env_file: Path | None = Path(".env")
@@ -51,21 +52,24 @@ class SettingsSource:
         return {**self.from_file(), **self.environ}
 
     def get_origin(self, variable: str) -> SettingOrigin:
-        """An empty value counts as none, also where it hides one in the file."""
+        """Return where the value comes from.
+
+        An empty value counts as unset, even if it overrides one in the file.
+        """
         if not self.merge().get(variable, "").strip():
             return SettingOrigin.DEFAULT
         return SettingOrigin.ENVIRONMENT if variable in self.environ else SettingOrigin.FILE
 
 
 def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Settings:
-    """Read the environment; a value that cannot be is refused with the variable's name."""
+    """Read the settings; raise an error that names the variable of an invalid value."""
     environ = (source or SettingsSource()).merge()
     values: dict[str, Any] = {"environ": environ}
     for name in Settings.model_fields:
         if name != "environ" and environ.get(name.upper(), "").strip():
             values[name] = environ[name.upper()].strip()
     values |= overrides
-    # First of all: from here on no sentence of ours shows them.
+    # Register the secrets first, so that no later message can show them.
     register_secrets(_secret_values(values))
     try:
         return Settings(**values)
@@ -74,7 +78,7 @@ def load_settings(source: SettingsSource | None = None, **overrides: Any) -> Set
 
 
 def is_secret(name: str) -> bool:
-    """Whether the field's value must never be shown; addresses carry passwords and tokens."""
+    """Return whether the field's value must never be shown; URLs may carry passwords and tokens."""
     info = Settings.model_fields.get(name)
     words = set(name.upper().split("_"))
     telling = bool(words & SECRET_WORDS) and not words & NON_SECRET_WORDS

@@ -1,4 +1,4 @@
-"""Every setting, typed; a field's name in upper case is its environment variable."""
+"""Every setting, typed. A field's name in upper case is its environment variable."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from scrapersky.settings.values import (
 )
 
 DEFAULT_SYSTEM_USER_ID = UUID("5905e9fe-6c61-4694-b09a-6602017b000a")
-"""The migrations create this user."""
+"""The system user that the migrations create."""
 
 
 def default_data_dir() -> Path:
-    """`/var/lib/scrapersky` for root, the XDG data folder for everybody else."""
+    """`/var/lib/scrapersky` for root, otherwise the XDG data folder."""
     if os.geteuid() == 0:
         return Path("/var/lib/scrapersky")
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -37,283 +37,342 @@ def default_data_dir() -> Path:
 
 
 class Settings(BaseModel):
-    """One object for all of it; a field's name in upper case is its environment variable."""
+    """All settings of the application. A field's name in upper case is its environment variable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     environ: dict[str, str] = Field(default_factory=dict, repr=False, exclude=True)
-    """Environment and `.env` merged: stages read their pace from here by prefix."""
+    """Environment and `.env` merged. Stages read their pace from here by prefix."""
 
     # Database
     database_url: str = Field(default="", repr=False)
-    """Any PostgreSQL server from version 15; empty means the embedded one."""
+    """URL of a PostgreSQL server, version 15 or later. Leave empty to use the embedded server."""
     listen_database_url: str = Field(default="", repr=False)
-    """The server itself, when DATABASE_URL leads through a pooler in transaction mode: notices are
-    heard there, and nothing is kept on a connection that would outlive a transaction."""
+    """Direct URL of the server when DATABASE_URL points to a pooler in transaction mode. It is used
+    for LISTEN, and pooled connections then keep no state beyond a transaction.
+    """
     scrapersky_data_dir: Path = Field(default_factory=default_data_dir)
-    """Where the embedded database lives, and the key of erased values' digests."""
+    """Folder of the embedded database and of the erasure key file."""
     scrapersky_pg_bin: Path | None = None
-    """A PostgreSQL `bin` folder to use instead of the one that came with the program."""
+    """PostgreSQL `bin` folder to use instead of the bundled one."""
     database_pool_size: Annotated[int, Field(ge=2, le=200)] = 10
-    """Connections a process keeps at most."""
+    """Maximum number of pooled database connections per process."""
     erasure_key: str = Field(default="", repr=False)
-    """The key of erased values' digests, at least 32 characters; the same on every machine that
-    shares a database. Empty means the key in ERASURE_KEY_FILE."""
+    """Key for the digests of erased values, at least 32 characters. Use the same key on every
+    machine that shares a database; leave empty to use the key in ERASURE_KEY_FILE.
+    """
     erasure_key_file: Path | None = None
-    """Where that key is kept, if not as `erasure.key` in the data folder. It is created when the
-    first person is erased; back it up."""
+    """File that holds the erasure key; defaults to `erasure.key` in the data folder. It is created
+    when the first person is erased. Back it up.
+    """
 
     # Start
     scrapersky_foreign_variables: str = ""
-    """Variables that look like settings of ours and belong to other programs, with commas between;
-    without it they stop the start."""
+    """Comma-separated names of variables that look like ScraperSky settings but belong to other
+    programs. Variables not listed here prevent the start.
+    """
 
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least that is logged; `debug` also shows the traceback of an unexpected error."""
+    """Lowest level that is logged. `debug` also logs tracebacks of unexpected errors."""
     log_format: Literal["console", "json"] = "console"
-    """Text for people, or one JSON object per line; both go to standard error."""
+    """Log output format: text for people, or one JSON object per line. Both go to standard error.
+    """
 
     # Engine
     scheduler_enabled: bool = True
-    """Whether the API process also works the queues; workers always do."""
+    """Whether the API process also runs the schedulers. Worker processes always do."""
     scheduler_system_user_id: UUID = DEFAULT_SYSTEM_USER_ID
-    """Who stands as the creator of what the schedulers make."""
+    """User recorded as the creator of rows that the schedulers create."""
     worker_beat_seconds: Annotated[float, Field(gt=0)] = 5
-    """How often a worker says that it lives, and lost rows are looked for."""
+    """Seconds between two heartbeats of a worker, and between two checks for rows of dead workers.
+    """
     worker_dead_after_seconds: Annotated[float, Field(gt=0)] = 15
-    """A worker silent for this long is dead and its rows are given to others."""
+    """Seconds without a heartbeat after which a worker is considered dead and its rows are released
+    to others.
+    """
     worker_exit_after_seconds: Annotated[float, Field(ge=0)] = 600
-    """A worker that could not reach the database for this long ends with exit code 1, so that its
-    supervisor starts it afresh; 0 means never. Its rows are dropped long before."""
+    """Seconds without a database connection after which a worker exits with code 1, so that its
+    supervisor restarts it; 0 means never. Its rows are released long before.
+    """
     lease_grace_seconds: Annotated[float, Field(ge=0)] = 30
-    """A lease lasts for the stage's timeout and this much more."""
+    """Seconds that a lease lasts beyond the stage's timeout."""
     shutdown_grace_seconds: Annotated[float, Field(ge=0)] = 20
-    """How long a stop waits for work under way before it hands the rows back."""
+    """Seconds that a shutdown waits for running work before it releases the rows."""
     retry_base_seconds: Annotated[float, Field(gt=0)] = 30
-    """The first retry waits for this long, each next one twice as long as the one before."""
+    """Delay before the first retry, in seconds. It doubles with each further retry."""
     retry_cap_seconds: Annotated[float, Field(gt=0)] = 6 * 3600
-    """No retry waits longer than this."""
+    """Maximum delay between two retries, in seconds."""
     queue_oldest_due_limit_seconds: Annotated[float, Field(gt=0)] = 600
-    """`/health/schedulers` answers 503 when a row that is due could have been worked for longer
-    than this; one that waits for its host's turn could not."""
+    """`/health/schedulers` returns 503 when a due row has been claimable for more than this many
+    seconds. Rows that wait for their host's rate limit do not count.
+    """
 
     # API
     auth_mode: Literal["open", "required"] = "open"
-    """`open` asks for nothing and works on loopback only; `required` wants a key or a token."""
+    """`open` requires no credentials and works on loopback only. `required` requires an API key or
+    a token.
+    """
     jwt_secret: str = Field(default="", repr=False)
-    """Bearer tokens signed by HS256 with this secret of at least 32 bytes are accepted."""
+    """Secret for bearer tokens signed with HS256, at least 32 bytes. Set it to accept such tokens.
+    """
     jwt_public_key: str = ""
-    """The same for tokens signed with the private half of this key, as PEM or the path of a PEM
-    file; RS256, ES256 or EdDSA, as the key says. Only one of the two can be set."""
+    """Public key for bearer tokens, as PEM or as the path of a PEM file. The key determines the
+    algorithm: RS256, ES256 or EdDSA. Set either this or JWT_SECRET, not both.
+    """
     jwt_audience: str = ""
-    """What a token must name as its audience; needed where tokens are accepted."""
+    """Audience that tokens must name. Required when tokens are accepted."""
     jwt_issuer: str = ""
-    """What a token must name as its issuer; empty means any."""
+    """Issuer that tokens must name; empty accepts any issuer."""
     jwt_leeway_seconds: Annotated[float, Field(ge=0, le=600)] = 30
-    """How far the clock of whoever issues tokens may be off."""
+    """Tolerated clock difference to the token issuer, in seconds."""
 
     session_hours: Annotated[float, Field(gt=0, le=8760)] = 12
-    """Whoever is signed in to the dashboard and does nothing for so long has to sign in again."""
+    """Hours of inactivity after which a dashboard session ends."""
     session_max_days: Annotated[float, Field(gt=0, le=365)] = 7
-    """Whatever they do, people sign in to the dashboard anew after so many days."""
+    """Maximum lifetime of a dashboard session in days, regardless of activity."""
 
     trusted_proxies: str = ""
-    """Addresses and networks of the reverse proxies in front, e.g. 127.0.0.1,10.0.0.0/8: only
-    their X-Forwarded-For and X-Forwarded-Proto are believed."""
+    """Addresses and networks of trusted reverse proxies, e.g. 127.0.0.1,10.0.0.0/8. X-Forwarded-For
+    and X-Forwarded-Proto are ignored from all other addresses.
+    """
     cookie_secure: Literal["auto", "always"] = "auto"
-    """`auto` marks the session cookie for https only when the request came by https, as a trusted
-    proxy says; `always` does so in any case, and sign-in over plain http no longer works."""
+    """`auto` marks the session cookie as Secure when the request came over https, as reported by a
+    trusted proxy. `always` marks it in any case; sign-in over plain http then no longer works.
+    """
 
     # Requests
     max_request_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
-    """A list that is handed in, as JSON or as a file; a larger one is answered 413 and not read to
-    its end. Other bodies may have 1 MB, and those of requests without sign-in 64 kB."""
+    """Maximum size of an import in bytes, as JSON or as a file. A larger one gets status 413 and is
+    not read to its end. Other bodies are limited to 1 MB, those of unauthenticated requests to
+    64 kB.
+    """
     max_header_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024
-    """A request's first line and headers together; larger ones are answered 431."""
+    """Maximum size of a request line and headers together, in bytes. Larger ones get status 431."""
     rate_limit_per_minute: Annotated[int, Field(ge=0, le=10_000_000)] = 6_000
-    """Requests one caller may make in the long run, of each process; 0 means as many as wanted."""
+    """Sustained number of requests per minute that one caller may make to each process; 0 means
+    unlimited.
+    """
     rate_limit_burst: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000
-    """Requests a caller who was quiet may make at once."""
+    """Number of requests that a caller may make in a burst."""
     idempotency_keep_hours: Annotated[float, Field(gt=0, le=8760)] = 24
-    """How long a repeated `Idempotency-Key` is answered as it was the first time."""
+    """Hours for which a repeated `Idempotency-Key` returns the stored response."""
     batch_max_domains: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
-    """Domains one batch may name; MAX_REQUEST_BYTES must have room for them."""
+    """Maximum number of domains in a batch. MAX_REQUEST_BYTES must be large enough to hold them."""
     events_poll_seconds: Annotated[float, Field(ge=0.05, le=60)] = 0.5
-    """How often a process looks for changes of the jobs that are watched, all with one query."""
+    """Seconds between two polls for changes of watched jobs. A process polls all of them with one
+    query.
+    """
     events_heartbeat_seconds: Annotated[float, Field(gt=0, le=3600)] = 15
-    """How often a stream of events without news shows that it is alive."""
+    """Seconds between two heartbeats on an idle event stream."""
     events_patience_seconds: Annotated[float, Field(gt=0, le=3600)] = 30
-    """A client that reads nothing of its stream for so long is disconnected."""
+    """Seconds after which a client that does not read its event stream is disconnected."""
 
     # Fetching
     fetch_user_agent: str = "ScraperSky/0.1 (+https://github.com/scrapersky/scrapersky)"
-    """Who we say we are; the part before the slash is the name we look for in a robots.txt."""
+    """User-Agent header of all fetches. The part before the slash is the name matched in
+    robots.txt.
+    """
     fetch_timeout_seconds: Annotated[float, Field(gt=0)] = 30
-    """For one request with its redirects and body, all in all."""
+    """Timeout of one request in seconds, including redirects and body."""
     fetch_min_bytes_per_second: Annotated[float, Field(ge=0)] = 64
-    """A body that comes more slowly than this for ten seconds is given up, and counts as a
-    time-out of its host; 0 means that any rate will do."""
+    """Minimum transfer rate in bytes per second. A body that stays below it for ten seconds is
+    aborted and counts as a timeout of its host; 0 means no minimum.
+    """
     robots_timeout_seconds: Annotated[float, Field(gt=0)] = 5
-    """For a robots.txt with its redirects: a small file that every page of its host waits for."""
+    """Timeout in seconds for a robots.txt, including redirects. Keep it short: every page of the
+    host waits for this small file.
+    """
     fetch_max_bytes: Annotated[int, Field(ge=1024)] = 50 * 1024 * 1024
-    """Bytes read from the network for one answer; the rest is not read."""
+    """Maximum number of bytes read from the network per response. The rest is discarded."""
     fetch_max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
-    """Redirects followed for one request."""
+    """Maximum number of redirects followed per request."""
     fetch_allow_networks: str = ""
-    """Private networks that sites may be crawled in, e.g. 127.0.0.0/8 for every port there, or
-    10.1.2.3:8080 and [::1]:9000 for one."""
+    """Private networks that may be crawled: 127.0.0.0/8 allows every port, 10.1.2.3:8080 or
+    [::1]:9000 a single one.
+    """
     fetch_allow_ports: str = "80,443,8000,8080,8443"
-    """The ports that public addresses are fetched from."""
+    """Ports that may be fetched on public addresses."""
     fetch_resolve: str = ""
-    """Names with fixed addresses, `bakery.example=127.0.0.1:8081,…`; allowed networks only."""
+    """Host names pinned to an address, `bakery.example=127.0.0.1:8081,…`. The addresses must be in
+    allowed networks.
+    """
     fetch_ca_file: Path | None = None
-    """A PEM file of further certificate authorities to trust."""
+    """PEM file of additional certificate authorities to trust."""
     host_concurrency: Annotated[int, Field(ge=1)] = 4
-    """Requests to one host at once, over all workers."""
+    """Maximum number of concurrent requests to one host, across all workers."""
     slow_host_slots: Annotated[int, Field(ge=1)] = 64
-    """Rows that a stage may have under way, in one process, at hosts that are slow or have not
-    answered yet. They are worked beside its CONCURRENCY, so that they keep nobody waiting; at most
-    four for each row of it, and fewer where there are few file descriptors."""
+    """Maximum number of rows that a stage processes concurrently, per process, on hosts that are
+    slow or have not responded yet. They run in addition to CONCURRENCY, so that they do not
+    delay other rows. The effective limit is at most four per row of CONCURRENCY, and lower when
+    file descriptors are scarce.
+    """
     host_delay_ms: Annotated[int, Field(ge=0)] = 100
-    """Between the starts of two requests to one host, over all workers; its robots.txt may ask
-    for more."""
+    """Between the starts of two requests to one host, wait at least this many milliseconds, across
+    all workers. A robots.txt may require a longer delay.
+    """
 
     # Sitemaps
     sitemap_max_urls_per_domain: Annotated[int, Field(ge=1, le=50_000_000)] = 1_000_000
-    """URLs stored by one scan that was not given a `max_pages` of its own."""
+    """Maximum number of URLs stored by a scan that has no `max_pages`."""
     sitemap_max_files_per_domain: Annotated[int, Field(ge=1)] = 10_000
-    """Sitemaps read in one scan."""
+    """Maximum number of sitemaps read per scan."""
     sitemap_max_depth: Annotated[int, Field(ge=1, le=20)] = 5
-    """How deep an index may name indexes; a sitemap found on the site is at depth 0."""
+    """Maximum nesting depth of sitemap indexes. A sitemap found on the site is at depth 0."""
     sitemap_max_decompressed_bytes: Annotated[int, Field(ge=1024)] = 256 * 1024 * 1024
-    """Bytes unpacked from one answer; the rest is not read."""
+    """Maximum number of decompressed bytes per response. The rest is discarded."""
     sitemap_rescan_interval_hours: Annotated[float, Field(gt=0)] = 168
-    """A domain is looked at again when its last good scan is older than this."""
+    """Hours after a successful scan until a domain is due for its next scan."""
     sitemap_rescan_min_hours: Annotated[float, Field(gt=0)] = 24
-    """A site that changes with every look is still looked at no more often than this."""
+    """Minimum hours between two scans of a site, even if it changes every time."""
     sitemap_rescan_max_hours: Annotated[float, Field(gt=0)] = 720
-    """A site that never changes is still looked at this often."""
+    """Maximum hours between two scans of a site, even if it never changes."""
     sitemap_recheck_days: Annotated[float, Field(gt=0)] = 14
-    """A sitemap whose index says that it has not changed is still asked for itself this often, if
-    only for a 304: an index that gives old dates to new content would hide it for ever."""
+    """Days after which a sitemap is requested even though its index reports no change, if only for
+    a 304. Otherwise an index with outdated dates would hide new content forever.
+    """
 
     # Places
     provider_allow_networks: str = ""
-    """The same as FETCH_ALLOW_NETWORKS for place providers: only needed where a …_BASE_URL leads
-    into a private network."""
+    """Like FETCH_ALLOW_NETWORKS, for place providers. Only needed when a …_BASE_URL points to a
+    private network.
+    """
     google_places_api_key: str = Field(default="", repr=False)
-    """For searches at Google; without it such searches are refused."""
+    """API key for Google Places. Without it, searches at Google are refused."""
     google_places_base_url: str = "https://places.googleapis.com"
-    """Where the Places API (New) answers."""
+    """Base URL of the Places API (New)."""
     google_free_requests: bool = True
-    """Whether the free requests of a month are ours alone; say no where the same billing account
-    is used by others, and everything is counted at its price."""
+    """Whether the monthly free requests are available to this installation alone. Set it to false
+    if others use the same billing account; every request then counts at its full price.
+    """
     places_monthly_cap_usd: Annotated[float, Field(ge=0, le=1_000_000)] = 0
-    """What each tenant may spend at place providers in a month, unless it was given a budget of
-    its own; 0 means that only what is free is asked."""
+    """Default monthly budget per tenant for place providers, in USD. 0 allows free requests only.
+    """
     places_installation_cap_usd: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
-    """What all tenants together may spend at place providers in a month, whatever their own caps
-    add up to; empty means no further limit. An operator's `scrapersky budget set --installation`
-    counts instead."""
+    """Monthly limit in USD for place providers over all tenants together; empty means no further
+    limit. `scrapersky budget set --installation` overrides it.
+    """
     places_language: str = "en"
-    """The language names and addresses are asked for in, unless a search says otherwise."""
+    """Default language of names and addresses. A search can override it."""
     places_region: str = ""
-    """The country, in two letters, that names and phone numbers are read for, unless a search or
-    the place itself says otherwise."""
+    """Default country, as two letters, for interpreting names and phone numbers. A search or the
+    place itself overrides it.
+    """
     place_search_max_results: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """Places that a search brings unless it asks for fewer or more."""
+    """Default maximum number of places per search. A search can request fewer or more."""
     place_search_max_tiles: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """Parts that a search's area is divided into at most."""
+    """Maximum number of tiles that the area of a search is split into."""
     place_details_max_age_days: Annotated[float, Field(gt=0, le=36_500)] = 180
-    """What a provider said of a place is asked again by a deep scan when it is older than this."""
+    """Age in days after which a deep scan fetches the details of a place again."""
     place_retention_days: Annotated[float, Field(ge=0, le=36_500)] = 0
-    """What Google said of a place is forgotten when it was not confirmed for so long, but for its
-    id; 0 keeps it. See the terms of your contract."""
+    """Days after which unconfirmed Google data about a place is deleted, except for its ID; 0 keeps
+    it. Set it according to your contract with Google.
+    """
     nominatim_base_url: str = "https://nominatim.openstreetmap.org"
-    """Where the names of areas are looked up, one a second at most."""
+    """Base URL of the Nominatim service that resolves area names. It receives at most one request
+    per second.
+    """
     overpass_base_url: str = "https://overpass-api.de"
-    """Where the places of OpenStreetMap are asked for."""
+    """Base URL of the Overpass API that returns places from OpenStreetMap."""
 
     # Hand-offs
     auto_deep_scan: bool = False
-    """Whether places whose details were not in the search are asked for by themselves, which
-    costs money; those whose details are there go on without it."""
+    """Whether place details that the search did not return are fetched automatically, which costs
+    money. Places that already have details proceed without it.
+    """
     auto_extract_domains: bool = True
-    """Whether a business's website becomes a domain by itself; otherwise people select them."""
+    """Whether a business's website is added as a domain automatically. Otherwise people select the
+    businesses.
+    """
     auto_import_sitemaps: bool = True
-    """Whether a sitemap that was read is imported into pages by itself; otherwise people ask."""
+    """Whether the URLs of a scanned sitemap are imported as pages automatically. Otherwise people
+    start the import.
+    """
     auto_queue_pages: bool = True
-    """Whether a site's few pages that are worth reading are read by themselves; otherwise people
-    select them."""
+    """Whether the most promising pages of a site are read automatically. Otherwise people select
+    them.
+    """
     pages_per_site: Annotated[int, Field(ge=0, le=1_000)] = 6
-    """So many of a site's pages are read without anybody asking for them."""
+    """Maximum number of pages per site that are read automatically."""
 
     # Pages and contacts
     decode_obfuscated: bool = True
-    """Whether addresses that a site hides from programs are decoded; how each was found is said."""
+    """Whether obfuscated e-mail addresses are decoded. The method is recorded with each contact."""
     page_max_bytes: Annotated[int, Field(ge=1024)] = 5 * 1024 * 1024
-    """Bytes read of one page; what comes after is not looked at."""
+    """Maximum number of bytes parsed per page. The rest is ignored."""
     parser_processes: Annotated[int, Field(ge=0, le=64)] = 2
-    """Processes that read pages for one worker, started when needed. A page that hangs one of them
-    or eats its memory is cut off. 0 reads pages in a thread of the worker, without these limits."""
+    """Maximum number of parser processes per worker, started on demand. They isolate pages that
+    hang the parser or exhaust its memory. 0 parses pages in a thread of the worker, without
+    these limits.
+    """
     parser_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 20
-    """For reading one page that was fetched; then its process is killed, and the attempt counts."""
+    """Timeout in seconds for parsing one fetched page. The parser process is then killed, and the
+    attempt counts.
+    """
     parser_memory_mb: Annotated[int, Field(ge=256)] = 512
-    """Address space of such a process, on Linux. It needs about 80 MB, and 100 MB more for a page
-    of 5 MB; raise it with PAGE_MAX_BYTES."""
+    """Address space limit of a parser process in MB, Linux only. It needs about 80 MB, plus 100 MB
+    for a page of 5 MB; raise it together with PAGE_MAX_BYTES.
+    """
 
     # Webhooks
     webhook_allow_networks: str = ""
-    """The same as FETCH_ALLOW_NETWORKS for webhooks and ALERT_WEBHOOK_URL. Every tenant's admins
-    can send there, so open single ports, e.g. 10.1.2.3:5678."""
+    """Like FETCH_ALLOW_NETWORKS, for webhooks and ALERT_WEBHOOK_URL. The admins of every tenant can
+    send requests there, so allow single ports, e.g. 10.1.2.3:5678.
+    """
     webhook_timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10
-    """For one try to tell a receiver of an event."""
+    """Timeout of one webhook delivery attempt, in seconds."""
 
     # Metrics, alerts, retention
     alert_webhook_url: str = Field(default="", repr=False)
-    """Where alerts are posted as JSON when they begin and when they end; empty means nowhere."""
+    """URL that alerts are posted to as JSON when they start and end; empty disables posting."""
     alert_webhook_secret: str = Field(default="", repr=False)
-    """Signs what is posted, so that the receiver can tell it came from here."""
+    """Secret that signs posted alerts, so that the receiver can verify their origin."""
     alert_ticks_missed: Annotated[int, Field(ge=1)] = 3
-    """A stage that nobody has ticked for so many of its intervals, and a minute, has stopped."""
+    """Number of missed intervals, plus one minute, after which a stage without ticks raises an
+    alert.
+    """
     alert_dead_letters_per_hour: Annotated[int, Field(ge=1)] = 20
-    """More rows of a stage given up in the last hour than this raise an alert."""
+    """Alert when more rows of a stage than this became dead letters within the last hour."""
     alert_rescues_per_hour: Annotated[int, Field(ge=1)] = 20
-    """More rows of a stage taken from dead workers in the last hour than this raise an alert."""
+    """Alert when more rows of a stage than this were rescued from dead workers within the last
+    hour.
+    """
     alert_scans_without_sitemaps: Annotated[int, Field(ge=1)] = 20
-    """So many scans ended in the last hour, and none found a sitemap: an alert."""
+    """Alert when at least this many scans ended within the last hour and none found a sitemap."""
     alert_listener_down_seconds: Annotated[float, Field(gt=0)] = 60
-    """A process that has heard no wake-ups for longer than this raises an alert."""
+    """Alert when a process has received no wake-ups for more than this many seconds because its
+    listener is down.
+    """
     alert_disk_free_bytes: Annotated[int, Field(ge=0)] = 1024**3
-    """Less than this free where the data folder lies raises an alert."""
+    """Alert when the file system of the data folder has fewer free bytes than this."""
     alert_paused_seconds: Annotated[float, Field(gt=0)] = 3600
-    """A stage that is paused for longer than this while rows wait for it raises an alert."""
+    """Alert when a stage with waiting rows has been paused for more than this many seconds."""
     alert_open_circuits: Annotated[int, Field(ge=1)] = 20
-    """So many hosts left alone at once because they keep failing raise an alert."""
+    """Alert when at least this many hosts have an open circuit breaker at the same time."""
     retention_jobs_days: Annotated[float, Field(ge=0)] = 90
-    """Jobs that ended longer ago are deleted, but not a domain's last one. In all of these, 0
-    keeps for ever."""
+    """Days to keep finished jobs. The last job of each domain is always kept. For all retention
+    settings, 0 keeps rows forever.
+    """
     retention_stage_events_days: Annotated[float, Field(ge=0)] = 30
-    """What happened to rows, by which rates and durations are told."""
+    """Days to keep stage events, which rates and durations are computed from."""
     retention_dead_letters_days: Annotated[float, Field(ge=0)] = 90
-    """Dead letters that were replayed or discarded; open ones are never deleted."""
+    """Days to keep dead letters that were replayed or discarded. Open ones are never deleted."""
     retention_schedule_runs_days: Annotated[float, Field(ge=0)] = 7
-    """Who did which chore when."""
+    """Days to keep the history of chore runs."""
     retention_audit_log_days: Annotated[float, Field(ge=0)] = 365
-    """Who changed what."""
+    """Days to keep the audit log."""
     retention_bulk_actions_days: Annotated[float, Field(ge=0)] = 30
-    """Decisions about many rows, with what is needed to take them back."""
+    """Days to keep bulk actions with the data needed to undo them."""
     retention_sessions_days: Annotated[float, Field(ge=0)] = 30
-    """When people were signed in to the dashboard, counted from when it would have expired."""
+    """Days to keep dashboard sessions, counted from their expiry."""
     retention_webhook_deliveries_days: Annotated[float, Field(ge=0)] = 30
-    """What receivers were told, and what they were not told in the end."""
+    """Days to keep webhook deliveries, both delivered and failed."""
     retention_workers_days: Annotated[float, Field(ge=0)] = 1
-    """Workers that died."""
+    """Days to keep rows of dead workers."""
     retention_hosts_days: Annotated[float, Field(ge=0)] = 90
-    """What is known of a host nobody has asked anything for this long."""
+    """Days to keep data about a host after the last request to it."""
     retention_alerts_days: Annotated[float, Field(ge=0)] = 90
-    """Alerts that are over."""
+    """Days to keep alerts that have ended."""
 
     @model_validator(mode="after")
     def _validate_tokens(self) -> Settings:
@@ -335,7 +394,7 @@ class Settings(BaseModel):
 
     @property
     def allowed_networks(self) -> tuple[AllowedNetwork, ...]:
-        """Those that sites may be crawled in."""
+        """Private networks that sites may be crawled in."""
         return tuple(map(parse_allowed_network, split_list(self.fetch_allow_networks)))
 
     @field_validator("fetch_allow_networks", "provider_allow_networks", "webhook_allow_networks")
@@ -370,7 +429,7 @@ class Settings(BaseModel):
 
     @property
     def resolve(self) -> dict[str, tuple[str, int]]:
-        """Host name → (address, port) it is pinned to."""
+        """Pinned addresses: host name → (address, port)."""
         return dict(parse_pin(part) for part in split_list(self.fetch_resolve))
 
     @field_validator("fetch_resolve")

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 MAX_SETTING_NUMBER = 1_000_000_000
-"""For numbers of seconds, hours and rows; beyond it times are none that a calendar has."""
+"""Upper bound for numbers of seconds, hours and rows. Larger ones would exceed the range of
+calendar dates.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,19 +26,22 @@ class Pace:
     """How a stage runs: seven settings under its prefix, e.g. SITEMAP_SCHEDULER_BATCH_SIZE."""
 
     interval_minutes: float = 1
-    """Time between two ticks; a wake-up does not wait for the next one."""
+    """Minutes between two ticks of the stage. A wake-up does not wait for the next tick."""
     batch_size: int = 10
-    """Rows one claim takes at most."""
+    """Maximum number of rows per claim."""
     max_instances: int = 1
-    """Runs of the stage at once in a process."""
+    """Maximum number of concurrent runs of the stage per process."""
     concurrency: int = 8
-    """Rows a process works at once, whatever ticks and wake-ups come."""
+    """Maximum number of rows that a process works on concurrently, across all ticks and wake-ups.
+    """
     timeout_seconds: float = 60
-    """Work that takes longer is ended, and counts as failed."""
+    """Timeout in seconds for the work on one row. It is then cancelled and counts as failed."""
     max_attempts: int = 5
-    """After so many the row is failed and a dead letter is written."""
+    """Number of attempts after which the row fails and a dead letter is written."""
     high_water: int = 10_000
-    """When so many rows wait for it, the stages that feed it claim no more; they go on at 70 %."""
+    """Number of waiting rows at which the stages that feed this one stop claiming. They resume at
+    70 %.
+    """
 
     @property
     def timeout(self) -> timedelta:
@@ -44,7 +49,7 @@ class Pace:
 
 
 def load_pace(environ: Mapping[str, str], prefix: str, default: Pace) -> Pace:
-    """The stage's pace: its own defaults, changed by what the environment says."""
+    """Return the stage's pace: its defaults, overridden by the environment."""
     given: dict[str, Any] = {}
     for each in fields(Pace):
         variable = f"{prefix}_{each.name.upper()}"
@@ -70,11 +75,11 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MIN_SECRET_BYTES = 32
-"""As many as the digest that HS256 makes; it can be no safer than its key."""
+"""The digest size of HS256. An HMAC is no stronger than its key."""
 
 
 def find_token_settings_error(settings: Settings) -> str:
-    """What is wrong with the JWT_ settings together; nothing when they are fine or all empty."""
+    """Return what is wrong with the combination of JWT_ settings, or "" if nothing is."""
     if settings.jwt_secret and settings.jwt_public_key:
         return "JWT_SECRET and JWT_PUBLIC_KEY are both set, but tokens are signed in one way only."
     variable = "JWT_SECRET" if settings.jwt_secret else "JWT_PUBLIC_KEY"
@@ -100,14 +105,14 @@ def split_list(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class AllowedNetwork:
-    """A network that may be contacted although it is private, on one port or on all."""
+    """A private network that may be contacted, on one port or on all."""
 
     network: IPNetwork
     port: int | None = None
     """None means every port."""
 
     def allows(self, address: IPAddress, port: int | None) -> bool:
-        """Whether a connection may go there; without a port, whether it may on any."""
+        """Return whether a connection is allowed; without a port, whether it is allowed on any."""
         return address in self.network and (None in (self.port, port) or self.port == port)
 
 
@@ -138,7 +143,7 @@ def parse_pin(text: str) -> tuple[str, tuple[str, int]]:
 
 
 def parse_service_url(text: str) -> str:
-    """An http(s) address without a password, a query and a last slash."""
+    """Parse an http(s) URL without password and query, and strip its trailing slash."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address that begins with http:// or https:// is wanted")

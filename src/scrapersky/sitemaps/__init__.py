@@ -1,1 +1,1 @@
-"""Sitemaps: asking for scans, finding and reading sitemaps, looking again when due."""
+"""Sitemaps: scan requests, discovery and reading of sitemaps, import of their URLs, and rescans."""

@@ -29,16 +29,17 @@ router = APIRouter(
 @router.post(
     "/create",
     status_code=202,
-    summary="Scan the sitemaps of many domains",
+    summary="Start a batch of scans",
     responses=problem_responses(400, 415),
     response_model_exclude_none=True,
 )
 async def create(
     actor: Curator, context: Context, session: Transaction, wanted: BatchIn, response: Response
 ) -> BatchOut:
-    """Answers at once; the jobs are stored by then. Lines that name nothing that can be scanned
-    are reported and the others are kept; a domain that is being scanned already keeps its job,
-    which counts for this batch too."""
+    """Scan the sitemaps of many domains. Returns immediately once the jobs are stored. Invalid
+    lines are reported and the others are stored. A domain that is already being scanned keeps
+    its job, which then counts for this batch too.
+    """
     requested = await request_batch(
         session, actor, context.settings, wanted.domains, wanted.max_pages
     )
@@ -49,7 +50,7 @@ async def create(
 
 @router.get(
     "/status/{batch_id}",
-    summary="How a batch is doing, over all and each domain",
+    summary="Get a batch",
     responses=problem_responses(404),
 )
 async def status(
@@ -59,7 +60,7 @@ async def status(
     cursor: CursorParam = None,
     limit: LimitParam = 100,
 ) -> BatchStatus:
-    """The domains come in the order they were given."""
+    """Return the batch's progress and its domains, in the order of the request."""
     progress = await load_batch_progress(session, actor, batch_id)
     after = _parse_position(cursor)
     members = await list_batch_members(session, batch_id, after=after, limit=limit + 1)
@@ -70,5 +71,5 @@ def _parse_position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 10:
-        raise InvalidInput("The cursor is not one of ours; start without one.")
+        raise InvalidInput("Invalid cursor. Start without one.")
     return min(int(cursor), MAX_POSITION)

@@ -51,13 +51,13 @@ from scrapersky.settings import Settings
 from scrapersky.sitemaps.service import build_scan_job, upsert_domains
 
 DELETED_STATUS = "deleted"
-"""The status of a job that is no longer kept."""
+"""Status of a job that was deleted by retention."""
 ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
 
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """How a batch is doing as a whole."""
+    """Total progress of a batch."""
 
     batch: Batch
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class BatchProgress:
 
 
 class BatchMember(NamedTuple):
-    """One domain of a batch as it stands now."""
+    """One domain of a batch and the state of its job."""
 
     position: int
     domain: str
@@ -105,14 +105,14 @@ async def load_batch_progress(session: AsyncSession, actor: Actor, batch_id: UUI
 
 
 def _build_job_progress() -> ColumnElement[float]:
-    """A job that has ended is done, however far it came."""
+    """Return the progress of a job. A finished job counts as 1, whatever its outcome."""
     return case((is_active(), Job.progress), else_=1.0)
 
 
 async def list_batch_members(
     session: AsyncSession, batch_id: UUID, *, after: int, limit: int
 ) -> list[BatchMember]:
-    """The next domains of a batch after a position, in the order they were given."""
+    """List the domains of a batch after a position, in the order of the request."""
     found = await session.execute(
         select(BatchJob, Job)
         .outerjoin(Job, Job.id == BatchJob.job_id)
@@ -128,7 +128,7 @@ async def list_batch_members(
 async def _count_found(
     session: AsyncSession, job_ids: Sequence[UUID]
 ) -> dict[UUID, tuple[int, int]]:
-    """Sitemaps that could be read, and the URLs in them, of jobs that have no result yet."""
+    """Count the usable sitemaps and their URLs for jobs that have no result yet."""
     listed = SitemapFile.url_count
     found = await session.execute(
         select(
@@ -168,16 +168,16 @@ def _build_member(
 
 
 PARSE_BATCH_SIZE = 250
-"""Names read before others get a turn."""
+"""Names parsed before control returns to the event loop."""
 MAX_SHOWN_CHARACTERS = 300
-"""Of a line that is refused; enough to find it again."""
+"""Characters of an invalid line that are echoed back."""
 DEADLOCK_SQLSTATE = "40P01"
 MAX_TRIES = 3
 
 
 @dataclass
 class BatchLine:
-    """One domain of the list and what became of it."""
+    """One line of the list and its result."""
 
     text: str
     site: Site | None = None
@@ -188,23 +188,23 @@ class BatchLine:
 
     @property
     def name(self) -> str:
-        """The domain's; only of a line that is no error."""
+        """Domain name. Only set for a valid line."""
         assert self.site is not None
         return self.site.key
 
     @property
     def dedupe_key(self) -> tuple[str, str | None]:
-        """Lines that have this in common ask for the same."""
+        """Lines with the same key request the same scan."""
         return (self.site.key, self.site.path) if self.site else (self.text, None)
 
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """A batch as it was stored."""
+    """A stored batch."""
 
     batch: Batch
     lines: Sequence[BatchLine]
-    """Each subject once, in the order given."""
+    """Distinct lines, in the order of the request."""
     duplicates: int
 
 
@@ -215,7 +215,7 @@ async def request_batch(
     given: Sequence[Any],
     max_pages: int | None,
 ) -> StoredBatch:
-    """Store the domains and a job for each, or find the jobs that are active already."""
+    """Store the domains and a job for each. Domains with an active job keep it."""
     _check_length(len(given), settings)
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
     lines = await _parse_lines(given, settings)
@@ -239,16 +239,16 @@ async def request_batch(
 
 def _check_length(count: int, settings: Settings) -> None:
     if count == 0:
-        raise InvalidInput("The list of domains is empty; name at least one.")
+        raise InvalidInput("The list of domains is empty. Add at least one.")
     if count > settings.batch_max_domains:
         raise InvalidInput(
-            f"The list names {count:,} domains, and a batch may have "
-            f"{settings.batch_max_domains:,}; send it in parts, or raise BATCH_MAX_DOMAINS."
+            f"The list has {count:,} domains; a batch may have at most "
+            f"{settings.batch_max_domains:,}. Split the list, or raise BATCH_MAX_DOMAINS."
         )
 
 
 async def _parse_lines(given: Sequence[Any], settings: Settings) -> list[BatchLine]:
-    """Bad lines are kept with what is wrong with them; a line that was there before is dropped."""
+    """Parse the lines. Invalid ones are kept with their error, duplicates are dropped."""
     lines: dict[tuple[str, str | None], BatchLine] = {}
     for number, text in enumerate(given, 1):
         line = _parse_line(text, settings)
@@ -274,8 +274,9 @@ async def _store_with_retry(
     batch: Batch,
     lines: Sequence[BatchLine],
 ) -> None:
-    """So many rows can meet scans that end at this moment with theirs locked the other way round;
-    the database then picks one of the two, and what it picked is done again."""
+    """Store the batch and retry on a deadlock: scans that settle at the same time may lock the same
+    rows in another order.
+    """
     for attempt in range(1, MAX_TRIES + 1):
         try:
             async with session.begin_nested():
@@ -311,8 +312,9 @@ async def _store_lines(
 
 
 async def _link_jobs(session: AsyncSession, made_for: Mapping[UUID, UUID | None]) -> None:
-    """A domain whose row is locked has a scan that ends now; its new job will link itself when it
-    ends, so nobody waits for it."""
+    """Link the jobs to their domains. A locked domain has a scan that is settling: skip it without
+    waiting, because the new job links itself when it ends.
+    """
     free = (
         select(Domain.id)
         .where(Domain.id == func.any(cast(list(made_for), ARRAY(Uuid))))

@@ -24,7 +24,7 @@ class UrlChangeKind(StrEnum):
 
 
 FILE_BATCH_GROWTH = 4
-"""So many times more sitemaps are looked at when those before did not fill a page."""
+"""Growth factor of the number of sitemaps read when the first ones do not fill a page."""
 CHANGE_COLUMNS: dict[UrlChangeKind, InstrumentedAttribute[Any]] = {
     UrlChangeKind.NEW: SitemapUrl.first_seen,
     UrlChangeKind.CHANGED: SitemapUrl.changed_at,
@@ -43,7 +43,7 @@ class UrlChange(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangeCursor:
-    """Where in the feed a page ended."""
+    """Position in the change feed."""
 
     at: datetime
     id: int
@@ -58,7 +58,7 @@ class ChangeCursor:
             moment = datetime.fromisoformat(at.replace(" ", "+"))
             return cls(moment if moment.tzinfo else moment.replace(tzinfo=UTC), int(row_id))
         except ValueError:
-            raise InvalidInput("The cursor is not one of ours; start without one.") from None
+            raise InvalidInput("Invalid cursor. Start without one.") from None
 
 
 async def list_changes(
@@ -70,10 +70,10 @@ async def list_changes(
     after: ChangeCursor | None = None,
     limit: int = 1000,
 ) -> Sequence[UrlChange]:
-    """Oldest first, so that a reader who keeps the last cursor can go on from there.
+    """List changes, oldest first, so that a client can continue from its last cursor.
 
-    An index has the changes of each sitemap in the order of time; a page is merged from the
-    sitemaps whose next change comes first, and from more of them only if these do not fill it.
+    An index holds the changes of each sitemap in time order. A page is merged from the sitemaps
+    whose next change is earliest, and from more of them only if these do not fill it.
     """
     asked = ChangeQuery(max(since, after.at) if after else since, after, limit)
     starts = (await session.execute(asked.select_starts(domain_id, kinds))).all()
@@ -89,14 +89,14 @@ async def list_changes(
 
 @dataclass(frozen=True)
 class ChangeQuery:
-    """What a page of the feed may hold."""
+    """The bounds of a page of the feed."""
 
     since: datetime
     after: ChangeCursor | None
     limit: int
 
     def select_starts(self, domain_id: UUID, kinds: Sequence[UrlChangeKind]) -> Select[Any]:
-        """The sitemaps of the domain that have changes, and when the next of each is."""
+        """Select the domain's sitemaps with changes, and the time of the next change of each."""
         file = select(SitemapFile.id).where(SitemapFile.domain_id == domain_id).subquery()
         firsts = []
         for kind in kinds:
@@ -114,7 +114,7 @@ class ChangeQuery:
     def select_merged(
         self, files: Sequence[UUID], kinds: Sequence[UrlChangeKind], until: datetime | None
     ) -> Select[Any]:
-        """The changes of these sitemaps, before a moment if one is given."""
+        """Select the changes of these sitemaps, optionally before a time."""
         file = select(func.unnest(literal(files, ARRAY(Uuid))).label("id")).subquery()
         parts = [self._select_changes(kind, file, until) for kind in kinds]
         feed = union_all(*parts).subquery()

@@ -63,7 +63,9 @@ from scrapersky.sitemaps.storage import LASTMOD_TRUST_THRESHOLD
 def build_previous_scan(
     domain: Domain, files: Sequence[SitemapFile], *, now: datetime
 ) -> PreviousScan:
-    """Only what was read to its end and is still named: the rest is read anew."""
+    """Build the previous scan from files that were read completely and still exist. Others are read
+    again.
+    """
     current = [file for file in files if file.gone_at is None]
     children: defaultdict[str, list[tuple[str, datetime | None]]] = defaultdict(list)
     for file in current:
@@ -83,16 +85,19 @@ def build_previous_scan(
 
 
 def _is_fully_read(file: SitemapFile, children: int) -> bool:
-    """Read to its end; and of an index, every child it names was stored: a scan that was killed
-    may have read the index and not yet come to all of them."""
+    """Return whether the file was read completely. For an index all its children must be stored: a
+    killed scan may have read the index but not all of them.
+    """
     if file.status != FileStatus.OK or file.content_hash is None:
         return False
     return file.sitemap_type != SitemapType.INDEX or children == file.url_count
 
 
 def expire_lastmod_trust(known: PreviousScan, *, after: timedelta) -> PreviousScan:
-    """What was left out on its index's word for so long is asked for itself this time: only so is
-    an index found out that gives old dates to new content."""
+    """Stop trusting the index's lastmod for sitemaps that were not requested for `after`.
+
+    Only this reveals an index that gives old dates to new content.
+    """
     return replace(
         known,
         sitemaps={
@@ -131,42 +136,43 @@ def _build_previous_robots(domain: Domain) -> PreviousRobots | None:
 
 
 TIME_BUDGET_SHARE = 0.9
-"""Of the stage's timeout: a scan that runs out of it ends as truncated, not as failed."""
+"""Share of the stage's timeout. A scan that uses it up ends as truncated, not as failed."""
 
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """What the job asks for, and what is known of the domain from earlier scans."""
+    """The job's parameters and the domain's previous scan."""
 
     text: str
     max_urls: int
     domain_id: UUID
     known: PreviousScan = field(default_factory=PreviousScan)
     read_before: frozenset[str] = frozenset()
-    """Sitemaps that have stored URLs: of these we note what is still there."""
+    """Sitemaps with stored URLs, for which missing URLs are detected."""
     only_sitemap: str | None = None
-    """A sitemap that was handed in: it and its children are read, nothing else is looked for."""
+    """An imported sitemap: only it and its children are read."""
     job_id: UUID | None = None
     is_first: bool = False
-    """No URL of the domain is stored, and nobody else is about to: what this scan comes across
-    only once, only one sitemap lists."""
+    """True if the domain has no stored URLs and no other active scan. A URL that this scan meets
+    once is then known to be listed once.
+    """
 
 
 class ScanFailed(ScraperSkyError):
-    """The site could not be looked at; trying again later may help."""
+    """The site could not be scanned; a retry may succeed."""
 
 
 def read(job: Job) -> ScanRequest:
     domain, max_pages = job.params.get("domain"), job.params.get("max_pages")
     if not isinstance(domain, str) or not domain:
-        raise Rejected("The job names no domain.")
+        raise Rejected("The job has no domain.")
     if job.domain_id is None:
         raise Rejected(
             f"The job for {domain} has no domain_id. Request the scan with "
-            "POST /api/v3/sitemap/scan, or set domain_id to the id of the row in domains."
+            "POST /api/v3/sitemap/scan, or set domain_id to the ID of the domain."
         )
     if not isinstance(max_pages, int) or isinstance(max_pages, bool) or max_pages < 1:
-        raise Rejected(f"The job's max_pages is {max_pages!r}; a number from 1 up is needed.")
+        raise Rejected(f"The job's max_pages is {max_pages!r}. It must be at least 1.")
     scheme, path = job.params.get("scheme"), job.params.get("path") or ""
     text = f"{scheme}://{domain}{path}" if scheme else f"{domain}{path}"
     return ScanRequest(
@@ -258,10 +264,10 @@ def _build_buffer(request: ScanRequest, settings: Settings) -> ScanBuffer:
 
 
 def _raise_unreachable(event: ScanEvent | UrlRows) -> None:
-    """A site that could not be looked at is no result."""
+    """Raise for an unreachable site: that is a failure, not a result."""
     if not isinstance(event, Analysis) or event.outcome is not ScanOutcome.UNREACHABLE:
         return
-    sentence = " ".join(event.errors) or "The site does not answer."
+    sentence = " ".join(event.errors) or "The site does not respond."
     if event.permanent:
         raise Rejected(sentence)
     if event.retry_after is not None:
@@ -306,7 +312,7 @@ async def _store_sitemap_done(
 
 STAGE = Stage(
     name=SITEMAP_STAGE,
-    does="Find a site's sitemaps, read them and store their URLs.",
+    does="Find a site's sitemaps and store their URLs.",
     model=Job,
     status="status",
     words=JOB_STATUSES,
@@ -331,9 +337,9 @@ STAGE = Stage(
 async def process_domain_with_own_session(
     job_id: UUID, domain: str, user_id: UUID | None = None, max_urls: int = 100, *, engine: Engine
 ) -> EventKind:
-    """Work one job now, whatever the queue says; `Conflict` tells who holds it otherwise.
+    """Process one job now, whether or not it is due. Raise `Conflict` if it cannot be claimed.
 
-    A user may run their own jobs, the system user (or None) anybody's.
+    A user may run their own jobs; the system user (or None) may run any.
     """
     runner = engine.runner(SITEMAP_STAGE)
     await _check_job(engine, job_id, domain, user_id)
@@ -363,12 +369,12 @@ async def _describe_holder(engine: Engine, job_id: UUID) -> str:
     async with engine.database.reading() as session:
         job = await session.get_one(Job, job_id)
     if job.status == JOB_STATUSES.processing:
-        return f"Job {job_id} is being worked by {job.worker_id}."
+        return f"Job {job_id} is being processed by {job.worker_id}."
     return f"Job {job_id} is {job.status}."
 
 
 async def process_pending_sitemaps(limit: int | None = None, *, engine: Engine) -> RunReport | None:
-    """One run of this stage: the queue is drained, `limit` rows at a time."""
+    """Run the stage once: drain the queue, `limit` rows at a time."""
     runner = engine.runner(SITEMAP_STAGE)
     if limit is not None:
         runner.pace = replace(runner.pace, batch_size=limit)

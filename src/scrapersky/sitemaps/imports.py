@@ -50,16 +50,16 @@ from scrapersky.settings import Pace
 from scrapersky.sitemaps.service import get_sitemap_file
 
 URLS_PER_CHUNK = 10_000
-"""In one short transaction; what was stored stays when a worker dies in between."""
+"""URLs per transaction. Stored chunks survive the death of a worker."""
 ANALYZE_THRESHOLD_URLS = 50_000
-"""After this many the planner's statistics are made anew."""
+"""After this many URLs the planner's statistics are refreshed."""
 DIGEST_UPPER_BOUND = b"\xff" * 17
-"""Longer than a digest, so that it stands behind the last one."""
+"""Longer than a digest, so that it sorts after the last one."""
 
 
 @dataclass(frozen=True)
 class StoredSitemap:
-    """The file to import, and how many URLs are stored of it."""
+    """The file to import and its number of stored URLs."""
 
     id: UUID
     urls: int = 0
@@ -67,7 +67,7 @@ class StoredSitemap:
 
 @dataclass(frozen=True)
 class DigestRange:
-    """The URLs of one file from one digest up to, not including, another."""
+    """A half-open range of URL digests of one file."""
 
     first: bytes
     end: bytes
@@ -76,14 +76,14 @@ class DigestRange:
 
 @dataclass(frozen=True)
 class PagesStored:
-    """Every page of the file is there, so that the site's right ones can be picked."""
+    """Step after the last chunk: all pages are stored, so that the best can be selected."""
 
     pages_per_site: int
 
 
 @dataclass(frozen=True)
 class ImportFinished:
-    """Every chunk is stored; `urls` is how many there were to look at."""
+    """Last step; `urls` is the number of URLs imported."""
 
     urls: int
 
@@ -98,22 +98,19 @@ def read(file: SitemapFile) -> StoredSitemap:
 
 
 def _reject_unread(file: SitemapFile) -> None:
-    """A sitemap that was handed in directly is read by a scan first; that one queues the import."""
+    """Reject a file without stored URLs. An imported sitemap is read by a scan first, which then
+    queues this import.
+    """
     if file.last_processed_at is None:
-        raise Rejected(
-            "The sitemap has not been read yet, so there is nothing to import: "
-            "scan its domain, then import it again."
-        )
+        raise Rejected("The sitemap has not been read yet. Scan its domain, then import it again.")
 
 
 def _skip_without_pages(file: SitemapFile) -> None:
     if file.sitemap_type == "index":
-        raise Skipped("It is an index: it lists sitemaps, and each of these is imported itself.")
+        raise Skipped("This is a sitemap index. Its sitemaps are imported separately.")
     if file.status in (FileStatus.REFUSED, FileStatus.ERROR):
         why = f": {file.reason}" if file.reason else "."
-        raise Skipped(
-            f"The sitemap could not be read when it was last fetched ({file.status}){why}"
-        )
+        raise Skipped(f"The last fetch of the sitemap failed ({file.status}){why}")
 
 
 async def prepare(session: AsyncSession, sitemap: StoredSitemap) -> StoredSitemap:
@@ -122,10 +119,10 @@ async def prepare(session: AsyncSession, sitemap: StoredSitemap) -> StoredSitema
 
 
 async def work(sitemap: StoredSitemap, tools: Tools) -> AsyncIterator[ImportStep]:
-    """Nothing slow happens here: it is all done chunk by chunk in `store`.
+    """Yield the steps. All work happens chunk by chunk in `store`.
 
-    The last result stores no pages. It completes the row together with others, and pages that two
-    such rows share could be locked crosswise there.
+    The last step stores no pages: it is settled together with other rows, and could deadlock on
+    pages that they share.
     """
     settings = tools.settings
     for chunk in build_ranges(sitemap.urls):
@@ -136,9 +133,10 @@ async def work(sitemap: StoredSitemap, tools: Tools) -> AsyncIterator[ImportStep
 
 
 def build_ranges(urls: int) -> list[DigestRange]:
-    """Digests are spread evenly, so that equal parts of their range are about equally full.
+    """Split the digest range into equal parts, which are about equally full because digests are
+    uniform.
 
-    Together they cover the whole range: a wrong count makes chunks larger, it leaves nothing out.
+    The parts cover the whole range: a wrong count makes chunks larger, but loses nothing.
     """
     count = -(-urls // URLS_PER_CHUNK)
     bounds = [(part * 2**128 // count).to_bytes(16, "big") for part in range(count)]
@@ -161,10 +159,10 @@ async def store(session: AsyncSession, file: SitemapFile, result: ImportStep) ->
 def _build_upsert(
     file: SitemapFile, urls: Sequence[Any], kinds: Mapping[str, ColumnValues], created_by: UUID
 ) -> Any:
-    """Add the new ones, change what differs, leave everything else and all that people decided.
+    """Build the upsert: insert new pages and update what differs. Curation is kept.
 
-    Of several sitemaps that list a page the one with the latest date speaks for it; otherwise they
-    would take turns in changing it for ever.
+    When several sitemaps list a page, the one with the latest lastmod owns it; otherwise they would
+    overwrite each other forever.
     """
     given = unnest_rows(
         url=(Text, [each.url for each in urls]),
@@ -200,7 +198,7 @@ def _build_upsert(
 
 
 def _select_urls(file: SitemapFile, chunk: DigestRange) -> Select[str, bytes, datetime | None]:
-    """In the order of their digests: who stores the same pages at once waits, never crosswise."""
+    """Select the URLs in digest order, so that concurrent stores cannot deadlock."""
     return (
         select(SitemapUrl.url, SitemapUrl.url_digest, SitemapUrl.lastmod)
         .where(
@@ -214,9 +212,10 @@ def _select_urls(file: SitemapFile, chunk: DigestRange) -> Select[str, bytes, da
 
 
 def _build_uuid7() -> ColumnElement[UUID]:
-    """A UUIDv7 per row on any server: time and version from one made here, the rest random.
+    """Return an SQL expression for a UUIDv7 per row that works on any server version.
 
-    What the server makes is a version 4, which has the same variant bits.
+    Time and version come from one generated here, the rest from `gen_random_uuid()`: version 4 has
+    the same variant bits.
     """
     value = func.overlay(func.uuid_send(func.gen_random_uuid()), uuid7().bytes[:7], 1, 7)
     return cast(func.encode(value, "hex"), Uuid)
@@ -225,7 +224,7 @@ def _build_uuid7() -> ColumnElement[UUID]:
 async def request_import(
     session: AsyncSession, actor: Actor, file_id: UUID
 ) -> tuple[SitemapFile, bool]:
-    """Queue a file's import unless it is active already; says which."""
+    """Queue a file's import unless it is active, and return whether it already was."""
     file = await get_sitemap_file(session, actor, file_id)
     record(session, actor, "sitemap_file.import", file.id)
     if file.sitemap_import_status in (IMPORT_STATUSES.queued, IMPORT_STATUSES.processing):
@@ -236,9 +235,10 @@ async def request_import(
 
 
 async def queue_import(session: AsyncSession, file_ids: Sequence[UUID]) -> int:
-    """Have these files imported, from the start if an import is under way; says how many.
+    """Queue the import of these files and return how many.
 
-    One that runs now loses its claim: it may have passed by what has changed meanwhile.
+    A running import restarts and loses its claim, because it may have passed URLs that have changed
+    since.
     """
     queue = queue_columns(SitemapFile, "sitemap_import_status")
     queued = await session.scalars(
@@ -266,7 +266,7 @@ async def queue_import(session: AsyncSession, file_ids: Sequence[UUID]) -> int:
 
 STAGE = Stage(
     name=IMPORT_STAGE,
-    does="Turn the URLs of stored sitemaps into pages, without downloading anything again.",
+    does="Turn the URLs of stored sitemaps into pages, without fetching anything.",
     workflow="WF5/WF6",
     model=SitemapFile,
     status="sitemap_import_status",

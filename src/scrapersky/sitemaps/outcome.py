@@ -28,15 +28,6 @@ from scrapersky.scraper.sitemaps.events import Analysis, ScanOutcome, SitemapTyp
 from scrapersky.sitemaps.rescans import RescanPolicy, ScanChanges, get_failure_interval
 from scrapersky.sitemaps.service import ONLY_SITEMAP_PARAM
 
-# Count the URLs that a domain's sitemaps list: each once, however often it is listed.
-#
-# `sitemap_files.url_count` is the number of different URLs in one file (of an index: its children).
-# `domains.sitemap_urls` and `urls` in a job's result are the numbers of different URLs in all files
-# of the domain and of the scan: a URL that two files list counts once there. Only where there are
-# more than `MAX_COUNTED_URLS` these are the sums of the files' numbers: upper bounds, which are
-# shown
-# as such. Whatever is larger than `MAX_COUNTED_URLS` is such a bound, and nothing else is.
-
 
 @dataclass(frozen=True)
 class UsableFile:
@@ -48,10 +39,10 @@ class UsableFile:
 async def count_urls(
     session: AsyncSession, job: Job, *, listed: int, is_changed: bool
 ) -> tuple[int, int, int]:
-    """Usable sitemaps of the job's domain, the different URLs they list, and those of this scan.
+    """Return the domain's usable sitemaps, their distinct URLs, and the distinct URLs of this scan.
 
-    `listed` is how many entries the scan has read. Nothing is counted when the scan changed nothing
-    (`is_changed`) and as many files are usable as before.
+    `listed` is the number of entries that the scan read. Nothing is counted when the scan changed
+    nothing (`is_changed`) and the number of usable files is the same as before.
     """
     files = await _usable_files(session, job)
     known = await session.execute(
@@ -65,14 +56,14 @@ async def count_urls(
     if sum(each.urls for each in ours) <= domain_columns.MAX_COUNTED_URLS:
         await _correct_files(session, [each.id for each in ours])
         in_scan = await _count_distinct(session, [each.id for each in ours])
-    # Counting reads every row of the domain, in the transaction that ends the scan: half a second
-    # for a million, and a domain may have fifty of them.
+    # Counting reads every row of the domain in the transaction that settles the scan: half a second
+    # for a million rows. A domain may have fifty million.
     if in_domain <= domain_columns.MAX_COUNTED_URLS:
         is_all = len(ours) == len(files)
         in_domain = (
             in_scan if is_all else await _count_distinct(session, [each.id for each in files])
         )
-    # A file that was cut short still has rows of a read before, which this scan did not see.
+    # A truncated file still has rows of an earlier read, which this scan did not see.
     return len(files), in_domain, min(listed, in_scan)
 
 
@@ -94,7 +85,7 @@ def _match_live(files: Sequence[UUID]) -> ColumnElement[bool]:
 
 
 async def _correct_files(session: AsyncSession, files: Sequence[UUID]) -> None:
-    """While a file is read, a URL that it lists far apart twice is counted twice."""
+    """Correct the files' counts: a URL that a file lists twice, far apart, was counted twice."""
     counted = (
         select(SitemapUrl.sitemap_id, func.count().label("urls"))
         .where(_match_live(files))
@@ -114,8 +105,9 @@ async def _correct_files(session: AsyncSession, files: Sequence[UUID]) -> None:
 
 
 async def _count_distinct(session: AsyncSession, files: Sequence[UUID]) -> int:
-    """Of the rows that list the same URL at most one says that it does not repeat: these are
-    counted as they are, and only among the few others the same URL is looked for."""
+    """Count distinct URLs. At most one row per URL has `may_repeat` false; these are counted
+    directly, and only the few others are deduplicated.
+    """
     once = select(func.count()).where(_match_live(files), SitemapUrl.may_repeat.is_(False))
     other = aliased(SitemapUrl)
     is_counted = (
@@ -136,17 +128,17 @@ async def _count_distinct(session: AsyncSession, files: Sequence[UUID]) -> int:
 
 
 ANALYZE_THRESHOLD_URLS = 50_000
-"""After this many new ones the planner's statistics are made anew."""
+"""After this many new URLs the planner's statistics are refreshed."""
 MAX_REFUSED_LISTED = 50
 MAX_SITEMAPS_LISTED = 50
-"""In a job's result, which every list of jobs shows; `/sitemap/status/{job_id}` has all of them."""
+"""Sitemaps in a job's result, which job lists show too. `/sitemap/status/{job_id}` has all."""
 CHANGES_KEY = "changes"
 
 
 async def write_result(
     session: AsyncSession, job: Job, analysis: Analysis, *, rhythm: RescanPolicy
 ) -> None:
-    """The scan was done: what it found, what had changed, and when to look again."""
+    """Write the scan's findings, changes and next due time."""
     await _close_unfinished_files(session, job)
     if _is_full_scan(job, analysis):
         add_changes(job, await _mark_files_gone(session, job))
@@ -168,7 +160,7 @@ async def write_result(
     await emit_job_finished(session, job, JOB_STATUSES.done)
     domain = await session.get_one(Domain, job.domain_id, with_for_update={"key_share": True})
     was_looked_at = domain.last_scan is not None
-    if not job.params.get(ONLY_SITEMAP_PARAM):  # otherwise the site itself was not looked at
+    if not job.params.get(ONLY_SITEMAP_PARAM):  # otherwise only one sitemap was read, not the site
         _write_domain_result(job, domain, analysis, rhythm)
     domain.total_sitemaps, domain.sitemap_urls = sitemaps, urls
     if was_looked_at and changes:
@@ -179,7 +171,7 @@ async def write_result(
 def _write_domain_result(
     job: Job, domain: Domain, analysis: Analysis, rhythm: RescanPolicy
 ) -> None:
-    """What the look at the site came to, and when it is due again."""
+    """Write the result to the domain and schedule its next scan."""
     changes = get_changes(job)
     domain.scan_warning = _build_warning(domain, analysis)
     wait, why = (
@@ -196,7 +188,7 @@ def _write_domain_result(
 
 
 async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
-    """The scan was given up: the domain learns it, and waits twice as long each time."""
+    """Write the failure to the domain. The wait doubles with each failure in a row."""
     await emit_job_finished(session, job, JOB_STATUSES.failed, error=sentence)
     if job.domain_id is None or job.params.get(ONLY_SITEMAP_PARAM):
         return
@@ -211,7 +203,9 @@ async def write_failure(session: AsyncSession, job: Job, sentence: str) -> None:
 
 
 def get_changes(job: Job) -> ScanChanges:
-    """What the handfuls stored so far have changed; kept with the job, so a retry adds to it."""
+    """Return the changes of the batches stored so far. They are kept on the job, so that a retry
+    adds to them.
+    """
     return ScanChanges(**((job.result_data or {}).get(CHANGES_KEY) or {}))
 
 
@@ -222,14 +216,14 @@ def add_changes(job: Job, more: ScanChanges) -> None:
 
 
 def _is_full_scan(job: Job, analysis: Analysis) -> bool:
-    """Only then does a sitemap that did not turn up mean that it is gone."""
+    """Return whether the scan was complete. Only then is a sitemap that was not found gone."""
     from_the_top = (job.params.get("path") or "/") == "/"
     whole = not (analysis.truncated or analysis.errors)
     return analysis.outcome is ScanOutcome.FOUND and from_the_top and whole
 
 
 async def _mark_files_gone(session: AsyncSession, job: Job) -> ScanChanges:
-    """Files of the domain that this scan did not come across, and the URLs they listed."""
+    """Mark the domain's files that this scan did not find, and their URLs, as gone."""
     trouble = await session.scalar(
         select(func.count()).where(
             SitemapFile.job_id == job.id, SitemapFile.status != FileStatus.OK
@@ -264,12 +258,12 @@ def _build_gone_update(job: Job) -> Any:
 
 
 def _build_warning(domain: Domain, analysis: Analysis) -> str | None:
-    """Nothing where there was something is a signal, not a silent zero."""
+    """Warn when a scan finds no URLs on a domain that had some."""
     if analysis.urls or not domain.sitemap_urls:
         return None
     return (
-        f"The scan before found {domain.sitemap_urls:,} URLs and this one none; "
-        "what was stored is kept until a scan reads the sitemaps again."
+        f"The previous scan found {domain.sitemap_urls:,} URLs, this one none. "
+        "The stored URLs are kept until a scan reads the sitemaps again."
     )
 
 
@@ -291,7 +285,7 @@ def _build_result(analysis: Analysis) -> dict[str, Any]:
 
 
 async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
-    """The sitemap files of the job, an index before its children, and how many there are."""
+    """List the job's sitemap files, an index before its children, and their total."""
     found = await session.execute(
         select(
             SitemapFile.id,
@@ -317,11 +311,11 @@ async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
 def _describe_nothing_found(analysis: Analysis) -> str | None:
     if analysis.outcome is not ScanOutcome.NONE:
         return None
-    return "The site has no sitemap where sitemaps usually are."
+    return "No sitemap was found in the usual places."
 
 
 async def _close_unfinished_files(session: AsyncSession, job: Job) -> None:
-    """A file whose verdict never came was left behind when the scan was cut short."""
+    """Mark files without a result as partial: the scan was truncated before they were read."""
     await session.execute(
         update(SitemapFile)
         .where(SitemapFile.job_id == job.id, SitemapFile.status == FileStatus.READING)

@@ -17,14 +17,15 @@ from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.settings import Settings
 
 CHANGED_FACTOR, UNCHANGED_FACTOR = 0.35, 1.35
-"""A change cuts the wait to a third, a look in vain adds a third: of the pairs tried on ninety
-virtual days (`python -m benchmarks.rescans`) one of those that stay fresh with few looks."""
+"""A change cuts the wait to a third, an unchanged scan adds a third. Among the pairs simulated over
+ninety days (`python -m benchmarks.rescans`) it stays fresh with few scans.
+"""
 MAX_FAILURE_INTERVAL = timedelta(days=30)
 
 
 @dataclass(frozen=True)
 class ScanChanges:
-    """What a scan found to differ from the one before."""
+    """Differences from the previous scan."""
 
     added: int = 0
     changed: int = 0
@@ -44,7 +45,7 @@ class ScanChanges:
 
 @dataclass(frozen=True)
 class RescanPolicy:
-    """How often sites are looked at, as the settings have it."""
+    """Scan intervals from the settings."""
 
     first: timedelta
     shortest: timedelta
@@ -59,23 +60,23 @@ class RescanPolicy:
         )
 
     def get_first_interval(self) -> tuple[timedelta, str]:
-        return self.first, f"Next look in {format_interval(self.first)}, as after every first look."
+        return self.first, f"Next scan in {format_interval(self.first)}, as after every first scan."
 
     def get_next_interval(self, previous: timedelta, changes: ScanChanges) -> tuple[timedelta, str]:
-        """The next wait, and why."""
+        """Return the next interval and the reason."""
         wait = min(
             max(previous * (CHANGED_FACTOR if changes else UNCHANGED_FACTOR), self.shortest),
             self.longest,
         )
-        reason = f"the last look found changes ({changes})" if changes else "nothing had changed"
-        return wait, f"Next look in {format_interval(wait)} because {reason}."
+        reason = f"the last scan found changes ({changes})" if changes else "nothing had changed"
+        return wait, f"Next scan in {format_interval(wait)} because {reason}."
 
 
 def get_failure_interval(previous: timedelta, failures: int) -> tuple[timedelta, str]:
-    """Each failure in a row doubles the wait, up to a month."""
+    """Return the wait after a failure. It doubles with each failure in a row, up to a month."""
     wait = min(previous * 2.0 ** min(failures, 20), MAX_FAILURE_INTERVAL)
     times = "once" if failures == 1 else f"{failures} times in a row"
-    return wait, f"Next look in {format_interval(wait)} because the scan failed {times}."
+    return wait, f"Next scan in {format_interval(wait)} because the scan failed {times}."
 
 
 def format_interval(wait: timedelta) -> str:
@@ -87,9 +88,11 @@ DOMAIN_BATCH_SIZE = 1_000
 
 
 async def queue_due_domains(database: Database, settings: Settings) -> int:
-    """Never scanned, or the time for the next look has come; what people put aside never is, and
-    what they only stored is not until somebody asks for it. One whose home page is still to be
-    read is left to that: a parked site has nothing to look for."""
+    """Queue domains that were never scanned or are due.
+
+    Domains that are curated out or were stored without being queued are skipped. So are domains
+    whose home page is still to be read, because a parked site has no sitemaps.
+    """
     queue = (SUBMISSION_STATUSES.queued, SUBMISSION_STATUSES.processing)
     scanning = exists().where(
         Job.domain_id == Domain.id, Job.job_type == JobType.SITEMAP, job_service.is_active()
@@ -131,7 +134,7 @@ async def queue_due_domains(database: Database, settings: Settings) -> int:
 
 CHORE = Chore(
     name="queue_domains_due_for_scan",
-    does="Queue the domains that were never scanned or whose next look is due.",
+    does="Queue domains that were never scanned or are due for a rescan.",
     every=timedelta(minutes=1),
     run=queue_due_domains,
 )

@@ -71,20 +71,21 @@ import_router = APIRouter(
 class SitemapImportOut(BaseModel):
     sitemap_file_id: UUID = Field(examples=[EXAMPLE_ID])
     sitemap_import_status: str = Field(examples=["Queued"])
-    already_active: bool = Field(description="True when its import had been asked for before.")
+    already_active: bool = Field(description="True if the import was already queued or running.")
     pages_url: str = Field(examples=[f"/api/v3/pages?sitemap_file_id={EXAMPLE_ID}"])
 
 
 @import_router.post(
     "/sitemap-files/{file_id}/import",
     status_code=202,
-    summary="Turn a sitemap's stored URLs into pages",
+    summary="Import a sitemap's URLs as pages",
     responses=problem_responses(404),
 )
 async def import_file(actor: Curator, session: Transaction, file_id: UUID) -> SitemapImportOut:
-    """Answers at once; the import is queued by then. Nothing is downloaded again, pages that are
-    there already stay as they are, and what people decided about them is kept. Asking again while
-    the import is active changes nothing."""
+    """Turn a sitemap's stored URLs into pages. Returns immediately once the import is queued.
+    Nothing is fetched, and existing pages keep their curation. Idempotent while the import is
+    active.
+    """
     file, queued = await request_import(session, actor, file_id)
     return SitemapImportOut(
         sitemap_file_id=file.id,
@@ -109,16 +110,17 @@ class SitemapUrlsIn(BaseModel):
 @import_router.post(
     "/sitemap-files/direct-submit",
     status_code=202,
-    summary="Hand in sitemaps by their addresses",
+    summary="Import sitemaps",
     responses=problem_responses(400, 415),
     response_model=JobImportOut,
 )
 async def direct_submit(
     actor: Curator, context: Context, session: Transaction, wanted: SitemapUrlsIn
 ) -> StreamingResponse:
-    """Each is fetched, with its children if it is an index, then its URLs become pages; with
-    `queue` false it is only stored. The rest of the site is not looked at. Bad rows are reported,
-    good ones are taken; one that is there already is read again."""
+    """Fetch sitemaps by URL, with their children in case of an index, and import their URLs as
+    pages. With `queue` false they are only stored. The rest of the site is not scanned. Invalid
+    rows are reported and the others are stored. A sitemap that already exists is read again.
+    """
     asker = ImportContext(session, actor, context.settings, wanted.queue)
     return build_response(
         await import_rows(asker, SITEMAP_IMPORT, parse_list(wanted.urls)), JobImportOut
@@ -128,7 +130,7 @@ async def direct_submit(
 @import_router.post(
     "/sitemap-files/import-csv",
     status_code=202,
-    summary="Hand in a CSV file of sitemaps",
+    summary="Import sitemaps from CSV",
     responses=problem_responses(400, 415),
     response_model=JobImportOut,
     openapi_extra=describe_csv_body("site,sitemap\nExample,https://example.com/sitemap.xml\n"),
@@ -141,8 +143,9 @@ async def import_csv(
     queue: QueueParam = True,
     column: ColumnParam = None,
 ) -> StreamingResponse:
-    """The file is the body, with any of the usual delimiters and encodings, with a header or
-    without. Rows are taken as those of a list are."""
+    """Send the file as the request body. Common delimiters and encodings are detected; a header row
+    is optional. Rows are handled like those of `direct-submit`.
+    """
     asker = ImportContext(session, actor, context.settings, queue)
     return build_response(
         await import_rows(asker, SITEMAP_IMPORT, read_body_rows(file, SITEMAP_IMPORT_KIND, column)),
@@ -156,7 +159,7 @@ router.include_router(export_routes(EXPORT), prefix="/sitemap-files")
 
 URL_LIST_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A page as JSON; with format=csv or txt all of it, streamed.",
+        "description": "One page as JSON, or the whole list streamed with format=csv or txt.",
         "content": {"text/csv": {}, "text/plain": {}},
     }
 }
@@ -165,14 +168,15 @@ URL_LIST_RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/sitemap/scan",
     status_code=202,
-    summary="Scan a site's sitemaps",
+    summary="Start a sitemap scan",
     responses=problem_responses(400, 415),
 )
 async def scan(
     actor: Curator, context: Context, session: Transaction, wanted: ScanIn, response: Response
 ) -> ScanOut:
-    """Answers at once with the job's id; the job is stored by then. Asking again while the scan is
-    active answers the same job."""
+    """Scan a site's sitemaps. Returns immediately with the job's ID. While the scan is active, the
+    same request returns the same job.
+    """
     job, created = await service.request_scan(
         session, actor, context.settings, wanted.base_url, wanted.max_pages
     )
@@ -183,7 +187,7 @@ async def scan(
 
 @router.get(
     "/sitemap/status/{job_id}",
-    summary="How a scan is doing and what it has found",
+    summary="Get a sitemap scan",
     responses=problem_responses(404),
 )
 async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
@@ -191,7 +195,7 @@ async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
     return scan_status(job, list(await service.list_job_files(session, job)))
 
 
-@router.get("/sitemap-files", summary="Sitemap files, newest first")
+@router.get("/sitemap-files", summary="List sitemap files")
 async def list_files(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SITEMAP_FILES.parse_query)]
 ) -> ListPage[SitemapFileOut]:
@@ -199,7 +203,7 @@ async def list_files(
 
 
 @router.get(
-    "/sitemap-files/{file_id}", summary="One sitemap file", responses=problem_responses(404)
+    "/sitemap-files/{file_id}", summary="Get a sitemap file", responses=problem_responses(404)
 )
 async def get_file(actor: Viewer, session: Reading, file_id: UUID) -> SitemapFileOut:
     return file_out(await service.get_sitemap_file(session, actor, file_id))
@@ -207,7 +211,7 @@ async def get_file(actor: Viewer, session: Reading, file_id: UUID) -> SitemapFil
 
 @router.get(
     "/sitemap-files/{file_id}/urls",
-    summary="The URLs a sitemap file lists",
+    summary="List a sitemap file's URLs",
     response_model=CursorPage[UrlOut],
     responses={**URL_LIST_RESPONSES, **problem_responses(404)},
 )
@@ -231,7 +235,7 @@ async def urls_of_file(
 
 @router.get(
     "/domains/{domain_id}/urls",
-    summary="All URLs a domain's sitemaps list",
+    summary="List a domain's URLs",
     response_model=CursorPage[UrlOut],
     responses={**URL_LIST_RESPONSES, **problem_responses(404)},
 )
@@ -244,8 +248,9 @@ async def urls_of_domain(
     cursor: CursorParam = None,
     limit: LimitParam = 1000,
 ) -> Any:
-    """Each URL once, however many of the domain's sitemaps list it: the first of them stands for
-    it."""
+    """Return the URLs of all the domain's sitemaps. A URL that several sitemaps list is returned
+    once, for the first of them.
+    """
     domain = await service.get_domain(session, actor, domain_id)
     if format is not ListFormat.JSON:
         return _stream_urls(context, format, domain_id=domain.id)
@@ -257,7 +262,7 @@ async def urls_of_domain(
 
 @router.get(
     "/domains/{domain_id}/changes",
-    summary="URLs that are new, changed or gone since a moment, oldest first",
+    summary="List a domain's URL changes",
     responses=problem_responses(404),
 )
 async def changes_of_domain(

@@ -39,29 +39,30 @@ EXTRAS_INDEX = ROW_COLUMNS.index("extras")
 DIGEST_BYTES = 16
 EXTENSIONS = ("images", "videos", "news", "alternates", "mobile")
 BITS_PER_URL = 32
-"""With two bits set for each, one new URL in three hundred looks as if it had been seen."""
+"""With two bits set per URL, one new URL in three hundred is a false positive."""
 MAX_BITS = 2**27
-"""16 MB. From four million URLs on more of them look seen: one in fifty of ten million."""
+"""16 MB. Above four million URLs the false positive rate rises, to one in fifty at ten million."""
 
 UrlRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class UrlRows:
-    """Some URLs of one sitemap, ready to be stored; each URL once."""
+    """Distinct URLs of one sitemap, as rows to store."""
 
     sitemap_url: str
     rows: Sequence[UrlRow]
     is_known: bool
-    """Rows of this sitemap are stored already."""
+    """Whether rows of this sitemap are already stored."""
 
     def digests(self) -> bytes:
         return b"".join(row[DIGEST_INDEX] for row in self.rows)
 
 
 class UrlBloomFilter:
-    """Remembers which URLs a scan has come across, in little room: it may take a new one for
-    one that was seen, never the other way round."""
+    """Bloom filter of the URLs that a scan has seen: false positives are possible, false negatives
+    are not.
+    """
 
     def __init__(self, most_urls: int) -> None:
         bits = min(MAX_BITS, 1 << (most_urls * BITS_PER_URL - 1).bit_length())
@@ -69,7 +70,7 @@ class UrlBloomFilter:
         self._mask = bits - 1
 
     def check_and_add(self, digest: bytes) -> bool:
-        """Whether it may have been seen before; from now on it has."""
+        """Add the digest and return whether it may have been seen before."""
         bits, number = self._bits, int.from_bytes(digest[:8], "big")
         first, second = number & self._mask, number >> 32 & self._mask
         first_bit, second_bit = 1 << (first & 7), 1 << (second & 7)
@@ -82,7 +83,7 @@ class UrlBloomFilter:
 
 
 def build_rows(entries: Iterable[UrlEntry], sightings: UrlBloomFilter | None) -> list[UrlRow]:
-    """Without sightings any of them may be listed by another sitemap."""
+    """Build distinct rows. Without a filter every URL may be listed by another sitemap too."""
     rows = [_build_row(entry, sightings) for entry in entries]
     once = {row[DIGEST_INDEX]: row for row in rows}
     return rows if len(once) == len(rows) else list(once.values())
@@ -98,42 +99,42 @@ def _build_row(entry: UrlEntry, sightings: UrlBloomFilter | None) -> UrlRow:
 
 
 def _build_extras(entry: UrlEntry) -> str:
-    """What the extensions say, as JSON."""
+    """Return the entry's sitemap extensions as JSON."""
     given = {name: value for name in EXTENSIONS if (value := getattr(entry, name))}
     return json.dumps(given, default=str)
 
 
 STORE_EVERY_SECONDS = 0.5
-"""People watch: what was found is shown while the scan goes on."""
+"""Findings are stored this often, so that people can watch a running scan."""
 STORE_EVERY_EVENTS = 100
 STORE_EVERY_URLS = 5_000
 
 
 @dataclass(frozen=True)
 class ScanFindings:
-    """Some of what a scan found, to be stored together."""
+    """A batch of findings to store in one transaction."""
 
     events: tuple[ScanEvent | UrlRows, ...]
     progress: float
     phase: str
     rhythm: RescanPolicy
     auto_import: bool = False
-    """Whether files that were read are handed on to the import."""
+    """Whether to queue the import of files that were read."""
     seen: Mapping[str, bytes] = field(default_factory=dict)
-    """For sitemaps read to their end that were read before: the digests of all they list now."""
+    """Digests of all URLs, for known sitemaps that were read completely."""
 
 
 async def batch_events(
     events: AsyncIterator[ScanEvent], tally: ScanBuffer
 ) -> AsyncGenerator[ScanFindings, None]:
-    """Events in handfuls: few transactions, and still something to see every half second.
+    """Batch the events: few transactions, but visible progress every half second.
 
-    To be closed before the events are: one of them may be on its way."""
+    Close it before closing `events`, because an event may still be awaited.
+    """
     async with aclosing(add_idle_ticks(events, STORE_EVERY_SECONDS)) as paused:
         async for event in paused:
             if event is None:
-                # The engine stores a handful when the next one comes, so an empty one pushes it
-                # out.
+                # The engine stores a batch when the next one arrives, so an empty one flushes it.
                 if (tally.handful or tally.unseen) and not tally.concluded:
                     yield tally.build_findings()
                 continue
@@ -145,15 +146,15 @@ async def batch_events(
 
 @dataclass
 class ScanBuffer:
-    """The handful being gathered, and how far the scan has come."""
+    """The current batch and the scan's progress."""
 
     settings: Settings
     read_before: frozenset[str]
     sightings: UrlBloomFilter | None = None
     import_asked: bool = False
-    """Who hands in a sitemap wants its pages."""
+    """Whether to import the pages regardless of the settings, as for an imported sitemap."""
     reading: dict[str, bytearray] = field(default_factory=dict)
-    """Digests of what the sitemaps being read list, as far as they were read before."""
+    """Digests so far of known sitemaps that are being read."""
     seen: dict[str, bytes] = field(default_factory=dict)
     handful: list[ScanEvent | UrlRows] = field(default_factory=list)
     urls: int = 0
@@ -161,10 +162,11 @@ class ScanBuffer:
     done: int = 0
     since: float = field(default_factory=monotonic)
     unseen: bool = False
-    """The last handful had something in it and is not stored yet."""
+    """Whether the last batch had events and is not stored yet."""
     concluded: bool = False
-    """The scan's end is in the handful. It is told with the row's own end, in the last one: told
-    before, a worker that dies between the two would have it told twice."""
+    """Whether the batch holds the scan's `Analysis`. It is only yielded in the last batch, which
+    settles the row: stored earlier, it would be stored twice if the worker dies in between.
+    """
 
     def add(self, event: ScanEvent) -> None:
         if isinstance(event, UrlsFound):
@@ -192,7 +194,9 @@ class ScanBuffer:
             self.reading.setdefault(event.sitemap_url, bytearray()).extend(found.digests())
 
     def _finish_sitemap(self, event: SitemapDone) -> SitemapDone:
-        """Gone is only what a complete read did not find. What was listed twice counts once."""
+        """Record the digests of a complete read, which reveal missing URLs, and count distinct
+        URLs.
+        """
         digests = bytes(self.reading.pop(event.url, b""))
         if event.url not in self.read_before:
             return event
@@ -228,7 +232,7 @@ class ScanBuffer:
 async def add_idle_ticks(
     events: AsyncIterator[ScanEvent], seconds: float
 ) -> AsyncGenerator[ScanEvent | None, None]:
-    """The events, and None whenever nothing has come for so long."""
+    """Yield the events, and None whenever none arrived for `seconds`."""
     upcoming = asyncio.ensure_future(anext(events))
     try:
         while True:
@@ -249,9 +253,9 @@ async def add_idle_ticks(
 
 
 def _estimate_progress(found: int, done: int) -> float:
-    """A guess that never reaches the end before the end: how much more there is, nobody knows."""
+    """Estimate the progress. The total is unknown, so that it stays below 1 until the end."""
     return 0.02 if not found else min(0.95, 0.05 + 0.9 * done / (found + 1))
 
 
 def _get_phase(found: int) -> str:
-    return "reading sitemaps" if found else "looking for sitemaps"
+    return "reading sitemaps" if found else "finding sitemaps"

@@ -1,4 +1,4 @@
-"""Scans, batches, sitemap files and URLs in the API."""
+"""API schemas of scans, batches, sitemap files and URLs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 from scrapersky.sitemaps.url_lists import StoredUrl
 
 AnyText = Annotated[Any, WithJsonSchema({"type": "string"})]
-"""Something else than a text is a bad line, and a bad line does not cost the good ones."""
+"""Any JSON value. One that is no text is reported as an invalid line instead of failing the
+request.
+"""
 BATCH_STATUS_URL = "/api/v3/sitemap/batch/status/{}"
 
 
 class BatchIn(BaseModel):
-    """What to scan."""
+    """A batch of domains to scan."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -30,23 +32,21 @@ class BatchIn(BaseModel):
         },
     )
 
-    domains: list[AnyText] = Field(
-        description="Domains or URLs, at most as many as the setting BATCH_MAX_DOMAINS says."
-    )
+    domains: list[AnyText] = Field(description="Domains or URLs. At most BATCH_MAX_DOMAINS.")
     max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_PAGES_LIMIT)] | None = Field(
         default=None,
-        description="URLs to store of each at most; the setting's default when left out.",
+        description="Maximum number of URLs to store per domain. Defaults to the setting.",
     )
 
 
 class BatchLineOut(BaseModel):
-    """One line of the list: either a job, or what is wrong with it."""
+    """The result of one line: a job or an error."""
 
     input: str = Field(examples=["https://www.example.com/"])
     domain: str | None = Field(default=None, examples=["example.com"])
     job_id: UUID | None = Field(default=None, examples=[EXAMPLE_ID])
     already_active: bool | None = Field(
-        default=None, description="True when this scan had been asked for before."
+        default=None, description="True if the domain was already being scanned."
     )
     error: str | None = None
 
@@ -55,9 +55,9 @@ class BatchOut(BaseModel):
     batch_id: UUID = Field(examples=[EXAMPLE_ID])
     status_url: str = Field(examples=[BATCH_STATUS_URL.format(EXAMPLE_ID)])
     created_at: datetime
-    accepted: int = Field(description="Domains that have a job now.")
-    rejected: int = Field(description="Lines that name nothing that can be scanned.")
-    duplicates: int = Field(description="Lines that repeat an earlier one, and are left out.")
+    accepted: int = Field(description="Domains with a job.")
+    rejected: int = Field(description="Invalid lines.")
+    duplicates: int = Field(description="Duplicate lines, which are ignored.")
     results: list[BatchLineOut]
 
 
@@ -66,7 +66,7 @@ class MemberOut(BaseModel):
     job_id: UUID | None = Field(examples=[EXAMPLE_ID])
     already_active: bool
     status: str = Field(
-        examples=["complete"], description="Of the job; `deleted` when it is no longer kept."
+        examples=["complete"], description="Status of the job. `deleted` if retention removed it."
     )
     progress: float = Field(ge=0, le=1)
     phase: str | None
@@ -80,12 +80,14 @@ class BatchStatus(BaseModel):
     created_at: datetime
     max_pages: int
     finished: bool
-    progress: float = Field(ge=0, le=1, description="Over all; a job that has ended counts as 1.")
+    progress: float = Field(
+        ge=0, le=1, description="Total progress (0–1). A finished job counts as 1."
+    )
     total: int
     rejected: int
     counts: dict[str, int] = Field(examples=[{"complete": 3, "pending": 1}])
     items: list[MemberOut]
-    next_cursor: str | None = Field(description="Give it as `cursor` for the next page.")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page.")
 
 
 def batch_out(requested: StoredBatch) -> BatchOut:
@@ -134,7 +136,7 @@ def _member_out(member: BatchMember) -> MemberOut:
 
 
 class ScanIn(BaseModel):
-    """What to scan."""
+    """A site to scan."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -142,10 +144,10 @@ class ScanIn(BaseModel):
     )
 
     base_url: str = Field(
-        max_length=2048, description="A domain, or a URL; a path is where the scan starts."
+        max_length=2048, description="Domain or URL. A path is where the scan starts."
     )
     max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_PAGES_LIMIT)] | None = Field(
-        default=None, description="URLs to store at most; the setting's default when left out."
+        default=None, description="Maximum number of URLs to store. Defaults to the setting."
     )
 
 
@@ -154,14 +156,16 @@ class ScanOut(BaseModel):
     status: str = Field(examples=["pending"])
     status_url: str = Field(examples=[f"/api/v3/sitemap/status/{EXAMPLE_ID}"])
     created_at: datetime
-    already_active: bool = Field(description="True when this scan had been asked for before.")
+    already_active: bool = Field(description="True if the site was already being scanned.")
 
 
 class SitemapBrief(BaseModel):
     id: UUID
     url: str = Field(examples=["https://example.com/sitemap.xml"])
     type: str | None = Field(examples=["standard"])
-    url_count: int = Field(description="Different URLs in this file; of an index, its children.")
+    url_count: int = Field(
+        description="Distinct URLs in this file. For an index, the number of its sitemaps."
+    )
     status: str = Field(examples=["ok"])
     reason: str | None
     discovery_method: str = Field(examples=["robots_txt"])
@@ -193,8 +197,8 @@ class SitemapFileOut(SitemapBrief):
     sitemap_import_error: str | None
     curation_status: str = Field(examples=["New"])
     last_processed_at: datetime | None
-    changed_at: datetime | None = Field(description="When its content was last seen to differ.")
-    gone_at: datetime | None = Field(description="When nothing named it any more.")
+    changed_at: datetime | None = Field(description="When its content last changed.")
+    gone_at: datetime | None = Field(description="When a scan no longer found it.")
     created_by: UUID
     created_at: datetime
     updated_at: datetime
@@ -212,7 +216,7 @@ class UrlOut(BaseModel):
 class ChangeOut(BaseModel):
     kind: UrlChangeKind
     url: str = Field(examples=["https://example.com/about"])
-    at: datetime = Field(description="When we noticed.")
+    at: datetime = Field(description="When the change was detected.")
     lastmod: datetime | None
     sitemap_id: UUID
 

@@ -30,7 +30,7 @@ from scrapersky.scraper.sitemaps.events import DiscoveryMethod
 from scrapersky.settings import Settings
 
 ONLY_SITEMAP_PARAM = "sitemap_url"
-"""Among a scan's params: the one sitemap to read, where a person handed one in."""
+"""Job parameter: the only sitemap to read, if a user imported one."""
 
 
 MAX_PAGES_LIMIT = 50_000_000
@@ -39,11 +39,11 @@ MAX_PAGES_LIMIT = 50_000_000
 async def request_scan(
     session: AsyncSession, actor: Actor, settings: Settings, text: str, max_pages: int | None
 ) -> tuple[Job, bool]:
-    """Store the domain and a job for it, or find the job that is active already; says which."""
+    """Store the domain and a scan job, or return the active job; and whether it was active."""
     site = parse_site(text, settings)
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
     if not 1 <= limit <= MAX_PAGES_LIMIT:
-        raise InvalidInput(f"max_pages must be from 1 to {MAX_PAGES_LIMIT:,}.")
+        raise InvalidInput(f"max_pages must be between 1 and {MAX_PAGES_LIMIT:,}.")
     domain_id = await upsert_domain(session, actor, settings, site.key)
     job, created = await job_service.create(
         session, actor, build_scan_job(site, domain_id=domain_id, max_pages=limit)
@@ -83,9 +83,11 @@ async def upsert_domain(session: AsyncSession, actor: Actor, settings: Settings,
 async def upsert_domains(
     session: AsyncSession, actor: Actor, settings: Settings, domains: Iterable[str]
 ) -> dict[str, UUID]:
-    """By their names, in one order for everybody, so that two lists wait for each other and not in
-    a circle. A domain made by a scan counts as submitted: its job is there. Its home page is still
-    to be read, so that stage is woken."""
+    """Upsert domains by name, in name order, so that concurrent lists cannot deadlock.
+
+    A domain created by a scan counts as submitted, because its job exists. Its home page is still
+    to be read, so the metadata stage is woken.
+    """
     names = sorted(set(domains))
     given = unnest_rows(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
     values: dict[str, Any] = {
@@ -114,7 +116,7 @@ async def upsert_domains(
 
 
 async def _link(session: AsyncSession, domain_id: UUID, job_id: UUID) -> None:
-    """Unless submission has the row in hand at this moment, it is submitted by this job now."""
+    """Mark the domain as submitted by this job, unless the submission stage holds the row."""
     await session.execute(
         update(Domain).where(Domain.id == domain_id).values(last_sitemap_job_id=job_id)
     )
@@ -133,7 +135,7 @@ async def get_domain_by_name(session: AsyncSession, actor: Actor, name: str) -> 
         select(Domain).where(Domain.tenant_id == actor.tenant_id, Domain.domain == name)
     )
     if domain is None:
-        raise NotFound(f"There is no domain {name}; scan it first.")
+        raise NotFound(f"There is no domain {name}. Scan it first.")
     return domain
 
 
@@ -194,7 +196,7 @@ SITEMAP_IMPORT_KIND = ImportSubject(
 )  # fmt: skip
 
 FileKey = tuple[str, bytes]
-"""The domain's name and the address's digest."""
+"""Domain name and URL digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,25 +204,26 @@ class SitemapEntry:
     key: FileKey
     site: Site
     address: str
-    """As it was typed, for `www.` may make the difference; the site has one spelling."""
+    """As typed, because `www.` may matter. Only the site is normalised."""
 
 
 def parse_sitemap_entry(text: str, reader: SiteParser) -> SitemapEntry:
     site = reader.parse(text)
     if site.path == "/":
-        raise InvalidInput("This is a site, not a sitemap: give the sitemap's whole address.")
+        raise InvalidInput("This is a site, not a sitemap. Enter the full URL of the sitemap.")
     typed = text.strip() if site.scheme else f"https://{text.strip().removeprefix('//')}"
     address = clean_url(urldefrag(typed).url)
     if address is None:
-        raise InvalidInput(f"{text[:200]!r} is not the address of a sitemap.")
+        raise InvalidInput(f"{text[:200]!r} is not a sitemap URL.")
     return SitemapEntry((site.key, url_digest(address)), site, address)
 
 
 async def store_sitemap_entries(
     asker: ImportContext, entries: Sequence[SitemapEntry]
 ) -> dict[FileKey, StoredEntry]:
-    """A row for each, and a job that reads it where that is asked for; one that is there already
-    is read again. The rest of its site is not looked at."""
+    """Upsert the files, and create a job per file that reads it when queueing is requested.
+    Existing files are read again. The rest of the site is not scanned.
+    """
     names = {each.site.key for each in entries}
     sites = await store_sites(asker.session, asker.actor, asker.settings, names)
     domains = {name: domain_id for name, (domain_id, _) in sites.items()}
@@ -257,12 +260,12 @@ def _build_job(entry: SitemapEntry, domain_id: UUID, settings: Settings) -> NewJ
 async def _upsert_files(
     asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
 ) -> dict[FileKey, tuple[UUID, bool]]:
-    """Each with whether it was made now."""
+    """Upsert the files and return for each whether it is new."""
     found: dict[FileKey, tuple[UUID, bool]] = {}
     while missing := [each for each in entries if each.key not in found]:
         made = await _insert_files(asker, missing, domains)
         found |= {key: (file_id, True) for key, file_id in made.items()}
-        # One that is deleted between the two statements leaves room for ours in the next round.
+        # A file deleted between the two statements is inserted in the next round.
         others = [each for each in missing if each.key not in made]
         there = await _find_existing(asker, others, domains)
         found |= {key: (file_id, False) for key, file_id in there.items()}

@@ -44,7 +44,7 @@ from scrapersky.sitemaps.rescans import ScanChanges
 from scrapersky.sitemaps.scan_buffer import DIGEST_BYTES, EXTRAS_INDEX, ROW_COLUMNS, UrlRow, UrlRows
 
 LASTMOD_TRUST_THRESHOLD = 2
-"""So often an index's lastmod must have been right before its word is taken."""
+"""How often an index's lastmod must have been right before it is trusted."""
 LASTMOD_MISMATCH_PENALTY = -3
 MAX_ROBOTS_CHARACTERS = 64 * 1024
 FAILED_STATUSES = (SitemapStatus.REFUSED, SitemapStatus.ERROR)
@@ -52,7 +52,7 @@ URL_COLUMNS = (*ROW_COLUMNS, "sitemap_id", "first_seen")
 
 
 async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> None:
-    """Kept with its validators, so that the next scan can ask whether it has changed."""
+    """Store robots.txt with its validators, for a conditional request in the next scan."""
     state = None
     if found.robots is not None and len(found.robots[0]) <= MAX_ROBOTS_CHARACTERS:
         text, etag, last_modified = found.robots
@@ -66,7 +66,7 @@ async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> Non
 
 
 async def store_file_found(session: AsyncSession, job: Job, found: SitemapFound) -> None:
-    """A sitemap seen before keeps its row, its id and whatever people decided about it."""
+    """Upsert the sitemap file. An existing one keeps its ID and curation."""
     facts: dict[str, Any] = {
         "final_url": found.final_url,
         "parent_url": found.parent_url,
@@ -102,7 +102,7 @@ async def store_file_found(session: AsyncSession, job: Job, found: SitemapFound)
 
 
 async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> ScanChanges:
-    """New URLs are added, changed ones changed, the rest not written at all."""
+    """Insert new URLs and update changed ones. Unchanged rows are not written."""
     rows = await _remove_erased_people(session, job, found.rows)
     sitemap_id, now = await _get_file_and_now(session, job, found.sitemap_url)
     file = (sitemap_id, now)
@@ -125,7 +125,7 @@ async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> ScanCha
 async def _remove_erased_people(
     session: AsyncSession, job: Job, rows: Sequence[UrlRow]
 ) -> Sequence[UrlRow]:
-    """Captions and titles may name people who were erased; URLs stay as the site has them."""
+    """Redact erased people in captions and titles. URLs are kept."""
     said = {
         place: row[EXTRAS_INDEX] for place, row in enumerate(rows) if row[EXTRAS_INDEX] is not None
     }
@@ -150,7 +150,7 @@ async def _get_file_and_now(session: AsyncSession, job: Job, url: str) -> tuple[
 
 
 async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> ScanChanges:
-    """After a complete read: what the sitemap listed before and does not list now is gone."""
+    """Mark URLs that a complete read did not list as gone."""
     starts = range(0, len(seen), DIGEST_BYTES)
     digests = ((seen[start : start + DIGEST_BYTES],) for start in starts)
     gone = await mark_missing(
@@ -197,7 +197,7 @@ async def store_file_result(session: AsyncSession, job: Job, done: SitemapDone) 
 
 
 async def _reset_lastmod_trust(session: AsyncSession, job: Job, index_url: str | None) -> None:
-    """An index that was wrong about one of its sitemaps may be about the others."""
+    """Reset the trust in all children of an index that was wrong about one of them."""
     await session.execute(
         update(SitemapFile)
         .where(
@@ -213,8 +213,10 @@ async def _reset_lastmod_trust(session: AsyncSession, job: Job, index_url: str |
 async def store_unchanged(
     session: AsyncSession, job: Job, events: Sequence[SitemapUnchanged]
 ) -> None:
-    """We looked, and they are what they were; where we asked the sitemap itself, its index was
-    right. All in one statement: a look in vain at a large site should cost next to nothing."""
+    """Record unchanged sitemaps in one statement, so that an unchanged large site costs little.
+
+    If the sitemap itself was requested, its index's lastmod was right and gains trust.
+    """
     said = _build_unchanged_rows(events)
     was_right = and_(said.c.was_asked, SitemapFile.index_lastmod == said.c.index_lastmod)
     await session.execute(
@@ -247,7 +249,7 @@ def _build_unchanged_rows(events: Sequence[SitemapUnchanged]) -> Any:
 
 
 def _build_lastmod_trust(done: SitemapDone) -> Any:
-    """An index that gives the old lastmod to new content has lied, and must earn trust again."""
+    """Compute the trust in the index's lastmod. The same lastmod for new content is penalised."""
     if done.index_lastmod is None or done.content_hash is None:
         return 0
     same_word = SitemapFile.index_lastmod == done.index_lastmod
@@ -261,7 +263,7 @@ def _build_lastmod_trust(done: SitemapDone) -> Any:
 
 
 def _build_change_time(done: SitemapDone) -> Any:
-    """A content hash that differs is a change; one that could not be had tells nothing."""
+    """Return the change time: now if the content hash differs. Unknown counts as unchanged."""
     differs = SitemapFile.content_hash.is_distinct_from(done.content_hash)
     known = done.content_hash is not None
     return (
@@ -277,5 +279,4 @@ async def get_file_id(session: AsyncSession, job: Job, url: str) -> UUID:
 
 
 def _match_file(job: Job, url: str) -> ColumnElement[bool]:
-    """The sitemap of the job's domain with this address."""
     return and_(SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == url_digest(url))

@@ -22,7 +22,7 @@ from scrapersky.sitemaps.service import build_scan_job
 
 @dataclass(frozen=True)
 class Submission:
-    """The domain, and what the settings say about scanning it."""
+    """The domain and its scan settings."""
 
     site: Site
     max_pages: int
@@ -33,7 +33,7 @@ def read(domain: Domain) -> str:
 
 
 async def work(name: str, tools: Tools) -> Submission:
-    """Nothing slow happens here; the job that does the slow work is made in `store`."""
+    """Pass the settings on. The job that does the slow work is created in `store`."""
     settings = tools.settings
     try:
         site = parse_site(name, settings)
@@ -43,7 +43,7 @@ async def work(name: str, tools: Tools) -> Submission:
 
 
 async def store(session: AsyncSession, domain: Domain, submission: Submission) -> None:
-    """A job in the same transaction, unless there is no need for one."""
+    """Create the scan job in the transaction that completes the row, unless none is needed."""
     await _skip_if_active(session, domain)
     _skip_if_fresh(domain)
     actor = Actor(user_id=get_system_user_id(session), tenant_id=domain.tenant_id)
@@ -66,25 +66,25 @@ async def _skip_if_active(session: AsyncSession, domain: Domain) -> None:
         )
     )
     if active is not None:
-        raise Skipped(f"Job {active} is scanning the domain already.")
+        raise Skipped(f"The domain is already being scanned by job {active}.")
 
 
 def _skip_if_fresh(domain: Domain) -> None:
-    """Unless its next look is due all the same, because somebody asked for one."""
+    """Skip a domain within its scan interval, unless a rescan was requested."""
     now = datetime.now(UTC)
     is_due = domain.next_scan_at is not None and domain.next_scan_at <= now
     if is_due or domain.last_scan is None or domain.last_scan + domain.scan_interval <= now:
         return
     raise Skipped(
-        f"No new scan: the domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC; "
-        f"it is scanned again after {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC. "
+        f"No new scan: the domain was scanned at {domain.last_scan:%Y-%m-%d %H:%M} UTC. "
+        f"The next scan is due {domain.last_scan + domain.scan_interval:%Y-%m-%d %H:%M} UTC. "
         f"{FORCE_SCAN_HINT}"
     )
 
 
 STAGE = Stage(
     name=SUBMISSION_STAGE,
-    does="Make a sitemap job for each domain that is queued for analysis.",
+    does="Create a sitemap job for each domain queued for analysis.",
     workflow="WF4",
     model=Domain,
     status="sitemap_analysis_status",

@@ -20,7 +20,7 @@ from scrapersky.models import SitemapFile, SitemapUrl
 
 STREAM_BATCH_SIZE = 5_000
 FILE_BATCH_GROWTH = 4
-"""So many times more sitemaps are looked at when those before did not fill a page."""
+"""Growth factor of the number of sitemaps read when the first ones do not fill a page."""
 CSV_COLUMNS = ("url", "lastmod", "changefreq", "priority", "sitemap_id", "first_seen")
 
 
@@ -35,7 +35,7 @@ class ListFormat(StrEnum):
 
 
 class UrlCursor(NamedTuple):
-    """Where in a list of URLs a page ended."""
+    """Position in a list of URLs."""
 
     sitemap_id: UUID
     url_digest: bytes
@@ -49,7 +49,7 @@ class UrlCursor(NamedTuple):
             both = bytes.fromhex(cursor)
             return cls(UUID(bytes=both[:16]), both[16:])
         except ValueError:
-            raise InvalidInput("The cursor is not one of ours; start without one.") from None
+            raise InvalidInput("Invalid cursor. Start without one.") from None
 
 
 FIRST_CURSOR = UrlCursor(UUID(int=0), b"")
@@ -72,7 +72,7 @@ class StoredUrl(NamedTuple):
 async def list_file_urls(
     session: AsyncSession, sitemap_id: UUID, *, after: UrlCursor = FIRST_CURSOR, limit: int = 1000
 ) -> Sequence[StoredUrl]:
-    """The next URLs a sitemap lists after a place."""
+    """List a sitemap's URLs after a position."""
     found = await session.execute(_select_file_urls(SitemapUrl, sitemap_id, after, limit))
     return [StoredUrl(*row) for row in found]
 
@@ -80,10 +80,10 @@ async def list_file_urls(
 async def list_domain_urls(
     session: AsyncSession, domain_id: UUID, *, after: UrlCursor = FIRST_CURSOR, limit: int = 1000
 ) -> Sequence[StoredUrl]:
-    """The next URLs of a domain after a place, sitemap by sitemap; each URL once.
+    """List a domain's distinct URLs after a position, sitemap by sitemap.
 
-    Which sitemaps to read is decided here, one and then some more: a planner that takes a domain
-    for small would read the beginning of all of them for every page.
+    The sitemaps to read are chosen here, a few at first and then more: a planner that
+    underestimates the domain would read the beginning of every sitemap for each page.
     """
     files = await _list_files(session, domain_id, after)
     found: list[StoredUrl] = []
@@ -97,7 +97,7 @@ async def list_domain_urls(
 
 
 async def _list_files(session: AsyncSession, domain_id: UUID, place: UrlCursor) -> Sequence[UUID]:
-    """The domain's sitemaps in the order they were found, from the one at that place on."""
+    """List the domain's sitemaps in the order they were found, starting at a position."""
     found = await session.scalars(
         select(SitemapFile.id)
         .where(SitemapFile.domain_id == domain_id, SitemapFile.id >= place.sitemap_id)
@@ -138,8 +138,9 @@ def _select_file_urls(listed: Any, sitemap_id: Any, after: UrlCursor, limit: int
 
 
 def _is_duplicate(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
-    """Another sitemap of the domain lists the same URL and stands for it: the one that says it
-    does not repeat; of others the one found first."""
+    """Return whether another sitemap of the domain owns the URL: the row with `may_repeat` false,
+    else the one found first.
+    """
     other, twin = aliased(SitemapFile), aliased(SitemapUrl)
     return (
         select(twin.url_digest)
@@ -159,7 +160,9 @@ def _is_duplicate(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
 async def stream_urls(
     database: Database, *, domain_id: UUID | None = None, sitemap_id: UUID | None = None
 ) -> AsyncIterator[Sequence[StoredUrl]]:
-    """Handful by handful, each in a session of its own: a slow reader holds no connection."""
+    """Stream the list in batches, each in its own session, so that a slow client holds no
+    connection.
+    """
     of_what, key = (list_file_urls, sitemap_id) if sitemap_id else (list_domain_urls, domain_id)
     assert key is not None
     after = FIRST_CURSOR

@@ -31,7 +31,7 @@ _STATUS_NAMES = {
 
 @dataclass(eq=False)
 class GoogleErrorResponse(Exception):
-    """Raised where a request is looked at, answered where it came in."""
+    """Error response, raised during validation and returned by the handler."""
 
     code: int
     message: str
@@ -51,7 +51,7 @@ class GoogleErrorResponse(Exception):
 
 
 def build_invalid_argument(message: str, *, field: str = "", why: str = "") -> GoogleErrorResponse:
-    """400, with what is wrong with which field in the details where it is said."""
+    """Build a 400 response, with the invalid field in the details if given."""
     if not why:
         return GoogleErrorResponse(400, message)
     violation = {"description": why, **({"field": field} if field else {})}
@@ -73,7 +73,7 @@ def build_error_info(reason: str, **metadata: str) -> Mapping[str, Any]:
 def build_quota_error(
     method: str, *, per: str, limit: int, retry_after: int | None = None
 ) -> GoogleErrorResponse:
-    """`per` is `minute` or `day`; the two differ in few words and in all that follows."""
+    """Build a quota error. `per` is `minute` or `day`; the responses differ only slightly."""
     metric = f"{method}Request"
     which = (
         {"quota_unit": "1/d/{project}"}
@@ -109,7 +109,7 @@ def build_missing_key_error() -> GoogleErrorResponse:
 def get_planned_error(
     trouble: FailureMode, method: str, retry_after: int | None
 ) -> GoogleErrorResponse | None:
-    """Nothing for troubles that are no refusals."""
+    """Return the error response of a failure mode, or None if it is not an error response."""
     known = {
         FailureMode.MINUTE_QUOTA: build_quota_error(
             method, per="minute", limit=600, retry_after=retry_after
@@ -175,7 +175,7 @@ _OTHERS = (
 )
 KNOWN_NAMES = frozenset((*_BOOLEANS, *_TEXTS, *_NUMBERS, *_OTHERS))
 _UNBOUND_NAMES = ("maxResultCount", "pageSize", "pageToken")
-"""From one page to the next; all else is bound to the token."""
+"""Names that may change between pages. The token is bound to all others."""
 _MISSING_MASK = (
     "FieldMask is a required parameter. Give it as the `$fields` URL parameter or as the "
     "`X-Goog-FieldMask` HTTP/gRPC header."
@@ -249,7 +249,7 @@ def _check_values(body: Mapping[str, Any]) -> None:
 
 
 def parse_area(body: Mapping[str, Any]) -> Area | None:
-    """Of the restriction; a bias keeps nobody out."""
+    """Return the restricted area. A bias does not exclude any place."""
     restriction = body.get("locationRestriction")
     if restriction is None:
         bias = body.get("locationBias")
@@ -282,12 +282,12 @@ def _parse_point(value: object) -> tuple[float, float]:
 
 
 def parse_min_rating(body: Mapping[str, Any]) -> float:
-    """Halves only; others go up to the next."""
+    """Parse the minimum rating. Other values than halves are rounded up."""
     return math.ceil(float(body.get("minRating", 0)) * 2) / 2
 
 
 def compute_fingerprint(body: Mapping[str, Any]) -> str:
-    """What a page's token is bound to."""
+    """Return the fingerprint to which a page token is bound."""
     bound = {name: each for name, each in body.items() if name not in _UNBOUND_NAMES}
     return hashlib.blake2b(json.dumps(bound, sort_keys=True).encode(), digest_size=12).hexdigest()
 

@@ -40,7 +40,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 def build_place(place: FakePlace, language: str) -> dict[str, Any]:
-    """Everything the fake knows; what it does not know is not there at all."""
+    """Build the complete place. Unknown fields are omitted, as in Google's JSON."""
     said: dict[str, Any] = {
         "name": f"places/{place.place_id}",
         "id": place.place_id,
@@ -69,7 +69,7 @@ def build_place(place: FakePlace, language: str) -> dict[str, Any]:
 
 
 def apply_mask(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """Only what the paths name; of a field of which parts are asked for, these parts."""
+    """Keep only the fields and subfields named by the paths."""
     wanted: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition(".")
@@ -168,14 +168,14 @@ class FakeGoogle:
         self._bill = bill
         self.keys = keys
         self._tokens: dict[str, tuple[str, int]] = {}
-        """What the token is bound to, and where its page begins."""
+        """Fingerprint and start position of each page token."""
         self.day_limits: dict[str, int] = {}
         self.day_counts: Counter[str] = Counter()
 
     async def answer(
         self, request: web.BaseRequest, planned: PlannedFailure | None
     ) -> web.StreamResponse | None:
-        """Nothing when the connection is to be cut."""
+        """Handle a request. Return None to drop the connection."""
         method = SEARCH if request.path == "/v1/places:searchText" else DETAILS
         asked = _Request(method)
         try:
@@ -205,7 +205,7 @@ class FakeGoogle:
         return self._details(request, asked)
 
     def _count_daily_request(self, method: str) -> None:
-        """A request that is refused for its quota does not count."""
+        """Count a request against the daily quota, unless the quota rejects it."""
         limit = self.day_limits.get(method)
         if limit is not None and self.day_counts[method] >= limit:
             raise build_quota_error(method, per="day", limit=limit)
@@ -306,7 +306,7 @@ class FakeGoogle:
 
 
 class _Request:
-    """What is known of a request by the time it ends, however it ends."""
+    """Facts collected while a request is handled, for the bill."""
 
     def __init__(self, method: str) -> None:
         self.method = method

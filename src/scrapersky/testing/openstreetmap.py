@@ -1,4 +1,4 @@
-"""Fake Nominatim (named areas) and fake Overpass (places in a box, by their tags)."""
+"""Fake Nominatim (named areas) and fake Overpass (places in a box, by tags)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FakeNominatim:
         self._map = world
         self._bill = bill
         self.times: list[float] = []
-        """When requests came, for whoever wants to know how far apart."""
+        """Arrival times of requests, to check the rate limit."""
 
     async def answer(
         self, request: web.BaseRequest, planned: PlannedFailure | None
@@ -75,7 +75,7 @@ class FakeNominatim:
 
 
 def _describe_area(area: FakeArea) -> dict[str, Any]:
-    """Numbers are texts here, and the box goes south, north, west, east."""
+    """Build a Nominatim result. Numbers are strings; the box is south, north, west, east."""
     middle, box = geography.get_centre(area.area), area.area
     return {
         "place_id": 1,
@@ -104,14 +104,14 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 
 
 class OverpassSyntaxError(Exception):
-    """The query is none; the sentence is Overpass's."""
+    """Syntax error of a query, with Overpass's message."""
 
 
 @dataclass(frozen=True)
 class TagFilter:
     key: str
     value: str | None = None
-    """Nothing: the key only has to be there."""
+    """None if the key only has to exist."""
     key_is_pattern: bool = False
     is_pattern: bool = False
     ignores_case: bool = False
@@ -146,7 +146,7 @@ class OverpassToken:
 
 @dataclass
 class OverpassQuery:
-    """`[out:json][timeout:n];(nwr…;nwr…;);out tags center;`, and nothing but that."""
+    """Parsed query. Only `[out:json][timeout:n];(nwr…;nwr…;);out tags center;` is supported."""
 
     statements: list[OverpassStatement] = field(default_factory=list)
     timeout_seconds: int = 180

@@ -30,7 +30,7 @@ DEMO_KEY = "demo-key-of-nobody"
 
 
 class PlacesProvider:
-    """Open while it is used: `async with PlacesProvider(places, areas) as provider`."""
+    """Fake provider server, used as `async with PlacesProvider(places, areas) as provider`."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class PlacesProvider:
         free_tier: bool = True,
     ) -> None:
         self.map = FakeMap(places, areas)
-        """May be changed between requests: the world goes on."""
+        """May be changed between requests to simulate a changing world."""
         self.bill = Bill(free_tier=free_tier)
         self.counts: Counter[ProviderService] = Counter()
-        """Requests that arrived, by service."""
+        """Number of received requests by service."""
         self.answer_seconds = 0.0
-        """What each answer takes: real ones are not there at once."""
+        """Simulated latency of each response."""
         self._google = FakeGoogle(self.map, self.bill, frozenset(keys))
         self._nominatim = FakeNominatim(self.map, self.bill)
         self._overpass = FakeOverpass(self.map, self.bill)
@@ -75,7 +75,7 @@ class PlacesProvider:
         self.release()
         await self._stack.aclose()
 
-    # Where it is
+    # Addresses
 
     @property
     def google_url(self) -> str:
@@ -90,7 +90,7 @@ class PlacesProvider:
         return f"http://{LOOPBACK}:{self._ports[ProviderService.OVERPASS]}"
 
     def environment(self) -> dict[str, str]:
-        """The variables with which another process asks here."""
+        """Return the environment variables with which a process uses this provider."""
         return {
             "GOOGLE_PLACES_API_KEY": next(iter(self._google.keys), ""),
             "GOOGLE_PLACES_BASE_URL": self.google_url,
@@ -99,7 +99,7 @@ class PlacesProvider:
             "PROVIDER_ALLOW_NETWORKS": "127.0.0.0/8",
         }
 
-    # What goes wrong
+    # Failures
 
     def fail(
         self,
@@ -111,31 +111,33 @@ class PlacesProvider:
         method: str | None = None,
         retry_after: int | None = None,
     ) -> None:
-        """From the service's `at`-th request on (the next, where it is left out), so many times;
-        without end where `times` is nothing. `method` is `SearchText` or `GetPlace`."""
+        """Plan a failure for the next requests, or from the service's `at`-th request.
+
+        It happens `times` times, or forever if None. `method` is `SearchText` or `GetPlace`.
+        """
         self._troubles.plan(PlannedFailure(trouble, service, at, method, times, retry_after))
 
     def clear_failures(self) -> None:
-        """Nothing goes wrong any more."""
+        """Cancel all planned failures and daily limits."""
         self._troubles.planned.clear()
         self._google.day_limits.clear()
 
     def set_daily_limit(self, method: str, requests: int) -> None:
-        """The method's quota for the day: the request after so many more is refused."""
+        """Reject requests of the method after `requests` more, like a used-up daily quota."""
         self._google.day_limits[method] = self._google.day_counts[method] + requests
 
     def release(self) -> None:
-        """Slow answers are given now, and from now on at once."""
+        """Send pending slow responses, and send later ones without delay."""
         self._released.set()
 
     async def wait_for_requests(
         self, requests: int, service: ProviderService = ProviderService.GOOGLE
     ) -> None:
-        """Wait until so many requests have arrived."""
+        """Wait until this many requests have arrived."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: self.counts[service] >= requests)
 
-    # What it does
+    # Request handling
 
     def _build_handler(self, service: ProviderService) -> Handler:
         services: dict[ProviderService, FakeGoogle | FakeNominatim | FakeOverpass] = {
@@ -146,7 +148,7 @@ class PlacesProvider:
         asked = services[service]
 
         async def answer(request: web.BaseRequest) -> web.StreamResponse:
-            # Whole before anything is waited for: what has arrived counts, whoever is gone by then.
+            # Read the whole request before waiting: it counts even if the client disconnects.
             await request.read()
             planned = await self._record_arrival(service, request)
             if planned is not None and planned.trouble is FailureMode.SLOW:

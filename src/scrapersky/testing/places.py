@@ -24,32 +24,32 @@ from scrapersky.scraper.providers.prices import get_total_price
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """One request as it arrived."""
+    """Request as received."""
 
     service: str
     method: str
-    """`SearchText` or `GetPlace`; the path at the others."""
+    """`SearchText` or `GetPlace`; the path for other services."""
     sku: str | None
-    """Nothing where the request was refused before it had one."""
+    """None if the request was rejected before its SKU was determined."""
     page: int
-    """From 1 on; 1 for whatever has no pages."""
+    """Page number from 1; always 1 for requests without pages."""
     status: int
-    """0 where the connection was cut."""
+    """0 if the connection was dropped."""
     billed: bool
     text: str
-    """The text that was searched for, or the id."""
+    """Search text or place id."""
     mask: str = ""
     area: str = ""
 
 
 @dataclass
 class Bill:
-    """Successful requests only, each at its SKU; free ones and bands as in the price list."""
+    """Bill for successful requests, with free tiers and bands as in the price list."""
 
     free_tier: bool = True
     asked: list[RecordedRequest] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)
-    """Requests by SKU that the account had made earlier in the month."""
+    """Requests by SKU made earlier in the month."""
 
     def count(
         self,
@@ -60,19 +60,19 @@ class Bill:
         billed: bool | None = None,
         service: str | None = None,
     ) -> int:
-        """Requests of that kind; of all kinds where nothing is said."""
+        """Count the requests that match all given values."""
         wanted = {"sku": sku, "method": method, "page": page, "billed": billed, "service": service}
         said = {name: value for name, value in wanted.items() if value is not None}
         return sum(all(getattr(each, name) == said[name] for name in said) for each in self.asked)
 
     @property
     def billed(self) -> Counter[str]:
-        """By SKU, those that cost nothing among them."""
+        """Billed requests by SKU, including free SKUs."""
         return Counter(each.sku for each in self.asked if each.billed and each.sku)
 
     @property
     def paid(self) -> int:
-        """Requests of a kind that costs money, free ones of the month included."""
+        """Number of requests of paid SKUs, including those within the free tier."""
         return sum(count for sku, count in self.billed.items() if not sku.endswith(".ids"))
 
     @property
@@ -91,16 +91,16 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, kw_only=True)
 class FakePlace:
-    """A business as it is in the world; which provider tells what of it is theirs to decide."""
+    """Business on the map. Each provider decides which facts to return."""
 
     name: str | None
     latitude: float
     longitude: float
     types: tuple[str, ...] = ("bakery",)
-    """Google's words; the first is its main one."""
+    """Google's types; the first is the primary type."""
     category: str = "Bakery"
     words: tuple[str, ...] = ()
-    """More words that people find it by."""
+    """Additional search words."""
     street: str | None = None
     house_number: str | None = None
     postal_code: str | None = None
@@ -108,7 +108,7 @@ class FakePlace:
     region: str | None = None
     country: str = "DE"
     phone: str | None = None
-    """International, with its spaces: `+49 341 123456`."""
+    """International format with spaces: `+49 341 123456`."""
     phone_national: str | None = None
     website: str | None = None
     email: str | None = None
@@ -121,17 +121,17 @@ class FakePlace:
     is_service_area: bool = False
     moved_to: str | None = None
     gone: bool = False
-    """Searches do not find it any more, and its id is dead."""
+    """Whether searches no longer find it and its id is invalid."""
     place_id: str = ""
-    """Google's; made of what the place is where it is left out."""
+    """Google's place id. Derived from the place if empty."""
     osm_tags: Mapping[str, str] | None = None
-    """As OpenStreetMap knows it, when it does; `None` there means: not at all."""
+    """Tags that override the derived ones. None if OpenStreetMap does not have the place."""
     osm_type: str = "node"
     osm_id: int = 0
     google: bool = True
     """Whether Google knows it."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Put over what Google says of it, for oddities."""
+    """Overrides for Google's JSON, to test unusual values."""
 
     def __post_init__(self) -> None:
         digest = hashlib.blake2b(
@@ -151,7 +151,7 @@ class FakePlace:
 
 @dataclass(frozen=True)
 class FakeArea:
-    """A town, or whatever else has a name and a place on the map."""
+    """Town or other named area."""
 
     name: str
     area: Area
@@ -166,18 +166,18 @@ class FakeArea:
 
 @dataclass
 class FakeMap:
-    """All that there is."""
+    """Places and areas known to the fake providers."""
 
     places: Sequence[FakePlace] = ()
     areas: Sequence[FakeArea] = ()
 
     def find_area(self, text: str) -> FakeArea | None:
-        """By its name, whatever follows after a comma."""
+        """Find an area by name, ignoring the text after a comma."""
         wanted = {normalize_text(text), normalize_text(text.partition(",")[0])}
         return next((each for each in self.areas if each.names & wanted), None)
 
     def iter_matching(self, what: str, area: Area | None) -> Iterator[FakePlace]:
-        """In the order they stand; each word that is looked for must be one of the place's."""
+        """Yield places in map order whose words include all words of the query."""
         wanted = set(iter_stems(what))
         for each in self.places:
             inside = area is None or geography.contains(area, each.latitude, each.longitude)
@@ -191,7 +191,7 @@ def normalize_text(text: str) -> str:
 
 
 def iter_stems(text: str) -> Iterable[str]:
-    """Words as they are compared: without accents and, roughly, without their plural."""
+    """Yield words for comparison, without accents and roughly without plural endings."""
     for word in normalize_text(text.replace("_", " ")).split():
         yield _strip_plural(word)
 
@@ -208,7 +208,7 @@ def _strip_plural(word: str) -> str:
 def scatter(
     count: int, area: Area, *, seed: int = 1, city: str = "Leipzig", **same: Any
 ) -> tuple[FakePlace, ...]:
-    """So many places, denser in the middle as in towns, and the same ones every time."""
+    """Generate `count` places, denser towards the centre. The result depends only on the seed."""
     chance = random.Random(seed)
     middle = geography.get_centre(area)
     half_high = (area.north - area.south) / 2
@@ -237,7 +237,7 @@ def scatter(
 
 
 def _draw_offset(chance: random.Random) -> float:
-    """Between -0.98 and 0.98: never on the very border, where rounding would decide."""
+    """Return a value from -0.98 to 0.98, clear of the border, where rounding would matter."""
     return max(-0.98, min(0.98, chance.gauss(0, 0.4)))
 
 
@@ -251,12 +251,12 @@ class FailureMode(StrEnum):
     MINUTE_QUOTA = "minute_quota"
     DAY_QUOTA = "day_quota"
     UNNAMED_QUOTA = "unnamed_quota"
-    """A 429 that does not say of what."""
+    """429 without the name of the quota."""
     KEY_INVALID = "key_invalid"
     NO_KEY = "no_key"
     SERVICE_DISABLED = "service_disabled"
     KEY_BLOCKED = "key_blocked"
-    """For this API."""
+    """Key without access to this API."""
     ADDRESS_BLOCKED = "address_blocked"
     REFERRER_BLOCKED = "referrer_blocked"
     BILLING_OFF = "billing_off"
@@ -264,26 +264,28 @@ class FailureMode(StrEnum):
     """403 without a reason."""
     SERVER_ERROR = "server_error"
     UNAVAILABLE = "unavailable"
-    """503 with Retry-After where one is given."""
+    """503, with Retry-After if given."""
     SLOW = "slow"
-    """No answer until `release()`."""
+    """No response until `release()`."""
     WEB_PAGE = "web_page"
     NOT_JSON = "not_json"
     EMPTY = "empty"
     TRUNCATED = "truncated"
     REDIRECT = "redirect"
     CUT = "cut"
-    """The connection is closed without an answer."""
+    """Connection dropped without a response."""
     REPEATED_TOKEN = "repeated_token"  # noqa: S105
-    """The token of the next page is the one that was sent."""
+    """The next page's token equals the one that was sent."""
     CHANGED = "changed"
-    """Its list moved on by one since the page before: a place comes twice, another not at all."""
+    """The result list has shifted by one since the previous page: one place repeats, one is
+    missing.
+    """
     REMARK = "remark"
-    """Overpass: 200, with a remark that the query ran out of time."""
+    """Overpass: 200 with a remark that the query timed out."""
     TOO_BUSY = "too_busy"
     """Overpass: 504."""
     ODD_PLACES = "odd_places"
-    """The answer's places are of the wrong types."""
+    """Places with values of the wrong types."""
 
 
 @dataclass
@@ -293,7 +295,7 @@ class PlannedFailure:
     at: int | None
     method: str | None
     left: int | None
-    """How often it still happens; without end where it is nothing."""
+    """Remaining occurrences, or None if unlimited."""
     retry_after: int | None
 
     def matches(self, service: ProviderService, number: int, method: str) -> bool:
@@ -306,7 +308,7 @@ class PlannedFailure:
 
 @dataclass
 class FailurePlan:
-    """In the order they were planned; each request meets one at most."""
+    """Planned failures in order. Each request triggers at most one."""
 
     planned: list[PlannedFailure]
 
@@ -330,7 +332,7 @@ _CAPTIVE_PORTAL = (
 
 
 def build_broken_response(planned: PlannedFailure, document: Any) -> web.Response | None:
-    """In place of the document; nothing when this trouble is not of that kind."""
+    """Build a broken response, or return None if the failure mode is not one."""
     match planned.trouble:
         case FailureMode.WEB_PAGE:
             return web.Response(text=_CAPTIVE_PORTAL, content_type="text/html")

@@ -13,7 +13,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 XML_TYPE = "application/xml"
 SLOW_CHUNKS = 20
-"""Pieces that a slow body is sent in."""
+"""Number of chunks in which a slow body is sent."""
 
 
 def serve_bytes(
@@ -43,19 +43,19 @@ def serve_xml(text: str) -> Handler:
 
 
 def serve_gzip(text: str) -> Handler:
-    """A compressed file, always of the same bytes."""
+    """Serve a compressed file, with deterministic bytes."""
     return serve_bytes(gzip.compress(text.encode(), mtime=0), "application/gzip")
 
 
 def serve_slowly(text: str, *, seconds: float) -> Handler:
-    """The whole of it, but slowly."""
+    """Serve the whole body slowly."""
     data = text.encode()
     size = -(-len(data) // SLOW_CHUNKS)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": XML_TYPE})
         await response.prepare(request)
-        with suppress(ConnectionResetError):  # whoever asked has left
+        with suppress(ConnectionResetError):  # the client has disconnected
             for start in range(0, len(data), size):
                 await response.write(data[start : start + size])
                 await asyncio.sleep(seconds / SLOW_CHUNKS)
@@ -65,7 +65,7 @@ def serve_slowly(text: str, *, seconds: float) -> Handler:
 
 
 def redirect_paths(base_url: str) -> Handler:
-    """Every path leads to the same path over there."""
+    """Redirect every path to the same path below `base_url`."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=301, headers={"Location": base_url + request.path_qs})
@@ -74,7 +74,7 @@ def redirect_paths(base_url: str) -> Handler:
 
 
 def fail_first(answer: Handler) -> Handler:
-    """The first time it is asked in a town the server is in trouble; afterwards it answers."""
+    """Answer the first request of each town with 503, and later ones normally."""
     asked: set[object] = set()
 
     async def troubled(request: web.BaseRequest) -> web.StreamResponse:
@@ -89,7 +89,7 @@ def fail_first(answer: Handler) -> Handler:
 
 
 def redirect_all(url: str) -> Handler:
-    """Every path leads to the same page over there."""
+    """Redirect every path to the same URL."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=301, headers={"Location": url})
@@ -98,7 +98,7 @@ def redirect_all(url: str) -> Handler:
 
 
 async def close_connection(request: web.BaseRequest) -> web.StreamResponse:
-    """Close the connection without a word."""
+    """Close the connection without a response."""
     if request.transport is not None:
         request.transport.close()
     return web.Response()

@@ -43,7 +43,7 @@ MAX_EXCERPT_CHARACTERS = 120
 
 
 def format_excerpt(body: bytes) -> str:
-    """` It said: "…"`, in plain letters and without secrets; nothing where there is no text."""
+    """Return ` It said: "…"` with printable, redacted text, or nothing if the body has no text."""
     text = body.decode("utf-8", errors="ignore")
     if "\x00" in text:
         return ""
@@ -63,7 +63,7 @@ _SINGLE_FIELDS = {"best_email": ContactKind.EMAIL, "phone": ContactKind.PHONE}
 async def remove_suppressed(
     session: AsyncSession, tenant_id: UUID, event: str, data: EventData
 ) -> dict[str, Any]:
-    """What may be told; `Skipped` where nothing is left to tell."""
+    """Return the event data without suppressed contacts. Raises `Skipped` if nothing remains."""
     if event == WebhookEvent.CONTACT_CREATED:
         await _skip_suppressed_contact(session, tenant_id, data)
     if event == WebhookEvent.LEAD_COMPLETED:
@@ -72,17 +72,20 @@ async def remove_suppressed(
 
 
 async def _skip_suppressed_contact(session: AsyncSession, tenant_id: UUID, data: EventData) -> None:
-    """One that is gone may have been erased; its name still stands in the event."""
+    """Skip events about a suppressed or deleted contact.
+
+    A deleted contact may have been erased on request, but the event still has its data.
+    """
     there = select(Contact.kind, Contact.value).where(
         Contact.tenant_id == tenant_id, Contact.id == UUID(str(data["id"]))
     )
     contact = (await session.execute(there)).one_or_none()
     if contact is None:
-        raise Skipped("The contact is gone by now.")
+        raise Skipped("The contact was deleted.")
     kind, value = contact
     told = {(kind, value), (kind, data.get("value"))}
     if await _find_suppressed(session, tenant_id, told, site=data.get("domain")):
-        raise Skipped("The contact is suppressed by now.")
+        raise Skipped("The contact is suppressed.")
 
 
 async def _remove_suppressed_from_lead(
@@ -133,10 +136,10 @@ async def _find_suppressed(
 
 STATUS_GONE = 410
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
-"""Of the 4xx, those by which a receiver asks to be told again."""
+"""4xx statuses by which a receiver asks for a retry."""
 MIN_RETRY_DELAY = timedelta(seconds=1)
 MAX_POSTPONED_AGE = timedelta(days=3)
-"""For so long a receiver may put us off without that counting as a try."""
+"""Up to this age, a `Retry-After` from the receiver does not count as an attempt."""
 
 
 @dataclass(frozen=True)
@@ -168,23 +171,23 @@ class WebhookMessage:
 
 @dataclass(frozen=True)
 class DeliverySucceeded:
-    """The receiver said that it has it."""
+    """The receiver accepted the event."""
 
     status: int
 
 
 @dataclass(frozen=True)
 class DeliveryAttemptFailed(StoreImmediately):
-    """This try failed: its endpoint learns it before the row does."""
+    """A failed attempt, stored immediately, so that the endpoint is updated before the row."""
 
     why: str
     status: int | None = None
     is_gone: bool = False
-    """The receiver said that it is there no more."""
+    """The receiver answered 410 Gone."""
 
 
 class DeliveryFailed(ScraperSkyError):
-    """It was not taken this time; trying again later may help."""
+    """The event was not accepted; a retry may succeed."""
 
 
 def read(delivery: WebhookDelivery) -> WebhookMessage:
@@ -254,12 +257,12 @@ def _build_headers(parcel: WebhookMessage, body: bytes) -> dict[str, str]:
 
 
 def _classify_response(parcel: WebhookMessage, answer: WebhookResponse) -> ScraperSkyError:
-    """What an answer other than "taken" means for the delivery."""
+    """Map an error response to the outcome of the delivery: rejected, postponed or retried."""
     if answer.status == STATUS_GONE:
-        return Rejected("The receiver says that it is gone (410), so the endpoint is switched off.")
+        return Rejected("The receiver answered 410 Gone, so the endpoint was switched off.")
     sentence = describe_refusal(parcel.url, answer)
     if answer.is_public:
-        # Of a private target only the status: its words are for those who can reach it anyhow.
+        # For a private target only the status: the body could leak internal content (SSRF).
         sentence += format_excerpt(answer.body)
     if 300 <= answer.status < 500 and answer.status not in RETRYABLE_STATUSES:
         return Rejected(sentence)
@@ -281,7 +284,9 @@ async def store(
 
 
 async def _record_success(session: AsyncSession, endpoint_id: UUID) -> None:
-    """Once for all that are stored together."""
+    """Reset the endpoint's failures, with one write per transaction however many deliveries it
+    stores.
+    """
     endpoint = WebhookEndpoint
     news = or_(
         endpoint.failures > 0,
@@ -310,13 +315,13 @@ async def _record_failure(
 
 STAGE = Stage(
     name=DELIVERY_STAGE,
-    does="Tell receivers by webhook what happened, until they have taken it.",
+    does="Deliver webhook events, with retries until the receiver accepts them.",
     model=WebhookDelivery,
     status="status",
     words=DELIVERY_STATUSES,
     prefix="WEBHOOK_SCHEDULER",
-    # The timeout is above the longest that a receiver may be given for one try; a receiver that
-    # hangs holds HOST_CONCURRENCY of the slots, and several may.
+    # The timeout exceeds the longest configurable time for one attempt. A hanging receiver holds
+    # HOST_CONCURRENCY of the slots, and there may be several.
     pace=Pace(batch_size=20, concurrency=16, timeout_seconds=75, max_attempts=10),
     host="host",
     fresh={"response_status": None, "delivered_at": None},

@@ -27,7 +27,9 @@ ENDPOINTS = Listing(
     model=WebhookEndpoint,
     filters=(
         BooleanFilter("is_active", WebhookEndpoint.is_active),
-        TextFilter("search", (WebhookEndpoint.description,), says="In the description."),
+        TextFilter(
+            "search", (WebhookEndpoint.description,), says="Text to search for in the description."
+        ),
         ChoiceFilter("created_by", WebhookEndpoint.created_by),
         DateRangeFilter("created", WebhookEndpoint.created_at),
     ),
@@ -49,7 +51,7 @@ DELIVERIES = Listing(
         ChoiceFilter(
             "subject_id",
             WebhookDelivery.subject_id,
-            says="Only about this lead, contact, domain or job.",
+            says="Only deliveries about this lead, contact, domain or job.",
         ),
         DateRangeFilter("created", WebhookDelivery.created_at),
         TextFilter("error", (WebhookDelivery.error,)),
@@ -65,7 +67,7 @@ DELIVERIES = Listing(
 
 @dataclass(frozen=True)
 class EndpointFilter:
-    """Fixed by where the list stands, so nobody has to ask for it."""
+    """Fixed filter on the endpoint in the path, without a query parameter."""
 
     endpoint_id: UUID
 
@@ -77,7 +79,7 @@ class EndpointFilter:
 
 
 def build_delivery_listing(endpoint_id: UUID) -> Listing:
-    """Its name makes its cursors good for this endpoint only."""
+    """Build the list of one endpoint's deliveries. Its name ties the cursors to this endpoint."""
     return replace(
         DELIVERIES,
         name=f"{DELIVERIES.name} {endpoint_id}",

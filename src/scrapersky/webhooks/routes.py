@@ -31,7 +31,7 @@ from scrapersky.webhooks.schemas import (
 router = APIRouter(tags=["webhooks"], responses=problem_responses(401, 403, 422))
 
 
-@router.get("/webhooks", summary="Webhooks, newest first")
+@router.get("/webhooks", summary="List webhooks")
 async def list_webhooks(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(ENDPOINTS.parse_query)]
 ) -> ListPage[WebhookOut]:
@@ -42,28 +42,30 @@ async def list_webhooks(
 @router.post(
     "/webhooks",
     status_code=201,
-    summary="Have events posted to a URL",
+    summary="Create a webhook",
     dependencies=[RETURNS_SECRET],
     responses=problem_responses(409),
 )
 async def create_webhook(
     actor: Admin, context: Context, session: Transaction, wanted: WebhookIn
 ) -> NewWebhook:
-    """The answer holds the secret that signs what is sent, this once."""
+    """The response contains the signing secret. It is shown only once."""
     made = await service.create(session, actor, context.settings, **wanted.model_dump())
     return new_webhook(*made)
 
 
-@router.get("/webhooks/{webhook_id}", summary="One webhook", responses=problem_responses(404))
+@router.get("/webhooks/{webhook_id}", summary="Get a webhook", responses=problem_responses(404))
 async def get_webhook(actor: Viewer, session: Reading, webhook_id: UUID) -> WebhookOut:
     return webhook_out(await service.get(session, actor, webhook_id), actor)
 
 
-@router.patch("/webhooks/{webhook_id}", summary="Change it", responses=problem_responses(404))
+@router.patch(
+    "/webhooks/{webhook_id}", summary="Update a webhook", responses=problem_responses(404)
+)
 async def change_webhook(
     actor: Admin, context: Context, session: Transaction, webhook_id: UUID, wanted: WebhookChange
 ) -> WebhookOut:
-    """What waits to be told goes to the new address; switched off, it is told nothing."""
+    """Pending deliveries go to the new URL. While the webhook is switched off, nothing is sent."""
     changes = wanted.changes()
     changed = await service.change(session, actor, context.settings, webhook_id, changes)
     return webhook_out(changed, actor)
@@ -72,40 +74,40 @@ async def change_webhook(
 @router.delete(
     "/webhooks/{webhook_id}",
     status_code=204,
-    summary="Delete it",
+    summary="Delete a webhook",
     responses=problem_responses(404, 409),
 )
 async def delete_webhook(actor: Admin, session: Transaction, webhook_id: UUID) -> Response:
-    """With its deliveries, those that wait too."""
+    """Also deletes its deliveries, including pending ones."""
     await service.delete(session, actor, webhook_id)
     return Response(status_code=204)
 
 
 @router.post(
     "/webhooks/{webhook_id}/secret",
-    summary="Give it a new secret",
+    summary="Rotate the signing secret",
     dependencies=[RETURNS_SECRET],
     responses=problem_responses(404, 409),
 )
 async def renew_secret(actor: Admin, session: Transaction, webhook_id: UUID) -> NewWebhook:
-    """Shown this once. The one before signs nothing any more."""
+    """The new secret is shown only once. The previous one is no longer used."""
     return new_webhook(*await service.renew_secret(session, actor, webhook_id))
 
 
 @router.post(
     "/webhooks/{webhook_id}/test",
     status_code=202,
-    summary="Send it a test",
+    summary="Send a test event",
     responses=problem_responses(404),
 )
 async def test_webhook(actor: Admin, session: Transaction, webhook_id: UUID) -> DeliveryOut:
-    """What comes of it is told by the delivery that is answered. Also sent while it is off."""
+    """Also works while the webhook is switched off. Poll the returned delivery for the result."""
     return delivery_out(await service.send_test(session, actor, webhook_id))
 
 
 @router.get(
     "/webhooks/{webhook_id}/deliveries",
-    summary="What it was told, newest first",
+    summary="List deliveries",
     responses=problem_responses(404),
 )
 async def list_deliveries(
@@ -121,7 +123,7 @@ async def list_deliveries(
 
 
 @router.get(
-    "/webhook-deliveries/{delivery_id}", summary="One delivery", responses=problem_responses(404)
+    "/webhook-deliveries/{delivery_id}", summary="Get a delivery", responses=problem_responses(404)
 )
 async def get_delivery(actor: Viewer, session: Reading, delivery_id: UUID) -> DeliveryDetail:
     return delivery_detail(await service.get_delivery(session, actor, delivery_id))
@@ -130,9 +132,9 @@ async def get_delivery(actor: Viewer, session: Reading, delivery_id: UUID) -> De
 @router.post(
     "/webhook-deliveries/{delivery_id}/redeliver",
     status_code=202,
-    summary="Tell it once more",
+    summary="Redeliver",
     responses=problem_responses(404, 409),
 )
 async def redeliver(actor: Admin, session: Transaction, delivery_id: UUID) -> DeliveryOut:
-    """Under the same id, whatever it came to before; only one that has ended."""
+    """Send a finished delivery again with the same id, whatever its result was."""
     return delivery_out(await service.redeliver(session, actor, delivery_id))

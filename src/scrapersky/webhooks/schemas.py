@@ -1,4 +1,4 @@
-"""Webhook endpoints and deliveries in the API. The secret is shown only once."""
+"""Bodies of webhook endpoints and deliveries. The secret is shown only once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SubscribableEvent = Literal[
     WebhookEvent.SITEMAP_CHANGED,
     WebhookEvent.JOB_FINISHED,
 ]
-"""All but `test`, which is sent to whom it is meant for."""
+"""All events but `test`, which is always sent to its endpoint."""
 SubscribedEvents = Annotated[
     list[SubscribableEvent],
     Field(min_length=1, max_length=len(WebhookEvent)),
@@ -35,28 +35,29 @@ WebhookDescription = Annotated[
 class WebhookIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    url: WebhookUrl = Field(description="Where events are posted, by http or https.")
-    events: SubscribedEvents = Field(
-        description="What it is told of.", examples=[["lead.completed"]]
-    )
+    url: WebhookUrl = Field(description="URL that receives the events (http or https).")
+    events: SubscribedEvents = Field(description="Events to send.", examples=[["lead.completed"]])
     description: WebhookDescription | None = None
     is_active: bool = True
 
 
 class WebhookChange(BaseModel):
-    """What is left out stays as it is."""
+    """Changes to a webhook; omitted fields stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: WebhookUrl | None = None
     events: SubscribedEvents | None = None
-    description: WebhookDescription | None = Field(default=None, description="Null takes it away.")
+    description: WebhookDescription | None = Field(
+        default=None, description="Null removes the description."
+    )
     is_active: bool | None = Field(
-        default=None, description="Switched off, it is told nothing, and what waits is skipped."
+        default=None,
+        description="While false, no events are sent and pending deliveries are skipped.",
     )
 
     def changes(self) -> dict[str, Any]:
-        """Null means nothing where there must be something."""
+        """Return the given fields; null is ignored for fields that are required."""
         given = self.model_dump(exclude_unset=True)
         return {k: v for k, v in given.items() if v is not None or k == "description"}
 
@@ -66,42 +67,48 @@ class WebhookOut(BaseModel):
 
     id: UUID
     url: str = Field(
-        description="Whole for admins; others see the host, for the rest may open something.",
+        description="Admins see the full URL, others only the host: the path may hold a secret.",
         examples=[EXAMPLE_URL],
     )
     events: list[str] = Field(examples=[["lead.completed"]])
     description: str | None
     is_active: bool
-    failures: int = Field(description="Tries in a row that failed.")
+    failures: int = Field(description="Consecutive failed attempts.")
     last_error: str | None
-    last_delivery_at: datetime | None = Field(description="When something was last taken.")
+    last_delivery_at: datetime | None = Field(description="Time of the last successful delivery.")
     created_by: UUID
     created_at: datetime
     updated_at: datetime
 
 
 class NewWebhook(WebhookOut):
-    secret: str = Field(description="Signs what is sent. Shown this once; keep it.")
+    secret: str = Field(description="The signing secret. It is shown only once.")
 
 
 class DeliveryOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
-    id: UUID = Field(description="The same on every try; receivers know a repetition by it.")
+    id: UUID = Field(
+        description="The same for every attempt; receivers use it to detect duplicates."
+    )
     endpoint_id: UUID
     event: str = Field(examples=["lead.completed"])
-    subject_id: UUID | None = Field(description="Of the lead, contact, domain or job.")
+    subject_id: UUID | None = Field(description="Id of the lead, contact, domain or job.")
     status: str = Field(examples=["delivered"])
     attempts: int
-    next_attempt_at: datetime | None = Field(description="Only while it waits.")
-    response_status: int | None = Field(description="Of the last answer.", examples=[200])
-    error: str | None = Field(description="Why it was not taken, or was not sent.")
+    next_attempt_at: datetime | None = Field(
+        description="When the next attempt is due. Only while it is pending."
+    )
+    response_status: int | None = Field(
+        description="HTTP status of the last response.", examples=[200]
+    )
+    error: str | None = Field(description="Why the delivery failed or was skipped.")
     created_at: datetime
     delivered_at: datetime | None
 
 
 class DeliveryDetail(DeliveryOut):
-    data: dict[str, Any] = Field(description="What is told, as `data` of the event.")
+    data: dict[str, Any] = Field(description="The `data` of the event.")
 
 
 def webhook_out(endpoint: WebhookEndpoint, actor: Actor) -> WebhookOut:
@@ -116,7 +123,7 @@ def new_webhook(endpoint: WebhookEndpoint, secret: str) -> NewWebhook:
 
 
 def mask_url(url: str) -> str:
-    """`https://hooks.example.com/…`: of many receivers the path is all one needs to know."""
+    """Return `https://hooks.example.com/…`: the path of many receivers is itself the credential."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/…"
 

@@ -27,9 +27,9 @@ from scrapersky.webhooks.delivery import STAGE
 from scrapersky.webhooks.schemas import mask_url
 
 SECRET_PREFIX = f"{KEY_PREFIX}hook_"
-"""Begins as our keys do, so that it is taken out of every text as they are."""
+"""Starts like our API keys, so that redaction removes it from texts too."""
 MAX_ENDPOINTS = 200
-"""Of a tenant: each event is a row for each."""
+"""Per tenant: each event creates a row per endpoint."""
 
 
 async def create(
@@ -42,7 +42,7 @@ async def create(
     description: str | None = None,
     is_active: bool = True,
 ) -> tuple[WebhookEndpoint, str]:
-    """The endpoint, and the secret that signs what it is sent."""
+    """Create an endpoint and return it with its signing secret."""
     url = validate_url(url, settings)
     await _check_endpoint_limit(session, actor)
     endpoint = WebhookEndpoint(
@@ -62,18 +62,19 @@ async def create(
 
 
 def validate_url(url: str, settings: Settings) -> str:
-    """As the guard will judge it when something is sent, as far as that can be seen from it."""
+    """Check the URL by the address rules that apply when an event is sent, without a DNS lookup."""
     url, rules = url.strip(), AddressRules.from_webhook_settings(settings)
     try:
         check_url(url, rules)
         get_gate_key(url)
     except (Blocked, ValueError) as error:
-        raise InvalidInput(f"Nothing can be sent there. {error}") from error
+        raise InvalidInput(f"Webhooks cannot be sent to this URL. {error}") from error
     parts = urlsplit(url)
     name, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
     if is_loopback_name(name) and not rules.is_exempt(name, port):
         raise InvalidInput(
-            f"Nothing can be sent there. {name} is this machine; {rules.setting} can open it."
+            f"Webhooks cannot be sent to this URL. {name} is this machine. "
+            f"Allow it with {rules.setting}."
         )
     return url
 
@@ -86,7 +87,7 @@ async def _check_endpoint_limit(session: AsyncSession, actor: Actor) -> None:
     mine = WebhookEndpoint.tenant_id == actor.tenant_id
     there = await session.scalar(select(func.count()).select_from(WebhookEndpoint).where(mine))
     if (there or 0) >= MAX_ENDPOINTS:
-        raise Conflict(f"There are {MAX_ENDPOINTS} endpoints already; delete one first.")
+        raise Conflict(f"The limit of {MAX_ENDPOINTS} webhooks is reached. Delete one first.")
 
 
 async def get(session: AsyncSession, actor: Actor, endpoint_id: UUID) -> WebhookEndpoint:
@@ -100,7 +101,7 @@ async def change(
     endpoint_id: UUID,
     changes: Mapping[str, Any],
 ) -> WebhookEndpoint:
-    """What waits to be told goes to the new address, too."""
+    """Change an endpoint. Pending deliveries go to the new URL."""
     endpoint = await _get_endpoint(session, actor, endpoint_id, held=True)
     wanted = dict(changes)
     if "url" in wanted:
@@ -130,7 +131,7 @@ async def _redirect_pending_deliveries(
 async def renew_secret(
     session: AsyncSession, actor: Actor, endpoint_id: UUID
 ) -> tuple[WebhookEndpoint, str]:
-    """The one before signs nothing any more, from the next delivery on."""
+    """Replace the signing secret, from the next delivery on."""
     endpoint = await _get_endpoint(session, actor, endpoint_id, held=True)
     endpoint.secret = _new_secret()
     record(session, actor, "webhook.renew_secret", endpoint.id)
@@ -138,7 +139,7 @@ async def renew_secret(
 
 
 async def delete(session: AsyncSession, actor: Actor, endpoint_id: UUID) -> None:
-    """With all it was told and was to be told."""
+    """Delete an endpoint with all its deliveries."""
     endpoint = await _get_endpoint(session, actor, endpoint_id)
 
     async def deed() -> None:
@@ -150,7 +151,7 @@ async def delete(session: AsyncSession, actor: Actor, endpoint_id: UUID) -> None
 
 
 async def send_test(session: AsyncSession, actor: Actor, endpoint_id: UUID) -> WebhookDelivery:
-    """Goes to an endpoint that is switched off, too: to try it before it is switched on."""
+    """Queue a test event. It is sent even if the endpoint is switched off, to try it first."""
     endpoint = await _get_endpoint(session, actor, endpoint_id)
     delivery = WebhookDelivery(
         id=uuid7(),
@@ -180,12 +181,14 @@ async def get_delivery(session: AsyncSession, actor: Actor, delivery_id: UUID) -
 
 
 async def redeliver(session: AsyncSession, actor: Actor, delivery_id: UUID) -> WebhookDelivery:
-    """Once more under the same id, whatever it came to before."""
+    """Queue a finished delivery again with the same id."""
     delivery = await get_delivery(session, actor, delivery_id)
     which = [WebhookDelivery.id == delivery_id]
     taken = await restart_rows(session, STAGE, RESET, which, manner=BulkOptions(by=actor.user_id))
     if not taken:
-        raise Conflict(f"Delivery {delivery_id} is {delivery.status}; it has not ended yet.")
+        raise Conflict(
+            f"Delivery {delivery_id} is {delivery.status}. Only a finished one can be redelivered."
+        )
     record(session, actor, "webhook.redeliver", delivery_id, event=delivery.event)
     await session.refresh(delivery)
     return delivery

@@ -55,7 +55,7 @@ def test_every_description_is_the_same_as_itself_and_says_why() -> None:
     found = compare(BAKERY, BAKERY)
 
     assert (found.verdict, found.score, found.matched_by) == ("same", 1.0, MatchEvidence.PLACE_ID)
-    assert found.reasons == ("The provider calls both the same.",)
+    assert found.reasons == ("They have the same place ID.",)
 
 
 OTHER_SPELLINGS = [
@@ -122,7 +122,7 @@ def test_two_places_of_google_are_at_most_doubtful() -> None:
 
     assert everything_else_fits.verdict is MatchVerdict.DOUBTFUL
     assert without_phone.verdict is MatchVerdict.DIFFERENT
-    assert "The provider has them as two places." in without_phone.reasons
+    assert "The provider lists them as two places." in without_phone.reasons
 
 
 def test_a_number_that_everybody_of_a_chain_has_proves_little() -> None:
@@ -158,7 +158,7 @@ def test_the_reasons_can_be_read() -> None:
 
     assert found.verdict is MatchVerdict.DOUBTFUL
     assert found.reasons == (
-        "The names are alike: Hotel Adlerhorst, Restaurant Adlerhorst.",
+        "The names are similar: Hotel Adlerhorst, Restaurant Adlerhorst.",
         "They are in different trades.",
         "They have the same address.",
         "The phone number is the same.",

@@ -111,7 +111,7 @@ def test_the_likeliest_of_several_columns_is_taken() -> None:
 
 
 def test_a_list_without_a_column_to_go_by_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="name one of them"):
+    with pytest.raises(InvalidInput, match="Name one of the columns"):
         parse_header(["Notes", "City", "PLZ"])
 
 

@@ -38,25 +38,25 @@ KEY = "AIza-secret-of-the-operator-1234"
 
 REFUSALS = [
     (FailureMode.KEY_INVALID, KeyRefused, "does not know the key"),
-    (FailureMode.NO_KEY, KeyRefused, "set GOOGLE_PLACES_API_KEY"),
+    (FailureMode.NO_KEY, KeyRefused, "Set GOOGLE_PLACES_API_KEY"),
     (FailureMode.SERVICE_DISABLED, KeyRefused, "not enabled for the key's project"),
     (FailureMode.KEY_BLOCKED, KeyRefused, "restricted to other APIs"),
     (FailureMode.ADDRESS_BLOCKED, KeyRefused, "this machine's IP address"),
-    (FailureMode.REFERRER_BLOCKED, KeyRefused, "meant for web pages"),
-    (FailureMode.BILLING_OFF, KeyRefused, "Billing is off"),
+    (FailureMode.REFERRER_BLOCKED, KeyRefused, "restricted to web pages"),
+    (FailureMode.BILLING_OFF, KeyRefused, "Billing is disabled"),
     (FailureMode.FORBIDDEN, KeyRefused, "The caller does not have permission"),
     (FailureMode.MINUTE_QUOTA, MinuteQuota, "per minute is used up"),
     (FailureMode.UNNAMED_QUOTA, MinuteQuota, "per minute is used up"),
-    (FailureMode.DAY_QUOTA, DayQuota, "for the day is used up"),
-    (FailureMode.SERVER_ERROR, ProviderDown, r"in trouble \(500\)"),
-    (FailureMode.UNAVAILABLE, ProviderDown, r"in trouble \(503\)"),
-    (FailureMode.REDIRECT, ProviderDown, "redirects"),
+    (FailureMode.DAY_QUOTA, DayQuota, "daily quota is used up"),
+    (FailureMode.SERVER_ERROR, ProviderDown, r"temporarily unavailable \(500\)"),
+    (FailureMode.UNAVAILABLE, ProviderDown, r"temporarily unavailable \(503\)"),
+    (FailureMode.REDIRECT, ProviderDown, "redirect"),
 ]
 BROKEN_ON_THE_WAY = [
     (FailureMode.WEB_PAGE, "with a web page"),
-    (FailureMode.NOT_JSON, "something else than JSON"),
+    (FailureMode.NOT_JSON, "data that is not JSON"),
     (FailureMode.EMPTY, "with nothing"),
-    (FailureMode.TRUNCATED, "something else than JSON"),
+    (FailureMode.TRUNCATED, "data that is not JSON"),
     (FailureMode.CUT, "closed the connection"),
 ]
 
@@ -107,7 +107,7 @@ async def test_an_answer_that_does_not_come_is_given_up_and_may_have_been_billed
 
 async def test_a_provider_that_is_not_there_has_billed_nothing(provider: PlacesProvider) -> None:
     async with loopback_fetcher(provider) as fetch:
-        with pytest.raises(ProviderDown, match="could not be asked") as caught:
+        with pytest.raises(ProviderDown, match="could not be reached") as caught:
             await GooglePlaces(fetch, DEMO_KEY, "http://127.0.0.1:1").search(QUERY)
 
     assert not caught.value.billed
@@ -128,7 +128,7 @@ async def test_retry_after_is_honoured(google: GooglePlaces, provider: PlacesPro
     provider.fail(FailureMode.MINUTE_QUOTA, retry_after=7)
     provider.fail(FailureMode.UNAVAILABLE, retry_after=9)
 
-    with pytest.raises(MinuteQuota, match="7 seconds") as minute:
+    with pytest.raises(MinuteQuota, match="in 7 s") as minute:
         await google.search(QUERY)
     with pytest.raises(ProviderDown) as down:
         await google.search(QUERY)
@@ -164,7 +164,7 @@ async def test_nothing_to_look_for_is_a_bad_request(google: GooglePlaces) -> Non
 
 @pytest.mark.parametrize(
     ("key", "sentence"),
-    [("", "set GOOGLE_PLACES_API_KEY"), ("a\nb-c-d-e", "characters"), ("schlüssel", "characters")],
+    [("", "Set GOOGLE_PLACES_API_KEY"), ("a\nb-c-d-e", "characters"), ("schlüssel", "characters")],
 )
 async def test_a_key_that_cannot_be_one_is_not_sent(
     fetch: Fetcher, provider: PlacesProvider, key: str, sentence: str
@@ -236,7 +236,7 @@ def test_a_delay_in_the_details_is_honoured() -> None:
         (403, {"details": [{"reason": "API_KEY_IOS_APP_BLOCKED"}]}, KeyRefused, "mobile app"),
         (400, {"message": "Invalid value at 'x'", "status": "X"}, BadRequest, "Invalid value"),
         (404, {"message": "Method not found.", "status": "X"}, BadRequest, "Method not found"),
-        (418, {}, BadRequest, "answered 418"),
+        (418, {}, BadRequest, "status 418"),
         (499, {"status": "DEADLINE_EXCEEDED"}, ProviderDown, "DEADLINE"),
         (200, {"message": "odd"}, ProviderDown, "odd"),
     ],
@@ -267,9 +267,9 @@ def test_errors_that_come_in_a_list_are_read() -> None:
 
 
 def test_an_answer_that_was_cut_is_not_read() -> None:
-    whole = response(b"{}", truncated="It did not end within 5 seconds.")
+    whole = response(b"{}", truncated="It did not finish within 5 s.")
 
-    with pytest.raises(ProviderDown, match="did not end") as caught:
+    with pytest.raises(ProviderDown, match="did not finish") as caught:
         parse_response(whole, place_id=None, paging=False)
 
     assert caught.value.billed

@@ -93,7 +93,7 @@ def test_coordinates_that_cannot_be_are_left_out_and_noted(location: dict[str, A
 
     assert (facts.latitude, facts.longitude) == (None, None)
     (oddity,) = facts.oddities
-    assert oddity.startswith("Its coordinates")
+    assert oddity.startswith("The coordinates")
 
 
 def test_zero_is_left_out_in_the_json_and_means_the_equator() -> None:
@@ -104,7 +104,7 @@ def test_a_phone_that_is_none_is_kept_as_it_is_written() -> None:
     facts = read(internationalPhoneNumber=None, nationalPhoneNumber="ask at the bar")
 
     assert (facts.phone, facts.phone_raw) == (None, "ask at the bar")
-    assert facts.oddities == ("Its phone, 'ask at the bar', cannot be read as a number.",)
+    assert facts.oddities == ("Phone 'ask at the bar' is not a valid number.",)
 
 
 def test_a_national_number_is_read_for_the_country_of_its_address() -> None:

@@ -80,12 +80,12 @@ async def test_a_name_that_is_none_is_not_asked_for(
     ("trouble", "kind", "sentence"),
     [
         (FailureMode.FORBIDDEN, KeyRefused, "usage policy"),
-        (FailureMode.MINUTE_QUOTA, MinuteQuota, "asked too often"),
+        (FailureMode.MINUTE_QUOTA, MinuteQuota, "Too many requests"),
         (FailureMode.SERVER_ERROR, ProviderDown, "answered 500"),
         (FailureMode.UNAVAILABLE, ProviderDown, "answered 503"),
-        (FailureMode.WEB_PAGE, ProviderDown, "something else than JSON"),
+        (FailureMode.WEB_PAGE, ProviderDown, "did not answer with JSON"),
         (FailureMode.REDIRECT, ProviderDown, "answered 302"),
-        (FailureMode.CUT, ProviderDown, "could not be asked"),
+        (FailureMode.CUT, ProviderDown, "could not be reached"),
     ],
 )
 async def test_each_failure_has_its_name(

@@ -261,7 +261,7 @@ async def test_a_name_that_does_not_exist_is_a_dead_site() -> None:
     assert metadata == SiteMetadata(
         "nowhere.example",
         SiteState.DEAD,
-        "nowhere.example does not resolve (tried by https and by http, with and without www).",
+        "nowhere.example does not resolve (tried over https and http, with and without www).",
     )
 
 
@@ -291,7 +291,8 @@ async def test_a_certificate_that_is_not_in_order_is_a_dead_site(
 
     assert metadata.state is SiteState.DEAD
     assert (
-        metadata.reason == "secure.example has no valid TLS: its certificate is for another name."
+        metadata.reason
+        == "TLS connection to secure.example failed: its certificate is for another host name."
     )
 
 
@@ -300,7 +301,7 @@ async def test_redirects_in_a_circle_are_a_dead_site(web: FakeWeb, bakery: FakeH
 
     metadata = await detect(web)
 
-    assert (metadata.state, "circle" in metadata.reason) == (SiteState.DEAD, True)
+    assert (metadata.state, "loop" in metadata.reason) == (SiteState.DEAD, True)
 
 
 async def test_what_is_no_site_is_refused() -> None:

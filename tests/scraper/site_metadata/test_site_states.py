@@ -65,7 +65,7 @@ def test_a_redirect_to_another_site_keeps_where() -> None:
 
     assert metadata.state is SiteState.REDIRECTED
     assert metadata.redirected_to == "https://www.mill.example/home"
-    assert metadata.reason == "bakery.example leads to another site, mill.example."
+    assert metadata.reason == "bakery.example redirects to another site, mill.example."
     assert (metadata.title, metadata.base_url) == ("Mill", "https://www.mill.example")
 
 
@@ -125,12 +125,12 @@ def test_a_protected_page_that_lets_us_in_is_not_blocked() -> None:
     ("status", "state", "words"),
     [
         (401, SiteState.BLOCKED, "password"),
-        (403, SiteState.BLOCKED, "does not let us in"),
+        (403, SiteState.BLOCKED, "denied access"),
         (451, SiteState.BLOCKED, "legal"),
         (404, SiteState.DEAD, "has no home page"),
-        (410, SiteState.DEAD, "gone for good"),
+        (410, SiteState.DEAD, "for good (410)"),
         (400, SiteState.DEAD, "answered 400"),
-        (500, SiteState.DEAD, "trouble of its own (500)"),
+        (500, SiteState.DEAD, "server error (500)"),
         (302, SiteState.DEAD, "answered 302"),
     ],
 )
@@ -182,8 +182,8 @@ def test_an_app_that_was_rendered_on_the_server_is_ok() -> None:
 @pytest.mark.parametrize(
     ("html", "words"),
     [
-        ("", "without any content"),
-        ("  \n ", "without any content"),
+        ("", "with no content"),
+        ("  \n ", "with no content"),
         ("<html><body></body></html>", "blank"),
         ("<h1>It works!</h1>", "Apache"),
         ("<title>Welcome to nginx!</title><h1>Welcome to nginx!</h1>", "nginx"),
@@ -203,7 +203,7 @@ def test_what_is_no_page_is_empty() -> None:
 
     assert state_of(response) == (
         SiteState.EMPTY,
-        "bakery.example answered with application/json, which is no page.",
+        "bakery.example answered with application/json instead of an HTML page.",
     )
 
 

@@ -39,7 +39,7 @@ async def test_it_leads_to_a_site_that_is_not_asked_itself(web: FakeWeb) -> None
     found = await followed(web, "http://bit.ly/3xyz")
 
     assert (found.kind, found.site_key, found.url) == (K.OWN, "bakery.de", "https://www.bakery.de/")
-    assert found.reason == "It was found behind http://bit.ly/3xyz."
+    assert found.reason == "Resolved from http://bit.ly/3xyz."
     assert bakery.seen == []
 
 
@@ -82,7 +82,7 @@ async def test_a_circle_is_left(web: FakeWeb) -> None:
     found = await followed(web, "http://bit.ly/a")
 
     assert (found.kind, found.ask) == (K.UNUSABLE, None)
-    assert "circle" in (found.reason or "")
+    assert "loop" in (found.reason or "")
 
 
 async def test_a_chain_without_end_is_left(web: FakeWeb) -> None:

@@ -158,7 +158,7 @@ def test_of_several_the_first_own_site_is_taken_and_profiles_are_kept(text: str)
 
     assert (website.kind, website.site_key) == (K.OWN, "bakery.de")
     assert website.profiles == ("https://www.facebook.com/backhaus",)
-    assert website.reason == "Of the 3 addresses named, it is the first that is a site of its own."
+    assert website.reason == "Of 3 addresses, this is the first that is the business's own site."
 
 
 def test_a_comma_within_an_address_does_not_end_it() -> None:
@@ -174,23 +174,23 @@ def test_a_comma_within_an_address_does_not_end_it() -> None:
         ("+49 341 123456", "phone number"),
         ("tel: 0341/12 34 56", "phone number"),
         ("(0341) 123-456", "phone number"),
-        ("Backhaus Berger", "not the address"),
-        ("Bakery.Berger", "not the address"),
-        ("localhost", "not the address"),
+        ("Backhaus Berger", "not a website address"),
+        ("Bakery.Berger", "not a website address"),
+        ("localhost", "not a website address"),
         ("http://localhost:8080/", "private"),
         ("http://192.168.1.1/", "private"),
         ("http://169.254.169.254/latest", "private"),
-        ("http://93.184.216.34/", "bare address"),
+        ("http://93.184.216.34/", "IP address"),
         ("http://[::1]/", "private"),
         ("http://printer.local", "private"),
         ("https://bakery.de:22/", "Port 22"),
-        ("ftp://bakery.de", "not the address"),
-        ("javascript:alert(1)", "not the address"),
+        ("ftp://bakery.de", "not a website address"),
+        ("javascript:alert(1)", "not a website address"),
         ("gmail.com", "mail provider"),
-        ("https://google.com/", "says nothing"),
-        ("http://example.com", "says nothing"),
-        ("https://bit.ly/", "short links"),
-        ("http://co.uk", "nobody's"),
+        ("https://google.com/", "does not identify"),
+        ("http://example.com", "does not identify"),
+        ("https://bit.ly/", "link shortener"),
+        ("http://co.uk", "public suffix"),
     ],
 )
 def test_what_is_no_website_is_said_to_be_none(text: str, said: str) -> None:

@@ -1,1 +1,1 @@
-"""The front page: what is done, what is wrong, what came of it, and the box to start."""
+"""The overview page: pipeline, alerts, results and the start box."""

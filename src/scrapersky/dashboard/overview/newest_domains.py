@@ -21,7 +21,7 @@ from scrapersky.scraper.site.model import SiteState
 
 MAX_DOMAINS = 5
 MAX_PAGES_COUNTED = 200
-"""Of the few kinds that may be worth reading; a site can have millions of others."""
+"""Limit on pages of the few kinds worth reading; a site can have millions of others."""
 WAITING, WORKING, DONE, FAILED, NONE = "waiting", "working", "done", "failed", "none"
 SITE_STEP_STATES: dict[str, str] = {
     SiteState.OK: DONE,
@@ -29,7 +29,7 @@ SITE_STEP_STATES: dict[str, str] = {
     SiteState.DEAD: FAILED,
     SiteState.BLOCKED: FAILED,
 }
-"""What a home page that was asked for counts as; of the other states, nothing was gained."""
+"""Step state for a home page that was read; states not listed count as no result."""
 DOMAIN_COLUMNS = (
     Domain.domain,
     Domain.status,
@@ -49,7 +49,7 @@ class NewestDomainStep:
 
 @dataclass(frozen=True)
 class NewestDomain:
-    """One domain on its way."""
+    """One domain and its progress."""
 
     id: UUID
     domain: str
@@ -61,7 +61,9 @@ class NewestDomain:
 
 
 async def list_newest_domains(session: AsyncSession, tenant_id: UUID) -> list[NewestDomain]:
-    """Of one tenant, also for those who see the figures of all: their pages are this tenant's."""
+    """Return the newest domains of one tenant, for operators as well: the linked pages belong to
+    their own tenant.
+    """
     newest = (
         select(Domain)
         .options(load_only(*DOMAIN_COLUMNS))
@@ -88,7 +90,7 @@ async def list_newest_domains(session: AsyncSession, tenant_id: UUID) -> list[Ne
 
 
 def _build_page_counts() -> Any:
-    """How many of a site's likely pages were read and how many wait, by their own small index."""
+    """Count read and waiting pages of the kinds worth reading, using their partial index."""
     likely = (
         select(Page.read_at, Page.page_processing_status.label("status"))
         .where(
@@ -132,7 +134,7 @@ def _build_newest_domain(
     ended = all(each.state not in (WAITING, WORKING) for each in (home, sitemaps, pages))
     lead = _build_contacts_step(email, contacts, why_empty, ended=ended)
     steps: tuple[NewestDomainStep, ...] = (home, sitemaps, pages, lead)
-    if domain.site_state == SiteState.DEAD:  # what is known from before is no success of now
+    if domain.site_state == SiteState.DEAD:  # results of earlier scans do not count as success
         steps = tuple(replace(each, state=NONE) if each.state == DONE else each for each in steps)
     return NewestDomain(domain.id, domain.domain, steps)
 
@@ -141,10 +143,10 @@ def _build_home_step(domain: Domain) -> NewestDomainStep:
     words = METADATA_STATUSES
     answered = SITE_STEP_STATES.get(SiteState(domain.site_state or SiteState.OK), NONE)
     state, says = {
-        METADATA_NOT_QUEUED: (NONE, "not asked for"),
-        words.queued: (WAITING, "waits"),
-        words.processing: (WORKING, "being read"),
-        words.failed: (FAILED, "could not be read"),
+        METADATA_NOT_QUEUED: (NONE, "not queued"),
+        words.queued: (WAITING, "queued"),
+        words.processing: (WORKING, "reading"),
+        words.failed: (FAILED, "failed"),
     }.get(domain.status, (answered, _humanize(domain.site_state) or "read"))
     return NewestDomainStep("Home page", state, says)
 
@@ -152,27 +154,27 @@ def _build_home_step(domain: Domain) -> NewestDomainStep:
 def _build_sitemaps_step(domain: Domain, job_status: str | None) -> NewestDomainStep:
     status = domain.sitemap_analysis_status
     if domain.status in (METADATA_STATUSES.queued, METADATA_STATUSES.processing):
-        return NewestDomainStep("Sitemaps", WAITING, "wait")
+        return NewestDomainStep("Sitemaps", WAITING, "queued")
     if (
         status in (SUBMISSION_STATUSES.queued, SUBMISSION_STATUSES.processing)
         or job_status == "pending"
     ):
-        return NewestDomainStep("Sitemaps", WAITING, "wait")
+        return NewestDomainStep("Sitemaps", WAITING, "queued")
     if job_status == "processing":
-        return NewestDomainStep("Sitemaps", WORKING, "looked for")
+        return NewestDomainStep("Sitemaps", WORKING, "scanning")
     if status == SUBMISSION_STATUSES.failed or job_status == "failed":
         return NewestDomainStep("Sitemaps", FAILED, "scan failed")
     if job_status is None:
-        return NewestDomainStep("Sitemaps", NONE, "not looked for")
+        return NewestDomainStep("Sitemaps", NONE, "not scanned")
     if not domain.total_sitemaps:
         return NewestDomainStep("Sitemaps", NONE, "none found")
     urls = url_total(domain.sitemap_urls)
-    return NewestDomainStep("Sitemaps", DONE, f"{domain.total_sitemaps:,} with {urls} URLs")
+    return NewestDomainStep("Sitemaps", DONE, f"{domain.total_sitemaps:,} ({urls} URLs)")
 
 
 def _build_pages_step(read: int, waiting: int, *, importing: bool) -> NewestDomainStep:
     if importing:
-        return NewestDomainStep("Pages", WORKING, "being taken in")
+        return NewestDomainStep("Pages", WORKING, "importing")
     if waiting:
         return NewestDomainStep("Pages", WORKING, f"{read:,} of {read + waiting:,} read")
     return NewestDomainStep("Pages", DONE if read else NONE, f"{read:,} read")

@@ -53,7 +53,9 @@ from scrapersky.pipeline.stats import count_recent_events
 Answer = TypeVar("Answer")
 
 TTL_FACTOR = 4.0
-"""An answer that took a second is good for four: looking takes a fifth of the time at most."""
+"""A result that took one second to load is cached for four, so loading takes at most a fifth of the
+time.
+"""
 MAX_TTL_SECONDS = 30.0
 
 
@@ -64,7 +66,7 @@ class _CacheEntry(Generic[Answer]):
 
 
 class SingleFlightCache(Generic[Answer]):
-    """Of those who ask for the same at once one finds out, and the others get the same answer."""
+    """Cache in which concurrent requests for the same key share one load."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, _CacheEntry[Answer]] = {}
@@ -95,7 +97,7 @@ class SingleFlightCache(Generic[Answer]):
 
 @dataclass(frozen=True)
 class OverviewFigures:
-    """What is the same for everybody who may see it, and kept for a moment."""
+    """Figures that are the same for all users who may see them; cached briefly."""
 
     figures: Sequence[StageFigures]
     counted: TotalCounts
@@ -104,16 +106,16 @@ class OverviewFigures:
 
 @dataclass(frozen=True)
 class InstallationHealth:
-    """What is wrong with the installation, by the rules of the alerts page; for operators only."""
+    """Problems of the installation by the rules of the alerts page; operators only."""
 
     reports: Mapping[str, StageReport] = field(default_factory=dict)
-    """By the stage's name."""
+    """By stage name."""
     alerts: Sequence[FiringAlert] = ()
 
 
 @dataclass(frozen=True)
 class OverviewCaches:
-    """What a process remembers of the last look."""
+    """Caches of one process."""
 
     known: SingleFlightCache[OverviewFigures] = field(default_factory=SingleFlightCache)
     judged: SingleFlightCache[InstallationHealth] = field(default_factory=SingleFlightCache)
@@ -122,7 +124,7 @@ class OverviewCaches:
 
 @dataclass(frozen=True)
 class OverviewData:
-    """The front page."""
+    """Everything that the overview templates need."""
 
     stages: Sequence[StageSummary]
     concerns: Sequence[Concern]
@@ -133,13 +135,13 @@ class OverviewData:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was ever handed in."""
+        """Whether nothing was ever imported."""
         return not any(each.count for each in self.totals)
 
 
 @dataclass(frozen=True)
 class OverviewLoader:
-    """For whom the page is made, and from what."""
+    """Loads the overview for one actor."""
 
     app: FastAPI
     session: AsyncSession
@@ -152,7 +154,7 @@ class OverviewLoader:
 
     @property
     def tenant_id(self) -> UUID | None:
-        """Nothing for those who see all tenants together."""
+        """None for operators, who see all tenants."""
         return None if self.actor.is_operator else self.actor.tenant_id
 
     async def load(self, over: ChartPeriod) -> OverviewData:
@@ -201,7 +203,7 @@ class OverviewLoader:
     async def _load_statistics(
         self, figures: Sequence[StageFigures], counted: TotalCounts
     ) -> TableStatistics:
-        """Asked for only where something was too much to be counted, and all tenants are shown."""
+        """Load planner statistics, only if a count hit its limit and all tenants are shown."""
         is_large = counted.has_large or not all(each.done_is_all for each in figures)
         if not is_large or self.tenant_id is not None:
             return TableStatistics()
@@ -241,13 +243,13 @@ class OverviewLoader:
 
 
 def build_axis_labels(done: Throughput) -> list[str]:
-    """The places of the chart's axis, as they are called in every zone."""
+    """Return axis labels that are independent of the time zone."""
     size, count = done.over.bucket.total_seconds(), done.over.buckets
     return [*(f"{format_duration(size * left)} ago" for left in range(count - 1, 0, -1)), "now"]
 
 
 def _get_caches(app: FastAPI) -> OverviewCaches:
-    """One pair for each application: two of them in a process may have two databases."""
+    """Return the caches of an application: two applications in a process may use two databases."""
     if not hasattr(app.state, "overview"):
         app.state.overview = OverviewCaches()
     keepers: OverviewCaches = app.state.overview
@@ -255,7 +257,7 @@ def _get_caches(app: FastAPI) -> OverviewCaches:
 
 
 PARTS = ("welcome", "attention", "newest", "totals", "pipeline", "chart", "chart-numbers")
-"""Each has a template of its name, and an element with it as its id."""
+"""Each has a template and an element id of the same name."""
 MAX_PREVIEW_LENGTH = 4_000
 
 router = APIRouter(route_class=PageRoute)
@@ -281,7 +283,7 @@ async def preview(
     show: Renderer,
     text: Annotated[str, Query(max_length=MAX_PREVIEW_LENGTH)],
 ) -> HTMLResponse:
-    """What the box would take each entry for; nothing is stored."""
+    """Show how the start box would interpret each entry, without storing anything."""
     try:
         entries = preview_entries(text, show.context.settings)
     except InvalidInput:
@@ -290,13 +292,13 @@ async def preview(
     return HTMLResponse(show.part("overview/preview.html", entries=said), headers=PAGE_HEADERS)
 
 
-async def render_live_parts(looked: LiveContext) -> Parts:
-    over = ChartPeriod(looked.subject) if looked.subject in list(ChartPeriod) else ChartPeriod.DAY
-    looker = OverviewLoader(looked.show.request.app, looked.session, looked.actor)
-    values = _build_values(await looker.load(over))
-    may_start = looked.actor.role.includes(Role.CURATOR)
+async def render_live_parts(live: LiveContext) -> Parts:
+    over = ChartPeriod(live.subject) if live.subject in list(ChartPeriod) else ChartPeriod.DAY
+    loader = OverviewLoader(live.show.request.app, live.session, live.actor)
+    values = _build_values(await loader.load(over))
+    may_start = live.actor.role.includes(Role.CURATOR)
     return {
-        name: looked.show.part(f"overview/{name}.html", may_start=may_start, **values)
+        name: live.show.part(f"overview/{name}.html", may_start=may_start, **values)
         for name in PARTS
     }
 

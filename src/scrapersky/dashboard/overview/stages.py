@@ -42,28 +42,28 @@ MANY_CIRCUITS = "many_circuits_open"
 @dataclass(frozen=True)
 class Concern:
     tone: str
-    """`bad` where work stands still or is lost, `poor` where it can wait."""
+    """`bad` if work is blocked or lost, `poor` if it can wait."""
     about: str
     sentence: str
     path: str
     act: str
-    """What the link says."""
+    """Text of the link."""
 
 
 @dataclass(frozen=True)
 class OverviewFindings:
-    """What there is to be concerned about."""
+    """Input for the list of concerns."""
 
     letters: Mapping[str, int]
-    """Open dead letters by the stage's name."""
+    """Open dead letters by stage name."""
     alerts: Sequence[FiringAlert]
-    """As the alerts page shows them, judged by the same rules."""
+    """Firing alerts, by the rules of the alerts page."""
     circuits: int
     warnings: int
 
 
 def build_concerns(findings: OverviewFindings, titles: Mapping[str, str]) -> list[Concern]:
-    """The gravest first."""
+    """Return the concerns, most severe first."""
     return [
         *_iter_alert_concerns(findings, titles),
         *_iter_dead_letter_concerns(findings, titles),
@@ -77,9 +77,9 @@ def _iter_alert_concerns(
 ) -> Iterator[Concern]:
     for each in findings.alerts:
         if each.subject in titles:
-            path, act = f"/stages/{each.subject}", "See the stage"
+            path, act = f"/stages/{each.subject}", "View stage"
         else:
-            path, act = "/alerts", "See the alerts"
+            path, act = "/alerts", "View alerts"
         about = titles.get(each.subject, each.subject) or "Alert"
         yield Concern("bad", about, each.sentence, path, act)
 
@@ -89,9 +89,9 @@ def _iter_dead_letter_concerns(
 ) -> Iterator[Concern]:
     for name, count in findings.letters.items():
         if count:
-            rows = "1 row was" if count == 1 else f"{count:,} rows were"
+            items = "1 failed item" if count == 1 else f"{count:,} failed items"
             path = f"/dead-letters?{urlencode({'stage': name})}"
-            yield Concern("poor", titles[name], f"{rows} given up.", path, "Replay or discard")
+            yield Concern("poor", titles[name], f"{items}.", path, "Retry or dismiss")
 
 
 def _iter_circuit_concerns(findings: OverviewFindings) -> Iterator[Concern]:
@@ -101,15 +101,15 @@ def _iter_circuit_concerns(findings: OverviewFindings) -> Iterator[Concern]:
             if findings.circuits == 1
             else f"{findings.circuits:,} hosts keep failing and are"
         )
-        sentence = f"{hosts} left alone for a while."
-        yield Concern("poor", "Hosts", sentence, "/hosts?left_alone=true", "See which")
+        sentence = f"{hosts} backing off."
+        yield Concern("poor", "Hosts", sentence, "/hosts?left_alone=true", "View")
 
 
 def _iter_warning_concerns(findings: OverviewFindings) -> Iterator[Concern]:
     if findings.warnings:
         domains = "1 domain" if findings.warnings == 1 else f"{findings.warnings:,} domains"
-        sentence = f"{domains} had sitemaps, and the last scan found none."
-        yield Concern("poor", "Domains", sentence, "/domains?has_warning=true", "See which")
+        sentence = f"{domains} had sitemaps before, but the last scan found none."
+        yield Concern("poor", "Domains", sentence, "/domains?has_warning=true", "View")
 
 
 Conditions = list[ColumnElement[bool]]
@@ -117,7 +117,7 @@ Conditions = list[ColumnElement[bool]]
 
 @dataclass(frozen=True)
 class StageFigures:
-    """One stage right now, of one tenant or of all."""
+    """Current figures of one stage, for one tenant or all."""
 
     name: str
     now: datetime
@@ -129,7 +129,7 @@ class StageFigures:
     failed: int
     done: int
     done_is_all: bool
-    """Whether `done` was counted; else the table is too large for that."""
+    """Whether `done` is exact; otherwise the table is too large to count."""
     letters: int
     """Open dead letters."""
     paused: bool
@@ -146,11 +146,11 @@ class StageFigures:
 async def load_figures(
     session: AsyncSession, stages: Sequence[AnyStage], tenant_id: UUID | None, *, places: int
 ) -> list[StageFigures]:
-    """In the order of the stages; of all tenants together when none is named. `places` are those
-    of a host of which nothing else is known.
+    """Return figures in stage order, for all tenants if `tenant_id` is None. `places` is the
+    default number of slots per host.
 
-    The tenant's condition stands in the statement itself, for not every part of a union is seen
-    by what keeps a session to its tenant.
+    The tenant condition is part of the statement because the automatic tenant filter does not reach
+    every part of a union.
     """
     every = union_all(*(_build_stage_query(each, tenant_id, places) for each in stages)).subquery()
     found = await session.execute(
@@ -193,7 +193,9 @@ def _build_scope(stage: AnyStage, tenant_id: UUID | None) -> Conditions:
 
 
 def _build_queue_counts(stage: AnyStage, ours: Conditions) -> Any:
-    """Queued, due, and how long the oldest has been due: one look at the queue's own index."""
+    """Count queued and due rows and the age of the oldest due row with one scan of the queue's
+    index.
+    """
     due_at = stage.queue.due_at
     is_due: ColumnElement[bool] = due_at <= func.now()
     age = extract("epoch", func.now() - func.min(due_at).filter(is_due)).cast(Float)
@@ -216,7 +218,7 @@ def _count_status(stage: AnyStage, word: str, ours: Conditions) -> ScalarSelect[
 
 
 def _build_done_counts(stage: AnyStage, ours: Conditions) -> Any:
-    """The done ones among the first rows; of a small table these are all."""
+    """Count done rows among the first rows of the table; exact for small tables."""
     look = select(stage.queue.status.label("status")).select_from(stage.model)
     some = look.where(*ours).limit(MAX_EXACT_ROWS + 1).subquery()
     is_done = some.c.status == inline_text(stage.words.done)
@@ -238,7 +240,7 @@ class StageFigure:
     title: str
     count: int
     how: str
-    """Empty when it was counted; else `about` or `more than`."""
+    """Empty if exact, otherwise `about` or `more than`."""
     path: str | None
 
 
@@ -249,22 +251,35 @@ class StageSummary:
     does: str
     figures: tuple[StageFigure, ...]
     last_hour: int | None
-    """Rows done; nothing for those who see one tenant only."""
+    """Rows done; None for users who see a single tenant."""
     oldest_due_seconds: float | None
     state: str
-    """`running`, `paused`, `held back`, `in trouble`."""
+    """`running`, `paused`, `held back` or `in trouble`."""
     why: str
-    """More about the state, where there is more to say."""
+    """Explanation of the state; may be empty."""
+
+
+STAGE_TITLES = {
+    "process_place_searches": "Search places",
+    "process_deep_scans": "Fetch place details",
+    "process_domain_extractions": "Find domains",
+    "process_pending_domains": "Read home pages",
+    "process_pending_domain_sitemap_submissions": "Queue sitemap scans",
+    "process_pending_sitemaps": "Scan sitemaps",
+    "process_sitemap_imports": "Import URLs",
+    "process_page_curation_queue": "Read pages",
+    "process_webhook_deliveries": "Deliver webhooks",
+}
 
 
 def get_stage_title(name: str) -> str:
-    """`process_pending_domains` → `Domains`."""
+    """Return the display title of a stage; for unknown stages one derived from the name."""
     words = name.removeprefix("process_").removeprefix("pending_").replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return STAGE_TITLES.get(name) or words[:1].upper() + words[1:]
 
 
 def list_stage_attributes(stages: Sequence[AnyStage]) -> set[Attribute]:
-    """What must be known of a stage's table to tell about how many it is done with."""
+    """Return the columns whose statistics are needed to estimate the done rows of the stages."""
     return {
         (str(stage.model.__tablename__), name)
         for stage in stages
@@ -280,7 +295,7 @@ def build_stage_summary(
     last_hour: int | None,
     report: StageReport | None,
 ) -> StageSummary:
-    """`report` is how the stage is doing; nothing for those who may not know."""
+    """Build the summary of a stage; `report` is None for users who are not operators."""
     held, problems = (report.held_back, report.problems) if report else (None, ())
     state, why = _describe_state(figures, held, problems)
     return StageSummary(
@@ -329,7 +344,7 @@ def _describe_state(
     figures: StageFigures, held: str | None, problems: Sequence[str]
 ) -> tuple[str, str]:
     if figures.paused:
-        return "paused", "Somebody paused it; it claims nothing."
+        return "paused", "Paused by an operator; no rows are claimed."
     if problems:
         return "in trouble", problems[0]
     if held:

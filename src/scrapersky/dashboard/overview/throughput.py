@@ -40,7 +40,7 @@ CREATED_KINDS: Mapping[str, Any] = {
 
 
 class ChartPeriod(StrEnum):
-    """How far the chart looks back."""
+    """Period of the chart."""
 
     HOUR = "hour"
     DAY = "day"
@@ -59,13 +59,13 @@ class ChartPeriod(StrEnum):
 
 @dataclass(frozen=True)
 class Throughput:
-    """What was done in each bucket of time, the last of which is under way."""
+    """Counts per time bucket; the last bucket is incomplete."""
 
     over: ChartPeriod
     starts: Sequence[datetime]
     series: Sequence[Series]
     last_hour: Mapping[str, int]
-    """Rows done, by stage; empty where only one tenant's are told."""
+    """Rows done by stage; empty for a single tenant."""
 
 
 BucketCounts = Mapping[tuple[str, int], int]
@@ -74,7 +74,7 @@ BucketCounts = Mapping[tuple[str, int], int]
 async def load_stage_throughput(
     session: AsyncSession, titles: Mapping[str, str], over: ChartPeriod, now: datetime
 ) -> Throughput:
-    """From the events of all tenants; each stage by its name, with its title."""
+    """Load the throughput of all tenants from events, by stage name with its title."""
     lately = func.sum(StageEvent.rows).filter(StageEvent.at > func.now() - RATE_WINDOW)
     bucket = _build_bucket(StageEvent.at, over)
     found = await session.execute(
@@ -97,7 +97,7 @@ async def load_stage_throughput(
 async def load_tenant_throughput(
     session: AsyncSession, tenant_id: UUID, over: ChartPeriod, now: datetime
 ) -> Throughput:
-    """Events know no tenant; what was stored for one does."""
+    """Load the throughput of one tenant from created rows, because events have no tenant."""
     found = await session.execute(
         union_all(
             *(
@@ -122,13 +122,15 @@ def _build_created_query(
 
 
 def _build_bucket(at: Any, over: ChartPeriod) -> ColumnElement[int]:
-    # Seconds as they come from the clock are exact, and slow to divide by the hundred thousand.
+    # extract() returns exact numerics, which are slow to divide for hundreds of thousands of rows.
     seconds = cast(extract("epoch", at), Float)
     return cast(func.floor(seconds / over.bucket.total_seconds()), BigInteger)
 
 
 def _build_start(over: ChartPeriod) -> ColumnElement[datetime]:
-    """At least an hour, for the rate; whole buckets, so that the first is not half a one."""
+    """Return the start: at least an hour ago for the rate, aligned so that the first bucket is
+    complete.
+    """
     size = over.bucket.total_seconds()
     first = func.floor(extract("epoch", func.now()) / size) - (over.buckets - 1)
     begin = func.to_timestamp(first * size)
@@ -142,7 +144,7 @@ def _build_throughput(
     counts: BucketCounts,
     last_hour: Mapping[str, int],
 ) -> Throughput:
-    """A zero wherever nothing was done."""
+    """Fill empty buckets with zeros."""
     size = over.bucket.total_seconds()
     last = int(now.timestamp() // size)
     numbers = range(last - over.buckets + 1, last + 1)

@@ -1,4 +1,4 @@
-"""Count domains, pages, contacts and leads, by planner statistics where tables are large."""
+"""Count domains, pages, contacts and leads; large tables use planner statistics."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _pg_stats = table(
     column("most_common_freqs", ARRAY(Float)),
 )
 Attribute = tuple[str, str]
-"""A table and its column."""
+"""Table and column."""
 
 
 @dataclass(frozen=True)
 class TableStatistics:
     rows: Mapping[str, int] = field(default_factory=dict)
-    """By table; none of a table that was never analysed."""
+    """By table; tables that were never analysed are missing."""
     shares: Mapping[Attribute, Mapping[str, float]] = field(default_factory=dict)
     nulls: Mapping[Attribute, float] = field(default_factory=dict)
 
     def done(self, stage: AnyStage) -> int | None:
-        """About how many rows a stage is done with."""
+        """Estimate the number of rows that a stage has finished."""
         name = str(stage.model.__tablename__)
         if name not in self.rows:
             return None
@@ -59,7 +59,7 @@ class TableStatistics:
         return round(self.rows[name] * share)
 
     def filled(self, name: str, attribute: str) -> int | None:
-        """About how many rows have something in that column."""
+        """Estimate the number of rows with a value in the column."""
         if name not in self.rows:
             return None
         return round(self.rows[name] * (1 - self.nulls.get((name, attribute), 0.0)))
@@ -104,20 +104,20 @@ def _build_statistics(found: Collection[Any]) -> TableStatistics:
 
 
 MAX_EXACT_TENANT_COUNT = 100_000
-"""The planner's statistics are about all tenants together, so one's own are counted further."""
+"""Higher limit for one tenant: planner statistics cover all tenants and cannot estimate one."""
 
 
 @dataclass(frozen=True)
 class CountedKind:
-    """Something that is counted, and where one sees it."""
+    """Something that is counted, and the page that lists it."""
 
     title: str
     model: Any
     path: str
     filled: str | None = None
-    """Only rows that have something in this column."""
+    """Count only rows with a value in this column."""
     summed: str | None = None
-    """Not the rows are counted: what stands in this column of them is added up."""
+    """Sum this column instead of counting rows."""
 
     @property
     def attribute(self) -> Attribute:
@@ -134,11 +134,11 @@ COUNTED_KINDS = (
     CountedKind("Domains", Domain, "/domains"),
     CountedKind("Businesses", LocalBusiness, "/local-businesses"),
     CountedKind("Sitemaps", SitemapFile, "/sitemap-files"),
-    CountedKind("URLs in sitemaps", Domain, "/domains?sort=-sitemap_urls", summed="sitemap_urls"),
+    CountedKind("Sitemap URLs", Domain, "/domains?sort=-sitemap_urls", summed="sitemap_urls"),
     CountedKind("Pages", Page, "/pages"),
     CountedKind("Contacts", Contact, "/contacts"),
     CountedKind("Leads", Lead, "/leads"),
-    CountedKind("Leads with an e-mail", Lead, "/leads?has_email=true", filled="best_email"),
+    CountedKind("Leads with e-mail", Lead, "/leads?has_email=true", filled="best_email"),
 )
 
 
@@ -148,19 +148,19 @@ class OverviewTotal:
     path: str
     count: int
     how: str
-    """Empty when it was counted; else `about` or `more than`."""
+    """Empty if exact, otherwise `about` or `more than`."""
 
 
 @dataclass(frozen=True)
 class TotalCounts:
-    """As far as counting went."""
+    """Counts up to the limit."""
 
     kinds: Sequence[int]
     most: int
     warnings: int
-    """Domains whose last scan found nothing where there had been something."""
+    """Domains whose last scan found no sitemaps although an earlier one did."""
     circuits: int
-    """Hosts that are left alone."""
+    """Hosts with an open circuit."""
 
     @property
     def has_large(self) -> bool:
@@ -173,7 +173,7 @@ class TotalCounts:
 
 
 async def count_totals(session: AsyncSession, tenant_id: UUID | None) -> TotalCounts:
-    """Of all tenants together when none is named."""
+    """Count for one tenant, or for all if `tenant_id` is None."""
     most = MAX_EXACT_ROWS if tenant_id is None else MAX_EXACT_TENANT_COUNT
     numbers = [_build_bounded_count(each, tenant_id, most) for each in COUNTED_KINDS]
     found = await session.execute(
@@ -184,7 +184,7 @@ async def count_totals(session: AsyncSession, tenant_id: UUID | None) -> TotalCo
 
 
 def _build_bounded_count(kind: CountedKind, tenant_id: UUID | None, most: int) -> ScalarSelect[int]:
-    """Counted, or added up, over so many rows at most."""
+    """Count or sum at most this number of rows."""
     column = kind.model.__table__.c[kind.summed or "id"]
     some = select(column).where(*kind.condition(tenant_id)).limit(most + 1).subquery()
     number = func.coalesce(func.sum(some.c[column.key]), 0) if kind.summed else func.count()

@@ -1,4 +1,4 @@
-"""The sign-in page, and one's own account with its sessions."""
+"""The sign-in page, and the user's account with its sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BROWSERS = {
     "Safari/": "Safari",
     "curl/": "curl",
 }
-"""The first that fits: most of them also claim to be those after them."""
+"""The first match wins: most browsers also claim to be those below them."""
 SYSTEMS = {
     "Android": "Android",
     "iPhone": "iPhone",
@@ -48,10 +48,10 @@ class SessionLine:
 
     @property
     def client(self) -> str:
-        """`Firefox on Linux`, as far as browsers tell."""
+        """`Firefox on Linux`, from the user agent."""
         said = self.session.client
         browser, system = _match_marker(BROWSERS, said), _match_marker(SYSTEMS, said)
-        return " on ".join(each for each in (browser, system) if each) or "something else"
+        return " on ".join(each for each in (browser, system) if each) or "Unknown browser"
 
 
 def _match_marker(known: dict[str, str], said: str) -> str:
@@ -79,7 +79,7 @@ async def account(actor: Viewer, show: Renderer, context: Context, session: Read
 SIGN_IN_PATH = "/sign-in"
 OVERVIEW_PATH = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s\x00-\x20\x7f]*")
-"""A browser takes `//` and `/\\` for another host's address, and leaves out tabs and line ends."""
+"""Browsers treat `//` and `/\\` as another host and strip tabs and line breaks."""
 
 sign_in_router = APIRouter(route_class=PageRoute)
 
@@ -114,6 +114,8 @@ async def _has_session(request: Request, context: AppContext) -> bool:
 
 
 def sanitize_next_path(text: str) -> str:
-    """Where to go on; never to anybody else, and not in a circle."""
+    """Return a safe local path to continue at after sign-in; never another host or the sign-in
+    page.
+    """
     ours = LOCAL_PATH.fullmatch(text) and text.partition("?")[0] != SIGN_IN_PATH
     return text if ours else OVERVIEW_PATH

@@ -29,20 +29,20 @@ router = APIRouter(route_class=PageRoute)
 
 MAX_ENTRIES = 20
 LOW_BUDGET_SHARE = 0.8
-"""From this share of the cap on it is told in another colour."""
+"""Share of the cap from which the bar changes colour."""
 
 
 @dataclass(frozen=True)
 class BudgetUse:
-    """Of the month's cap."""
+    """Use of the monthly cap."""
 
     share: float
-    """0 to 1; all of it where there is nothing to spend."""
+    """0 to 1; 1 if the cap is 0."""
     tone: str
 
     @property
     def percent(self) -> int:
-        """Not 100 before it is all gone."""
+        """100 only when the cap is fully used."""
         return 100 if self.share >= 1 else min(round(self.share * 100), 99)
 
 
@@ -107,23 +107,23 @@ LEDGER_TABLE = Table(
     kind="budget/entries",
     title="Ledger",
     noun="entry",
-    says="Every request that a provider may bill, written down before it is sent.",
+    says="Every request that a provider may bill, recorded before it is sent.",
     listing=LISTING,
     search="",
     segments="state",
-    labels={"sku": "Kind of request", "is_free": "Free", "asked": "Asked"},
+    labels={"sku": "Request type", "is_free": "Free", "asked": "Time"},
     columns=(
-        TableColumn("asked_at", "Asked", cells.timestamp("asked_at"), sort="asked_at"),
+        TableColumn("asked_at", "Time", cells.timestamp("asked_at"), sort="asked_at"),
         TableColumn("provider", "Provider", _provider),
-        TableColumn("sku", "Kind of request", _kind, sort="sku"),
-        TableColumn("usd", "Costs", _costs, number=True),
+        TableColumn("sku", "Request type", _kind, sort="sku"),
+        TableColumn("usd", "Cost", _costs, number=True),
         TableColumn("state", "State", _state, sort="state"),
         TableColumn("for", "For", _subject_cell),
         TableColumn("settled_at", "Settled", cells.timestamp("settled_at"), usual=False),
     ),
     nothing=EmptyState(
-        "Nothing was asked that may cost. Search for businesses: what it would cost is told before "
-        "it starts.",
+        "No billable requests yet. Search for businesses; the cost is estimated before the search "
+        "starts.",
         "/searches/new",
         "Search for businesses",
     ),

@@ -84,7 +84,7 @@ def build_chain(
     return (
         _build_scan_step(places),
         build_row_step(
-            "Domain of its website", EXTRACTION_STAGE, business.id, extraction, EXTRACTION_STATUSES
+            "Find domain", EXTRACTION_STAGE, business.id, extraction, EXTRACTION_STATUSES
         ),
         *(_build_site_steps(domain, pages) if domain and pages else ()),
         _build_lead_step(lead),
@@ -95,7 +95,7 @@ def _build_scan_step(places: Sequence[Place]) -> PipelineStep:
     words = Counter(each.deep_scan_status for each in places)
     failed = [each.id for each in places if each.deep_scan_status == DEEP_SCAN_STATUSES.failed]
     return PipelineStep(
-        "Details from providers",
+        "Fetch place details",
         DEEP_SCAN_STAGE,
         get_leading_status(words, DEEP_SCAN_STATUSES),
         says=", ".join(describe_counts(words)),
@@ -111,20 +111,20 @@ def _build_site_steps(domain: Domain, pages: PageCounts) -> tuple[PipelineStep, 
         build_row_step("Home page", METADATA_STAGE, domain.id, home, METADATA_STATUSES),
         build_row_step("Sitemaps", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_STATUSES),
         PipelineStep(
-            "Reading pages for contacts",
+            "Read pages",
             PAGE_STAGE,
             get_leading_status(pages.statuses, PAGE_STATUSES),
-            says=", ".join(describe_counts(pages.statuses)) or "No page is known yet.",
+            says=", ".join(describe_counts(pages.statuses)) or "No pages yet",
         ),
     )
 
 
 def _build_lead_step(lead: Lead | None) -> PipelineStep:
     if lead is None:
-        return PipelineStep("Lead", "", None, says="It has none yet.")
+        return PipelineStep("Lead", "", None, says="No lead yet")
     empty = (lead.why_empty or "").replace("_", " ")
-    says = f"without a contact: {empty}" if empty else _count_contacts(lead.contacts)
-    return PipelineStep("Lead", "", "complete" if lead.completed_at else "so far", says=says)
+    says = f"no contact: {empty}" if empty else _count_contacts(lead.contacts)
+    return PipelineStep("Lead", "", "complete" if lead.completed_at else "in progress", says=says)
 
 
 def _count_contacts(count: int) -> str:
@@ -141,7 +141,7 @@ FACT_LABELS = {
     "website_url": "Website",
     "business_status": "In business",
 }
-"""Of what a sighting says: what one compares."""
+"""Labels of the facts shown for each sighting."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class DuplicateCandidate:
 
 
 def match_lead() -> Any:
-    """The one of its site, or its own where it has none."""
+    """Join condition: the lead of the business's site, or of the business if it has no site."""
     of_site = and_(LocalBusiness.domain_id.is_not(None), Lead.domain_id == LocalBusiness.domain_id)
     its_own = and_(LocalBusiness.domain_id.is_(None), Lead.local_business_id == LocalBusiness.id)
     return or_(of_site, its_own)
@@ -201,7 +201,7 @@ def list_stated_facts(sighting: BusinessSighting) -> list[tuple[str, str]]:
 
 
 def build_searches_query(business_id: UUID) -> Select[Any, Any, Any, Any]:
-    """Each that found one of its places, once: by the place it met first."""
+    """Select the searches that found one of its places, each with the first place it found."""
     mine = select(Place.id).where(Place.local_business_id == business_id)
     link = aliased(
         SearchPlace,
@@ -220,7 +220,7 @@ def build_searches_query(business_id: UUID) -> Select[Any, Any, Any, Any]:
 
 
 async def list_duplicates(session: AsyncSession, business_id: UUID) -> list[DuplicateCandidate]:
-    """The likeliest first."""
+    """Return duplicate candidates, most likely first."""
     sides = (MergeCandidate.left_id, MergeCandidate.right_id)
     is_other = and_(LocalBusiness.id.in_(sides), LocalBusiness.id != business_id)
     found = await session.execute(
@@ -248,7 +248,7 @@ async def business_page(
     found = (await session.execute(build_searches_query(business_id))).all()
     return show.page(
         "details/business.html",
-        title=head.business.business_name or "A business without a name",
+        title=head.business.business_name or "Unnamed business",
         business=head.business,
         domain=head.domain,
         lead=head.lead,
@@ -267,7 +267,7 @@ async def business_page(
 
 
 async def _load_provenance(session: AsyncSession, head: BusinessHead) -> dict[str, Any]:
-    """Who told us of it, and how far it has come with that."""
+    """Load the sources and the pipeline steps of a business."""
     sightings = await list_sightings(session, head.business.id)
     places = [place for _, place in sightings if place is not None]
     pages = await domain_progress.count_pages(session, head.domain.id) if head.domain else None
@@ -311,7 +311,7 @@ _extraction = cells.stage(
 
 @dataclass(frozen=True)
 class BusinessRow:
-    """A business, who told us of it, how many searches found it, and its domain."""
+    """A business with its sources, number of searches and domain."""
 
     row: Row
     providers: Sequence[str]
@@ -354,7 +354,7 @@ def _providers(row: Row, _: bool) -> Markup:
 
 
 def _domain(row: Row, may_change: bool) -> Markup:
-    """How far its website has come, and the domain that it led to."""
+    """Render the extraction status and the domain."""
     said = _extraction(row, may_change)
     if row.domain is None:
         return said
@@ -368,27 +368,27 @@ BUSINESSES_TABLE = Table(
     kind="local-businesses",
     title="Businesses",
     noun="business",
-    says="One row per business, whoever told us of it. Selecting one has its website become a "
-    "domain. Some data © OpenStreetMap contributors.",
+    says="One row per business, merged from all providers. Selecting a business finds its domain. "
+    "Some data © OpenStreetMap contributors.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
     hands_in="places",
     segments="status",
     prepare=_load_rows,
-    acts=(TableAction("Retry website", RETRY_PATH, "queued again", key="r", by_filter=False),),
+    acts=(TableAction("Retry website", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
     labels={
         "status": "Decision",
-        "domain_extraction_status": "Domain of its website",
-        "website_kind": "What its website is",
+        "domain_extraction_status": "Find domain",
+        "website_kind": "Website type",
         "business_status": "In business",
-        "provider": "Told by",
-        "min_rating": "Rating at least",
-        "min_reviews": "Reviews at least",
+        "provider": "Source",
+        "min_rating": "Minimum rating",
+        "min_reviews": "Minimum reviews",
         "domain": "Site",
-        "error": "Error says",
+        "error": "Error contains",
         "created": "Added",
-        "refreshed": "Brought up to date",
+        "refreshed": "Refreshed",
         "search_id": "Search",
     },
     columns=(
@@ -399,20 +399,20 @@ BUSINESSES_TABLE = Table(
         TableColumn("website", "Website", website),
         TableColumn("domain", "Domain", _domain, sort="domain_extraction_status"),
         TableColumn("rating", "Rating", rating("reviews_count"), sort="rating", number=True),
-        TableColumn("providers", "Told by", _providers),
+        TableColumn("providers", "Source", _providers),
         TableColumn("searches", "Searches", cells.number("searches"), number=True),
-        TableColumn("city", "Town", cells.text("city", 40), sort="city", usual=False),
+        TableColumn("city", "City", cells.text("city", 40), sort="city", usual=False),
         TableColumn("country", "Country", cells.text("country"), usual=False),
-        TableColumn("categories", "Kinds", cells.first_items("categories"), usual=False),
+        TableColumn("categories", "Categories", cells.first_items("categories"), usual=False),
         TableColumn("emails", "E-mails", cells.first_items("emails"), usual=False),
         TableColumn("profiles", "Profiles", cells.first_items("profiles"), usual=False),
         TableColumn(
             "business_status", "In business", cells.status_badge("business_status"), usual=False
         ),
-        TableColumn("website_note", "About the website", cells.text("website_note"), usual=False),
+        TableColumn("website_note", "Website note", cells.text("website_note"), usual=False),
         TableColumn(
             "refreshed_at",
-            "Up to date",
+            "Refreshed",
             cells.timestamp("refreshed_at"),
             "refreshed_at",
             usual=False,
@@ -420,8 +420,8 @@ BUSINESSES_TABLE = Table(
         TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
     ),
     nothing=EmptyState(
-        "Businesses are made of the places that searches find, or of a list of your own. Search "
-        "for some, such as bakeries in Leipzig.",
+        "Businesses come from searches or from an imported list. Search for some, for example "
+        "bakeries in Leipzig.",
         "/searches",
         "Search for businesses",
     ),

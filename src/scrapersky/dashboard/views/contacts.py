@@ -59,8 +59,8 @@ ACTION_LABELS = {
     "contact.edit": "corrected",
     "contact.delete": "deleted",
     "contact.curate": "decided",
-    "contact.curate_undone": "took the decision back",
-    "contact.undo": "took a decision back",
+    "contact.curate_undone": "undid the decision",
+    "contact.undo": "undid a decision",
 }
 
 
@@ -101,7 +101,7 @@ async def contact_page(
 def _build_lineage_query(
     actor: Actor, contact_id: UUID
 ) -> Select[Contact, Domain, Page, SitemapFile, Job, UUID, bool]:
-    """The contact and every step back to where it came in."""
+    """Select the contact and every step of its origin."""
     return (
         select(Contact, Domain, Page, SitemapFile, Job, Lead.id, is_suppressed(Contact))
         .join(Domain, Domain.id == Contact.domain_id)
@@ -126,7 +126,7 @@ def _build_evidence_query(contact_id: UUID) -> Select[ContactEvidence, str, str 
 async def _load_history(
     session: AsyncSession, actor: Actor, contact: Contact, domain: Domain, job: Job | None
 ) -> dict[str, Any]:
-    """What was done to it, and by whom it and its site came in."""
+    """Load the audit entries of the contact and the users who created it and its site."""
     done = await load_history(session, actor, contact.id)
     shown = done[:MAX_HISTORY]
     people = [each.actor_id for each in shown]
@@ -142,7 +142,7 @@ async def _load_history(
 
 
 def _list_changes(happened: ContactEvent) -> list[tuple[str, Any, Any]]:
-    """Each as what was changed, from what, to what."""
+    """Return each change as field, old value, new value."""
     found = happened.details.get("changes")
     if not isinstance(found, dict):
         return []
@@ -176,7 +176,7 @@ CONTACTS_TABLE = Table(
     kind="contacts",
     title="Contacts",
     noun="contact",
-    says="Every address, number and profile that a page shows, with where it stands.",
+    says="Every e-mail address, phone number and profile found on pages, with its evidence.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
@@ -186,12 +186,12 @@ CONTACTS_TABLE = Table(
     labels={
         "contact_curation_status": "Decision",
         "email_type": "E-mail type",
-        "method": "Found by",
+        "method": "Method",
         "domain": "Site",
-        "has_name": "Has a name",
-        "is_role_address": "Is a desk's address",
-        "same_site": "Is at its own site",
-        "min_confidence": "At least as sure as",
+        "has_name": "Has name",
+        "is_role_address": "Shared inbox",
+        "same_site": "Same domain",
+        "min_confidence": "Minimum confidence",
         "suppressed": "Do not contact",
         "created": "Added",
         "last_seen": "Last seen",
@@ -202,12 +202,12 @@ CONTACTS_TABLE = Table(
         TableColumn(
             "contact_curation_status", "Decision", cells.status_badge("contact_curation_status")
         ),
-        TableColumn("name", "Name", _name),
+        TableColumn("name", "Person", _name),
         TableColumn("domain", "Site", cells.nowrap("domain", 60)),
-        TableColumn("page_url", "Stands on", cells.web_link("page_url")),
-        TableColumn("snippet", "Stands in", cells.text("snippet", 80), usual=False),
-        TableColumn("confidence", "Sure", _percent, sort="confidence", number=True),
-        TableColumn("method", "Found by", cells.word("method"), usual=False),
+        TableColumn("page_url", "Found on", cells.web_link("page_url")),
+        TableColumn("snippet", "Snippet", cells.text("snippet", 80), usual=False),
+        TableColumn("confidence", "Confidence", _percent, sort="confidence", number=True),
+        TableColumn("method", "Method", cells.word("method"), usual=False),
         TableColumn("sightings", "Seen", cells.number("sightings"), number=True, usual=False),
         TableColumn("note", "Note", cells.text("note"), usual=False),
         TableColumn(
@@ -218,9 +218,9 @@ CONTACTS_TABLE = Table(
         ),
     ),
     nothing=EmptyState(
-        "Contacts are found on pages. Hand in domains or single pages, and what they publish "
-        "stands here.",
+        "Contacts are found on pages. Import domains or single pages, and their contacts appear "
+        "here.",
         "/import?kind=pages",
-        "Hand in pages",
+        "Import pages",
     ),
 )

@@ -39,12 +39,12 @@ SUBJECT_COLUMNS: dict[type[Any], tuple[str, str, str]] = {
     LocalBusiness: ("/local-businesses", "business_name", "business"),
     WebhookDelivery: ("/webhook-deliveries", "event", "delivery"),
 }
-"""Where rows are shown, the column they are known by, and what they are called."""
+"""Path, name column and noun of the rows that dead letters refer to."""
 
 
 @dataclass(frozen=True)
 class DeadLetterSubject:
-    """The row a letter is about."""
+    """The row of a dead letter."""
 
     kind: str
     name: str
@@ -77,7 +77,7 @@ async def dead_letter_page(
 async def _load_subject(
     session: AsyncSession, stage: AnyStage, letter: DeadLetter
 ) -> DeadLetterSubject | None:
-    """Nothing once the row is gone."""
+    """Return the row; None if it was deleted."""
     model: Any = stage.model
     row = await session.scalar(select(model).where(model.id == letter.row_id))
     if row is None or model not in SUBJECT_COLUMNS:
@@ -90,7 +90,7 @@ async def _load_subject(
 
 
 async def _list_others(session: AsyncSession, letter: DeadLetter) -> Sequence[DeadLetter]:
-    """Earlier and later letters about the same row."""
+    """Return other dead letters of the same row."""
     found = await session.scalars(
         select(DeadLetter)
         .where(
@@ -126,21 +126,21 @@ DEAD_LETTERS_TABLE = Table(
     kind="dead-letters",
     title="Dead letters",
     noun="dead letter",
-    says="Rows that were given up after all their attempts. Replay those whose cause is gone.",
+    says="Rows that failed after all attempts. Replay them once the cause is fixed.",
     listing=DEAD_LETTER_LISTING,
     segments="state",
     search="text",
     acts=(
-        TableAction("Replay", REPLAY_PATH, "started anew", key="r"),
+        TableAction("Replay", REPLAY_PATH, "replayed", key="r"),
         TableAction("Discard", "/dead-letters/discard", "discarded", key="d", danger=True),
     ),
-    labels={"died": "Given up", "first_failed": "First failed", "closed": "Closed"},
+    labels={"died": "Failed", "first_failed": "First failed", "closed": "Closed"},
     columns=(
         TableColumn("error", "Error", _error, sort="error_class"),
         TableColumn("stage", "Stage", _stage, sort="stage"),
         TableColumn("state", "State", _state),
         TableColumn("attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True),
-        TableColumn("died_at", "Given up", cells.timestamp("died_at"), sort="died_at"),
+        TableColumn("died_at", "Failed", cells.timestamp("died_at"), sort="died_at"),
         TableColumn("worker", "Worker", cells.text("worker", 40), usual=False),
         TableColumn(
             "first_failed_at",
@@ -152,7 +152,6 @@ DEAD_LETTERS_TABLE = Table(
         TableColumn("closed_at", "Closed", cells.timestamp("closed_at"), "closed_at", usual=False),
     ),
     nothing=EmptyState(
-        "No row waits for you: none was given up, or all were replayed or discarded. One that "
-        "fails for good stands here with the reason."
+        "No failed rows are waiting for you. Rows that fail permanently appear here with the error."
     ),
 )

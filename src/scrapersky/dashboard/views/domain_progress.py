@@ -31,7 +31,7 @@ from scrapersky.scraper.sitemaps.events import SitemapType
 T = TypeVar("T")
 
 MAX_PAGES_COUNTED = 50_000
-"""Of a site with more, the counts are of so many."""
+"""Limit on counted pages; larger sites show a lower bound."""
 MAX_PAGES = 12
 MAX_CONTACTS = 12
 MAX_JOBS = 30
@@ -40,7 +40,7 @@ MAX_RETRIED_PAGES = 200
 
 @dataclass(frozen=True)
 class PageKindCounts:
-    """Pages of one kind."""
+    """Counts for pages of one kind."""
 
     page_type: str | None
     pages: int
@@ -88,7 +88,7 @@ def _group_by_kind(rows: Sequence[tuple[str | None, str, int, int]]) -> tuple[Pa
 
 
 async def list_first_pages(session: AsyncSession, domain_id: UUID) -> Sequence[Page]:
-    """Those of the kinds that are read for contacts; where there are none, the newest."""
+    """Return pages that are read for contacts, or the newest pages if there are none."""
     mine = select(Page).where(Page.domain_id == domain_id).limit(MAX_PAGES)
     worth = mine.where(
         Page.priority_level <= MAX_CONTACT_PRIORITY_LEVEL, Page.page_type.is_not(None)
@@ -107,8 +107,10 @@ async def list_failed_pages(session: AsyncSession, domain_id: UUID) -> Sequence[
 
 
 def build_activity_query(domain_id: UUID) -> Select[bool]:
-    """Whether sitemaps are still to be imported, or pages of the kinds worth reading to be read:
-    two looks at small parts of indexes."""
+    """Select whether sitemaps are still to be imported or relevant pages to be read.
+
+    Both checks use small partial indexes.
+    """
     pages = select(Page.id).where(
         Page.domain_id == domain_id,
         Page.priority_level <= MAX_CONTACT_PRIORITY_LEVEL,
@@ -125,7 +127,7 @@ def build_activity_query(domain_id: UUID) -> Select[bool]:
 async def list_first_contacts(
     session: AsyncSession, domain_id: UUID
 ) -> tuple[Sequence[Contact], int]:
-    """The surest ones, and how many there are."""
+    """Return the contacts with the highest confidence, and the total count."""
     return await _fetch_and_count(
         session,
         select(Contact, func.count().over())
@@ -136,7 +138,7 @@ async def list_first_contacts(
 
 
 async def list_last_jobs(session: AsyncSession, domain_id: UUID) -> tuple[Sequence[Job], int]:
-    """The newest ones, and how many there are."""
+    """Return the newest jobs, and the total count."""
     return await _fetch_and_count(
         session,
         select(Job, func.count().over())
@@ -154,7 +156,7 @@ async def _fetch_and_count(
 
 
 def get_change_stamps(domain: Domain, job: Job | None) -> tuple[Any, ...]:
-    """They differ whenever something about the site was stored."""
+    """Return values that differ whenever something about the site was stored."""
     last = (job.id, job.status, job.progress, job.finished_at) if job else ()
     return (domain.updated_at, domain.status, domain.sitemap_analysis_status, *last)
 
@@ -168,21 +170,21 @@ class SitemapNode:
     file: SitemapFile
     below: list[SitemapNode] = field(default_factory=list)
     more: int = 0
-    """Files it lists besides those shown."""
+    """Number of listed files that are not shown."""
 
 
 @dataclass(frozen=True)
 class SitemapTree:
-    """What is shown of it, and how many there are altogether."""
+    """The shown files and the total count."""
 
     roots: list[SitemapNode]
     total: int = 0
     more: int = 0
-    """Files that stand in no index, besides those shown."""
+    """Number of files outside any index that are not shown."""
     imports: dict[str, int] = field(default_factory=dict)
-    """Files by the status of their import."""
+    """Files by import status."""
     failed_imports: tuple[UUID, ...] = ()
-    """Those of the files shown."""
+    """Failed imports among the shown files."""
 
 
 async def load_sitemap_tree(session: AsyncSession, domain_id: UUID) -> SitemapTree:
@@ -202,13 +204,13 @@ async def load_sitemap_tree(session: AsyncSession, domain_id: UUID) -> SitemapTr
 
 
 def _count_listed(file: SitemapFile, siblings: dict[str | None, int]) -> int:
-    """How many files an index lists; of one with none among those shown, its own word for it."""
+    """Return how many files an index lists; its own count if none of them is shown."""
     counted = siblings.get(file.url) or siblings.get(file.final_url or "")
     return counted or (file.url_count if file.sitemap_type == SitemapType.INDEX else 0)
 
 
 def _build_files_query(domain_id: UUID) -> Select[Any]:
-    """The first files of every index, so that a large one leaves room for the others."""
+    """Select the first files of every index, so that a large index leaves room for the others."""
     order = (SitemapFile.created_at, SitemapFile.id)
     alike = SitemapFile.parent_url
     status = SitemapFile.sitemap_import_status
@@ -238,7 +240,7 @@ def _build_files_query(domain_id: UUID) -> Select[Any]:
 
 
 def _build_tree(files: Sequence[SitemapFile]) -> tuple[list[SitemapNode], list[SitemapNode]]:
-    """Roots and all nodes; a file hangs below one that stands before it, so never in a circle."""
+    """Return the roots and all nodes. Parents precede their files, so there are no cycles."""
     roots, nodes, known = list[SitemapNode](), list[SitemapNode](), dict[str, SitemapNode]()
     for file in files:
         node = SitemapNode(file)
@@ -253,11 +255,11 @@ def _build_tree(files: Sequence[SitemapFile]) -> tuple[list[SitemapNode], list[S
 
 @dataclass(frozen=True)
 class RetryCall:
-    """A call of the API that has something tried again."""
+    """An API call that retries something."""
 
     path: str
     body: Mapping[str, Any] | None = None
-    label: str = "Try again"
+    label: str = "Retry"
 
 
 @dataclass(frozen=True)
@@ -273,11 +275,11 @@ class PipelineStep:
 
 @dataclass(frozen=True)
 class DomainProgress:
-    """What the steps are told from."""
+    """Input for the pipeline steps."""
 
     domain: Domain
     job: Job | None
-    """The last one."""
+    """The last job."""
     tree: SitemapTree
     pages: PageCounts
     failed_pages: Sequence[UUID] = ()
@@ -292,7 +294,7 @@ def build_steps(progress: DomainProgress) -> tuple[PipelineStep, ...]:
             domain, build_row_step("Home page", METADATA_STAGE, domain.id, home, METADATA_STATUSES)
         ),
         build_row_step(
-            "Asking for a scan", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_STATUSES
+            "Queue sitemap scan", SUBMISSION_STAGE, domain.id, handed, SUBMISSION_STATUSES
         ),
         _build_scan_step(progress.job),
         _build_import_step(progress.tree),
@@ -301,7 +303,7 @@ def build_steps(progress: DomainProgress) -> tuple[PipelineStep, ...]:
 
 
 def _build_home_step(domain: Domain, step: PipelineStep) -> PipelineStep:
-    """That a home page was looked for and is not there is no success."""
+    """Build the home page step. A missing home page does not count as success."""
     if domain.site_state != SiteState.DEAD or step.status != METADATA_STATUSES.done:
         return step
     return replace(step, status=SiteState.DEAD.value)
@@ -326,15 +328,15 @@ def _describe_attempts(count: int) -> str:
     return "" if not count else "1 attempt so far" if count == 1 else f"{count} attempts so far"
 
 
-def build_requeue_call(stage: str, ids: Sequence[UUID], label: str = "Try again") -> RetryCall:
+def build_requeue_call(stage: str, ids: Sequence[UUID], label: str = "Retry") -> RetryCall:
     body = {"ids": [str(each) for each in ids]}
     return RetryCall(f"/stages/{stage}/rows/requeue", body, label)
 
 
 def _build_scan_step(job: Job | None) -> PipelineStep:
-    title = "Finding and reading sitemaps"
+    title = "Find sitemaps"
     if job is None:
-        return PipelineStep(title, SITEMAP_STAGE, None, says="No scan was asked for yet.")
+        return PipelineStep(title, SITEMAP_STAGE, None, says="No scan yet")
     ended_badly = job.status in (JOB_STATUSES.failed, CANCELLED)
     return PipelineStep(
         title,
@@ -350,31 +352,27 @@ def _build_scan_step(job: Job | None) -> PipelineStep:
 def _build_import_step(tree: SitemapTree) -> PipelineStep:
     failed = tree.failed_imports
     return PipelineStep(
-        "Turning URLs into pages",
+        "Import URLs",
         IMPORT_STAGE,
         get_leading_status(tree.imports, IMPORT_STATUSES),
-        says=", ".join(describe_counts(tree.imports)) or "No sitemap was imported yet.",
-        again=build_requeue_call(IMPORT_STAGE, failed, f"Try {len(failed)} again")
-        if failed
-        else None,
+        says=", ".join(describe_counts(tree.imports)) or "No imports yet",
+        again=build_requeue_call(IMPORT_STAGE, failed, f"Retry {len(failed)}") if failed else None,
     )
 
 
 def _build_reading_step(progress: DomainProgress) -> PipelineStep:
     failed = progress.failed_pages
     return PipelineStep(
-        "Reading pages for contacts",
+        "Read pages",
         PAGE_STAGE,
         get_leading_status(progress.pages.statuses, PAGE_STATUSES),
-        says=", ".join(describe_counts(progress.pages.statuses)) or "No page is known yet.",
-        again=build_requeue_call(PAGE_STAGE, failed, f"Try {len(failed)} again")
-        if failed
-        else None,
+        says=", ".join(describe_counts(progress.pages.statuses)) or "No pages yet",
+        again=build_requeue_call(PAGE_STAGE, failed, f"Retry {len(failed)}") if failed else None,
     )
 
 
 def get_leading_status(counts: Mapping[str, int], words: StatusNames) -> str | None:
-    """Of many rows: what is going on, or what went wrong, or that it is done."""
+    """Summarise many rows as one status: active, else failed, else done."""
     order = (words.processing, words.queued, words.failed, words.done)
     return next((word for word in order if counts.get(word)), None)
 

@@ -51,7 +51,7 @@ from scrapersky.scraper.site.model import SiteState
 router = APIRouter(route_class=PageRoute)
 
 PARTS = ("head", "steps", "facts", "sitemaps", "pages", "contacts", "jobs")
-"""Of the page, each in a template of its own and renewed while something is going on."""
+"""Parts of the page, one template each, re-rendered while the domain is active."""
 ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
 
 
@@ -111,20 +111,20 @@ async def _load_head(
     return row[0], row[1], row[2]
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    domain_id = parse_subject_id(looked)
-    if await _is_quiet(looked, domain_id):
+async def _render_parts(live: LiveContext) -> Parts:
+    domain_id = parse_subject_id(live)
+    if await _is_quiet(live, domain_id):
         return {}
-    seen = await _load_domain(looked.session, looked.actor, domain_id)
+    seen = await _load_domain(live.session, live.actor, domain_id)
     return {
-        f"domain-{name}": looked.show.part(f"details/domain_{name}.html", **seen) for name in PARTS
+        f"domain-{name}": live.show.part(f"details/domain_{name}.html", **seen) for name in PARTS
     }
 
 
-async def _is_quiet(looked: LiveContext, domain_id: UUID) -> bool:
-    """Nothing is going on, and nothing has changed since the last look."""
-    session = looked.session
-    domain, lead, _ = await _load_head(session, looked.actor, domain_id)
+async def _is_quiet(live: LiveContext, domain_id: UUID) -> bool:
+    """Return whether nothing is active and nothing changed since the last poll."""
+    session = live.session
+    domain, lead, _ = await _load_head(session, live.actor, domain_id)
     job = await session.scalar(
         select(Job)
         .where(Job.domain_id == domain_id)
@@ -135,9 +135,7 @@ async def _is_quiet(looked: LiveContext, domain_id: UUID) -> bool:
         domain_progress.build_activity_query(domain_id)
     )
     changed = lead.updated_at if lead else None
-    same = is_unchanged(
-        looked, (going_on, changed, *domain_progress.get_change_stamps(domain, job))
-    )
+    same = is_unchanged(live, (going_on, changed, *domain_progress.get_change_stamps(domain, job)))
     return same and not going_on
 
 
@@ -167,14 +165,14 @@ _submission = cells.stage(
 
 
 def _home_page_cell(row: Row, may_change: bool) -> Markup:
-    """That a home page was looked for and is not there is no success."""
+    """Render the home page status. A missing home page does not count as success."""
     if row.site_state == SiteState.DEAD and row.status == METADATA_STATUSES.done:
         return render_badge(row.status, "plain")
     return _home_page(row, may_change)
 
 
 def _sitemaps(row: Row, may_change: bool) -> Markup:
-    """With what went wrong at the last look, or seems wrong."""
+    """Render the sitemap status with the error or warning of the last scan."""
     return _submission(row, may_change) + cells.subtext(row.last_scan_error or row.scan_warning)
 
 
@@ -190,7 +188,7 @@ DOMAINS_TABLE = Table(
     kind="domains",
     title="Domains",
     noun="domain",
-    says="The sites you handed in and what each turned out to be.",
+    says="Your sites and what was found on them.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
@@ -198,24 +196,24 @@ DOMAINS_TABLE = Table(
     segments="sitemap_curation_status",
     acts=(
         TableAction(
-            "Retry home page", RETRY_HOME_PAGE_PATH, "queued again", key="r", by_filter=False
+            "Retry home page", RETRY_HOME_PAGE_PATH, "queued for retry", key="r", by_filter=False
         ),
-        TableAction("Retry sitemaps", RETRY_SITEMAPS_PATH, "queued again", by_filter=False),
+        TableAction("Retry sitemaps", RETRY_SITEMAPS_PATH, "queued for retry", by_filter=False),
     ),
     labels={
         "sitemap_curation_status": "Decision",
         "status": "Home page",
         "sitemap_analysis_status": "Sitemaps",
         "cms": "CMS",
-        "is_wordpress": "Runs WordPress",
-        "has_elementor": "Runs Elementor",
-        "has_contact_form": "Has a contact form",
+        "is_wordpress": "WordPress",
+        "has_elementor": "Elementor",
+        "has_contact_form": "Contact form",
         "domain": "Site",
         "created": "Added",
-        "last_scan": "Last look",
-        "next_scan": "Next look",
+        "last_scan": "Last scan",
+        "next_scan": "Next scan",
         "metadata_read": "Home page read",
-        "has_warning": "Has a warning",
+        "has_warning": "Has warning",
         "text": "Title or description",
     },
     columns=(
@@ -235,7 +233,7 @@ DOMAINS_TABLE = Table(
             "sitemap_urls", "URLs", cells.url_total("sitemap_urls"), "sitemap_urls", number=True
         ),
         TableColumn(
-            "next_scan_at", "Next look", cells.timestamp("next_scan_at"), sort="next_scan_at"
+            "next_scan_at", "Next scan", cells.timestamp("next_scan_at"), sort="next_scan_at"
         ),
         TableColumn("language", "Language", cells.text("language"), usual=False),
         TableColumn("cms", "CMS", cells.text("cms", 30), usual=False),
@@ -249,18 +247,18 @@ DOMAINS_TABLE = Table(
             number=True,
             usual=False,
         ),
-        TableColumn("link", "On the web", cells.web_link("base_url"), usual=False),
+        TableColumn("link", "Link", cells.web_link("base_url"), usual=False),
         TableColumn(
-            "last_scan", "Last look", cells.timestamp("last_scan"), "last_scan", usual=False
+            "last_scan", "Last scan", cells.timestamp("last_scan"), "last_scan", usual=False
         ),
         TableColumn(
             "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
         ),
     ),
     nothing=EmptyState(
-        "Begin here: hand in a list of domains. Their home pages are read, their sitemaps found, "
-        "and what they publish becomes contacts and leads.",
+        "Import a list of domains to start. Their home pages are read, their sitemaps are found, "
+        "and their contacts become leads.",
         "/import?kind=domains",
-        "Hand in domains",
+        "Import domains",
     ),
 )

@@ -33,7 +33,7 @@ class HealthLine:
     ok: bool
     sentence: str
     problems: tuple[tuple[str, str], ...] = ()
-    """Stage and sentence; the stage is empty where the problem is not of one."""
+    """Stage and message; the stage is empty for problems of the whole installation."""
     paused: tuple[str, ...] = ()
 
 
@@ -87,7 +87,7 @@ async def _load_values(context: AppContext, session: AsyncSession) -> dict[str, 
 
 
 async def _load_webhook_outcomes(session: AsyncSession, alerts: AlertsOut) -> dict[UUID, str]:
-    """What became of each alert's posts to the webhook, in words."""
+    """Describe the outcome of each alert's webhook posts."""
     noted = [each.id for each in alerts.firing if each.id]
     ids = [*noted, *(each.id for each in alerts.recent)]
     found = await session.scalars(
@@ -102,18 +102,18 @@ async def _load_webhook_outcomes(session: AsyncSession, alerts: AlertsOut) -> di
 def _describe_post(post: AlertPost) -> str:
     if post.ended_at is None:
         why = f", {redact(post.error)}" if post.error else ""
-        return f"waiting, {post.attempts} tries{why}"
-    return "taken" if post.error is None else f"given up, {redact(post.error)}"
+        return f"retrying, {_pluralize(post.attempts, 'attempt')}{why}"
+    return "delivered" if post.error is None else f"failed: {redact(post.error)}"
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    if not looked.actor.is_operator:
+async def _render_parts(live: LiveContext) -> Parts:
+    if not live.actor.is_operator:
         return {}
-    values = await _load_values(looked.show.context, looked.session)
+    values = await _load_values(live.show.context, live.session)
     return {
-        "health": looked.show.part("control/health.html", **values),
-        "firing": looked.show.part("control/firing.html", **values),
-        "past": looked.show.part("control/past_alerts.html", **values),
+        "health": live.show.part("control/health.html", **values),
+        "firing": live.show.part("control/firing.html", **values),
+        "past": live.show.part("control/past_alerts.html", **values),
     }
 
 
@@ -123,9 +123,9 @@ ALERTS_VIEW = LiveView("alerts", _render_parts, operator=True)
 @dataclass(frozen=True)
 class OperatorPermissions:
     run: bool
-    """Have queues looked at now."""
+    """Run queues now."""
     steer: bool
-    """Pause, resume, change the pace, ask a host again."""
+    """Pause and resume stages, change their pace and reset hosts."""
 
 
 def get_operator_permissions(actor: Actor) -> OperatorPermissions:

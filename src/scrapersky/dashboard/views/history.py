@@ -27,22 +27,25 @@ from scrapersky.http.context import Reading
 from scrapersky.lists.cursor import CursorParam
 from scrapersky.lists.undo_routes import BULK_ACTIONS as LISTING
 from scrapersky.models import Actor, AuditEntry, User
+from scrapersky.plurals import pluralise
 
-UNDO_QUESTION = "Take this decision back? Rows that somebody changed since stay as they are."
+UNDO_QUESTION = "Undo this action? Rows that were changed since stay as they are."
 
 
 def _describe_action(row: Row, _: bool) -> Markup:
-    rows = f"{format_number(row.updated_count)} {humanize(row.kind)}{'' if row.updated_count == 1 else 's'}"
+    noun = humanize(row.kind)
+    noun = noun if row.updated_count == 1 else pluralise(noun)
+    rows = f"{format_number(row.updated_count)} {noun}"
     return Markup("{} → {}").format(rows, render_badge(row.to_status))
 
 
 def _describe_selection(row: Row, _: bool) -> Markup:
-    """Which rows were meant: so many that were ticked, or a filter."""
+    """Describe the selected rows: a number of rows or a filter."""
     if row.details.get("ids"):
-        return Markup("{} chosen one by one").format(format_number(row.details["ids"]))
+        return Markup("{} selected").format(format_number(row.details["ids"]))
     meant = row.details.get("filter") or {}
     said = "; ".join(f"{humanize(name)}: {_format_value(value)}" for name, value in meant.items())
-    return cells.shorten(said or "all there were", 120)
+    return cells.shorten(said or "all rows", 120)
 
 
 def _format_value(value: object) -> str:
@@ -54,7 +57,7 @@ def _undo_cell(row: Row, may_change: bool) -> Markup:
         return Markup("undone ") + format_time(row.undone_at)
     if not may_change:
         return Markup("")
-    named, done = {"action_id": str(row.id)}, "It was taken back."
+    named, done = {"action_id": str(row.id)}, "Undone"
     return cells.row_button(
         row, cells.RowButton("Undo", "POST", "/bulk-actions/undo", UNDO_QUESTION, done, named)
     )
@@ -64,29 +67,29 @@ BULK_ACTIONS_TABLE = Table(
     kind="bulk-actions",
     title="Bulk actions",
     noun="action",
-    says="What was decided about many rows at once. Each can be taken back.",
+    says="Status changes of many rows. Each can be undone.",
     listing=LISTING,
     search="",
     prepare=add_creator_names,
     labels={
         "kind": "Rows",
         "to_status": "Decision",
-        "created": "When",
-        "has_undone_at": "Is undone",
+        "created": "Time",
+        "has_undone_at": "Undone",
     },
     columns=(
-        TableColumn("what", "What", _describe_action, sort="updated_count"),
-        TableColumn("chosen", "Which rows", _describe_selection),
+        TableColumn("what", "Action", _describe_action, sort="updated_count"),
+        TableColumn("chosen", "Rows", _describe_selection),
         TableColumn("queued_count", "Queued", cells.number("queued_count"), number=True),
-        TableColumn("who", "Who", creator),
-        TableColumn("created_at", "When", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("who", "User", creator),
+        TableColumn("created_at", "Time", cells.timestamp("created_at"), sort="created_at"),
         TableColumn("undo", "Undo", _undo_cell, sort="undone_at"),
     ),
     nothing=EmptyState(
-        "Nothing was decided about many rows yet. Tick rows in any table and decide about them: "
-        "it stands here, and can be undone.",
+        "No bulk actions yet. Select rows in any table and set their status; the action appears "
+        "here and can be undone.",
         "/leads",
-        "To the leads",
+        "View leads",
     ),
 )
 
@@ -94,7 +97,7 @@ BULK_ACTIONS_TABLE = Table(
 PER_PAGE = 100
 MAX_USER_CHOICES = 500
 MAX_RECENT_ENTRIES = 2_000
-"""What was done lately is offered to choose from; anything else can be typed."""
+"""Recent actions are suggested; any other can be typed."""
 
 Value = TypeVar("Value")
 
@@ -102,7 +105,7 @@ router = APIRouter(route_class=PageRoute)
 
 
 class AuditFilter:
-    """What was asked for in the form; an empty field asks for nothing."""
+    """Values of the filter form. Empty fields are ignored."""
 
     def __init__(
         self,
@@ -135,12 +138,12 @@ class AuditFilter:
 def _parse_time(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     if not 1970 <= found.year < 9000:
-        raise ValueError("Nothing was done then.")
+        raise ValueError("The time is out of range.")
     return found
 
 
 def _parse_or_none(kind: Callable[[str], Value], text: str) -> Value | None:
-    """Nothing for what is none; an address that somebody typed is no reason for an error."""
+    """Return None for an invalid value: a mistyped URL should not cause an error page."""
     try:
         return kind(text) if text else None
     except ValueError:

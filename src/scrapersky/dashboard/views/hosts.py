@@ -28,13 +28,13 @@ router = APIRouter(route_class=PageRoute)
 
 @dataclass(frozen=True)
 class HostFilter:
-    """Which hosts a page shows."""
+    """Filter of the hosts page."""
 
     left_alone: bool = False
     name: str = ""
-    """A part of the host's name."""
+    """Part of the host name."""
     cursor: str = ""
-    """The last host of the page before."""
+    """Last host of the previous page."""
 
     def query(self, **changes: Any) -> str:
         left_alone = "true" if self.left_alone else ""
@@ -93,15 +93,15 @@ async def _list_hosts(session: AsyncSession, asked: HostFilter) -> list[tuple[Ho
     return [(host, int(in_flight)) for host, in_flight in rows]
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    if not looked.actor.is_operator:
+async def _render_parts(live: LiveContext) -> Parts:
+    if not live.actor.is_operator:
         return {}
-    show, asked = looked.show, HostFilter.from_query(looked.subject)
-    values = await _load_values(show.context, looked.session, asked)
+    show, asked = live.show, HostFilter.from_query(live.subject)
+    values = await _load_values(show.context, live.session, asked)
     return {
         "health": show.part("control/health.html", **values),
         "hosts": show.part(
-            "control/host_list.html", powers=get_operator_permissions(looked.actor), **values
+            "control/host_list.html", powers=get_operator_permissions(live.actor), **values
         ),
         "host-pages": show.part("control/host_pager.html", **values),
     }

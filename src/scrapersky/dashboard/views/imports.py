@@ -17,7 +17,7 @@ imports_router = APIRouter(route_class=PageRoute)
 
 @dataclass(frozen=True)
 class ImportKind:
-    """A kind of thing of which lists are taken, by routes of the API that are alike."""
+    """A kind of list that can be imported; all use equivalent API routes."""
 
     kind: str
     title: str
@@ -29,23 +29,23 @@ IMPORT_KINDS = (
     ImportKind(
         "domains",
         "Domains",
-        "The home page is read for what the site is, then its sitemaps are looked for.",
+        "Reads each home page and finds the sitemaps.",
         "example.com",
     ),
     ImportKind(
         "sitemap-files",
         "Sitemaps",
-        "Each sitemap is read, and the addresses in it become pages.",
+        "Reads each sitemap and turns its URLs into pages.",
         "https://example.com/sitemap.xml",
     ),
     ImportKind(
         "places",
         "Businesses",
-        "Each is looked for among those you know; its website is read, down to whom to write to. "
-        "The first line names the columns: name, website, phone, city and the like.",
+        "Matches each with existing businesses and reads its website for contacts. "
+        "The first line names the columns: name, website, phone, city and so on.",
         "name,website,phone,city\nBackhaus Berger,backhaus-berger.de,+49 341 4801234,Leipzig",
     ),
-    ImportKind("pages", "Pages", "Each page is read for contacts.", "https://example.com/contact"),
+    ImportKind("pages", "Pages", "Reads each page for contacts.", "https://example.com/contact"),
 )
 
 
@@ -58,7 +58,7 @@ async def show_import(
     example = next(each.example for each in IMPORT_KINDS if each.kind == kind)
     return show.page(
         "tables/import.html",
-        title="Hand in a list",
+        title="Import",
         kinds=IMPORT_KINDS,
         chosen=kind,
         example=example,

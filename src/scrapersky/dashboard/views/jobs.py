@@ -79,7 +79,7 @@ async def _find_dead_letter(session: AsyncSession, job: Job) -> UUID | None:
 
 
 async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
-    """The domain it is about, who asked, and who works it."""
+    """Load the domain of the job, its creator and its worker."""
     found = await session.execute(
         select(Domain, User.name, Worker.hostname, Worker.pid)
         .select_from(Job)
@@ -102,14 +102,14 @@ def _build_files_query(job: Job) -> Select[SitemapFile, int, int]:
     )
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    session, actor = looked.session, looked.actor
-    job = await job_service.get(session, actor, parse_subject_id(looked))
+async def _render_parts(live: LiveContext) -> Parts:
+    session, actor = live.session, live.actor
+    job = await job_service.get(session, actor, parse_subject_id(live))
     stamp = (job.status, job.attempts, job.finished_at, job.updated_at, job.error)
-    if is_unchanged(looked, stamp) and job.status not in ACTIVE_STATUSES:
+    if is_unchanged(live, stamp) and job.status not in ACTIVE_STATUSES:
         return {}
     seen = await _load_job(session, actor, job)
-    return {f"job-{name}": looked.show.part(f"details/job_{name}.html", **seen) for name in PARTS}
+    return {f"job-{name}": live.show.part(f"details/job_{name}.html", **seen) for name in PARTS}
 
 
 VIEW = LiveView("job", handle_deleted_row(_render_parts, "job-head"))
@@ -129,32 +129,32 @@ JOBS_TABLE = Table(
     kind="jobs",
     title="Jobs",
     noun="job",
-    says="What was asked for, by people and by the schedule, and how far each has come.",
+    says="Scans requested by people or the schedule, and their progress.",
     listing=LISTING,
     export=EXPORT,
     segments="status",
     acts=(
-        TableAction("Retry", RETRY_PATH, "queued again", key="r"),
+        TableAction("Retry", RETRY_PATH, "queued for retry", key="r"),
         TableAction("Cancel", "/jobs/cancel", "cancelled", key="c", danger=True),
     ),
     labels={
-        "job_type": "Kind",
+        "job_type": "Type",
         "domain": "Site",
-        "created": "Asked for",
+        "created": "Created",
         "started": "Started",
         "finished": "Finished",
         "due": "Due",
-        "has_error": "Has an error",
+        "has_error": "Has error",
     },
     columns=(
         TableColumn(
             "subject", "Job", cells.row_link("jobs", cells.attribute("subject")), sort="subject"
         ),
-        TableColumn("job_type", "Kind", cells.word("job_type")),
+        TableColumn("job_type", "Type", cells.word("job_type")),
         TableColumn("status", "Status", _status, sort="status"),
         TableColumn("progress", "Progress", _progress, sort="progress"),
         TableColumn("attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True),
-        TableColumn("created_at", "Asked for", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
         TableColumn("finished_at", "Finished", cells.timestamp("finished_at"), sort="finished_at"),
         TableColumn(
             "started_at", "Started", cells.timestamp("started_at"), "started_at", usual=False
@@ -162,9 +162,8 @@ JOBS_TABLE = Table(
         TableColumn("due_at", "Due", cells.timestamp("due_at"), "due_at", usual=False),
     ),
     nothing=EmptyState(
-        "A job is made for every site or sitemap that is to be scanned. Hand in a list, and they "
-        "stand here.",
+        "Each scan of a site or sitemap is a job. Import domains, and their jobs appear here.",
         "/import?kind=domains",
-        "Hand in domains",
+        "Import domains",
     ),
 )

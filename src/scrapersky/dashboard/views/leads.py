@@ -36,7 +36,7 @@ router = APIRouter(route_class=PageRoute)
 
 MAX_CONTACTS = 50
 MAX_VALUES = 10
-"""Of other addresses, numbers and profiles each."""
+"""Limit on each of the other addresses, numbers and profiles."""
 
 
 @router.get("/leads/{lead_id}")
@@ -46,7 +46,7 @@ async def lead_page(actor: Viewer, session: Reading, show: Renderer, lead_id: UU
     domain = await session.scalar(select(Domain).where(Domain.id == lead.domain_id))
     return show.page(
         "details/lead.html",
-        title=lead.name or (domain.domain if domain else "A lead without a name"),
+        title=lead.name or (domain.domain if domain else "Unnamed lead"),
         lead=detail,
         domain=domain,
         contacts=detail.contact_list[:MAX_CONTACTS],
@@ -73,7 +73,7 @@ def _name(row: Row, may_change: bool) -> Markup:
 
 
 def _email(row: Row, _: bool) -> Markup:
-    """Whom to write to and why that one, or why nobody is known."""
+    """Render the best address and why it was chosen, or why there is none."""
     if row.best_email:
         return cells.shorten(row.best_email) + cells.subtext(row.best_email_why)
     if not row.why_empty:
@@ -85,7 +85,7 @@ LEADS_TABLE = Table(
     kind="leads",
     title="Leads",
     noun="lead",
-    says="One row per business: whom to write to, or why nobody is known.",
+    says="One row per business, with its best contact or the reason there is none.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
@@ -93,9 +93,9 @@ LEADS_TABLE = Table(
     segments="lead_curation_status",
     labels={
         "lead_curation_status": "Decision",
-        "why_empty": "Why no contact",
-        "is_empty": "Has no contact",
-        "has_email": "Has an e-mail",
+        "why_empty": "Empty reason",
+        "is_empty": "No contact",
+        "has_email": "Has e-mail",
         "domain": "Site",
         "created": "Added",
         "updated": "Changed",
@@ -122,9 +122,9 @@ LEADS_TABLE = Table(
         ),
     ),
     nothing=EmptyState(
-        "Leads are made of the sites you hand in: give a list of domains, and each becomes a row "
-        "here as soon as its pages were read.",
+        "Leads come from your sites. Import a list of domains, and each becomes a lead as soon as "
+        "its pages are read.",
         "/import?kind=domains",
-        "Hand in domains",
+        "Import domains",
     ),
 )

@@ -36,12 +36,12 @@ from scrapersky.scraper.providers.geography import distance_m
 
 SAME, DIFFERS, ONE_SIDED = "same", "differs", "only one"
 MARKS = {SAME: "=", DIFFERS: "≠", ONE_SIDED: "·"}
-"""Beside the words, for those who look fast; no colour alone says it."""
+"""Symbols shown with the words; colour is never the only signal."""
 
 
 @dataclass(frozen=True)
 class ComparisonLine:
-    """One fact of both."""
+    """One fact of both businesses."""
 
     label: str
     left: str | None
@@ -74,12 +74,12 @@ def _format_kinds(business: LocalBusiness) -> str:
 def _format_rating(business: LocalBusiness) -> str | None:
     if business.rating is None:
         return None
-    return f"{business.rating:.1f} of {business.reviews_count or 0:,} reviews"
+    return f"{business.rating:.1f} ({business.reviews_count or 0:,} reviews)"
 
 
 COMPARED_FACTS: tuple[tuple[str, Callable[[LocalBusiness], Any]], ...] = (
     ("Name", lambda each: each.business_name),
-    ("Kinds", _format_kinds),
+    ("Categories", _format_kinds),
     ("Address", lambda each: each.address),
     ("Phone", lambda each: each.phone or each.phone_raw),
     ("Website", lambda each: each.website_url),
@@ -92,7 +92,7 @@ LINKED_FACTS = frozenset({"Website"})
 
 
 def build_comparison(left: LocalBusiness, right: LocalBusiness) -> Iterator[ComparisonLine]:
-    """What nobody knows of either is left out."""
+    """Compare both businesses; facts that neither has are omitted."""
     for label, read in COMPARED_FACTS:
         line = ComparisonLine(label, read(left) or None, read(right) or None, label in LINKED_FACTS)
         if line.left or line.right:
@@ -100,7 +100,7 @@ def build_comparison(left: LocalBusiness, right: LocalBusiness) -> Iterator[Comp
 
 
 def format_distance(left: LocalBusiness, right: LocalBusiness) -> str:
-    """`40 m`; nothing where one of them has no place on the map."""
+    """Return `40 m`; empty if one of them has no coordinates."""
     points = [(each.latitude, each.longitude) for each in (left, right)]
     known = [(lat, lng) for lat, lng in points if lat is not None and lng is not None]
     if len(known) < len(points):
@@ -111,7 +111,7 @@ def format_distance(left: LocalBusiness, right: LocalBusiness) -> str:
 
 @dataclass(frozen=True)
 class ReviewPosition:
-    """A pair with its neighbours."""
+    """A pair and its neighbours in the queue."""
 
     question: MergeCandidate
     position: int
@@ -129,7 +129,9 @@ def _build_open_query(actor: Actor) -> Select[MergeCandidate]:
 async def load_review_position(
     session: AsyncSession, actor: Actor, wanted: UUID | None
 ) -> ReviewPosition | None:
-    """The pair that is wanted; the first one where that waits no more. Nothing where none does."""
+    """Return the requested pair, or the first pending one if it is no longer pending; None if the
+    queue is empty.
+    """
     question = await _choose_candidate(session, actor, wanted)
     if question is None:
         return None
@@ -190,17 +192,19 @@ MAX_SIGHTINGS = 8
 
 @dataclass(frozen=True)
 class ReviewSide:
-    """One of the two, as the page shows it."""
+    """One of the two businesses."""
 
     name: str
-    """`left` or `right`, as the API calls it."""
+    """`left` or `right`, as in the API."""
     key: str
     business: LocalBusiness
     sightings: Sequence[BusinessSighting]
 
     @property
     def only_sighting(self) -> UUID | None:
-        """By which a merger can be taken back: what one told us of is split off again."""
+        """The single sighting of this side, if any: a merge can be undone by splitting it off
+        again.
+        """
         return self.sightings[0].id if len(self.sightings) == 1 else None
 
 
@@ -243,7 +247,7 @@ async def _load_pair(session: AsyncSession, turn: ReviewPosition) -> dict[str, A
 
 
 def suggest_survivor(left: LocalBusiness, right: LocalBusiness) -> str:
-    """The one that somebody decided about; else the older, which stands left."""
+    """Return the side with a curation decision, else the older one, which is on the left."""
     is_undecided = left.status in UNDECIDED_STATUSES and right.status not in UNDECIDED_STATUSES
     return "right" if is_undecided else "left"
 
@@ -264,7 +268,7 @@ async def _list_sightings(
 
 @dataclass(frozen=True)
 class CandidatePair:
-    """A question with both of its businesses."""
+    """A merge candidate with both businesses."""
 
     row: Row
     left: LocalBusiness | None
@@ -285,7 +289,7 @@ def _business_cell(business: LocalBusiness | None) -> Markup:
     if business is None:
         return EMPTY_VALUE
     link = Markup('<a href="/local-businesses/{}">{}</a>')
-    name = cells.shorten(business.business_name or "without a name", 60)
+    name = cells.shorten(business.business_name or "Unnamed", 60)
     return link.format(business.id, name) + cells.subtext(business.address)
 
 
@@ -313,11 +317,11 @@ def _compare_cell(row: Row, may_change: bool) -> Markup:
 
 def _build_reopen_button(row: Row) -> cells.RowButton:
     return cells.RowButton(
-        label="Ask again",
+        label="Reopen",
         method="POST",
         path=f"/merge-candidates/{row.id}/reopen",
-        asks="Ask again whether these two are one? They are kept apart no longer.",
-        done="The pair waits in merge review again.",
+        asks="Reopen this pair? It returns to merge review.",
+        done="Pair reopened",
     )
 
 
@@ -331,29 +335,26 @@ def _reasons_cell(row: Row, _: bool) -> Markup:
 
 MERGE_CANDIDATES_TABLE = Table(
     kind="merge-candidates",
-    title="Possible doubles",
+    title="Possible duplicates",
     noun="pair",
-    says="Pairs of businesses that may be one. Merge review shows them side by side.",
+    says="Pairs of businesses that may be the same. Merge review compares them side by side.",
     listing=LISTING,
     search="",
     segments="state",
     prepare=_load_pairs,
     labels={
-        "min_score": "As sure as (0 to 1)",
-        "created": "Noticed",
+        "min_score": "Minimum confidence (0–1)",
+        "created": "Found",
         "business_id": "Business",
     },
     columns=(
-        TableColumn("compare", "Decide", _compare_cell),
+        TableColumn("compare", "Compare", _compare_cell),
         TableColumn("left", "Left", _left_cell),
         TableColumn("right", "Right", _right_cell),
-        TableColumn("score", "How sure", _score_cell, sort="score", number=True),
-        TableColumn("reasons", "Why", _reasons_cell),
+        TableColumn("score", "Confidence", _score_cell, sort="score", number=True),
+        TableColumn("reasons", "Reasons", _reasons_cell),
         TableColumn("state", "State", cells.status_badge("state"), usual=False),
-        TableColumn("created_at", "Noticed", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("created_at", "Found", cells.timestamp("created_at"), sort="created_at"),
     ),
-    nothing=EmptyState(
-        "No two businesses are alike enough to ask about. What is surely the same is merged by "
-        "itself."
-    ),
+    nothing=EmptyState("No possible duplicates. Certain duplicates are merged automatically."),
 )

@@ -47,8 +47,8 @@ router = APIRouter(route_class=PageRoute)
 MAX_CONTACTS = 25
 SCRAPE_LABELS = {
     ContactScrapeStatus.FOUND: "contacts found",
-    ContactScrapeStatus.NONE: "no contact found",
-    ContactScrapeStatus.ERROR: "not read for contacts",
+    ContactScrapeStatus.NONE: "no contacts",
+    ContactScrapeStatus.ERROR: "not read",
     ContactScrapeStatus.NOT_A_FIT: "not a fit",
 }
 ENDED_STATUSES = (PAGE_STATUSES.done, PAGE_STATUSES.failed, PAGE_STATUSES.skipped)
@@ -86,7 +86,7 @@ async def page_page(actor: Viewer, session: Reading, show: Renderer, page_id: UU
 
 
 def _build_context_query(page: Page) -> Select[Domain, SitemapFile, SitemapUrl, str]:
-    """Its site, the sitemap that speaks for it and what that says of it, who handed it in."""
+    """Select its site, its preferred sitemap with the sitemap's entry, and its creator."""
     of_file = and_(
         SitemapUrl.sitemap_id == Page.sitemap_file_id, SitemapUrl.url_digest == Page.url_digest
     )
@@ -115,7 +115,7 @@ RETRY_PATH = f"/stages/{PAGE_STAGE}/rows/requeue"
 
 
 async def _add_reasons(_: AsyncSession, rows: Sequence[Row]) -> Sequence[Row]:
-    """With the reason why a page was not read."""
+    """Add the reason why a page was not read."""
     return [PageOut.model_validate(each) for each in rows]
 
 
@@ -144,27 +144,27 @@ PAGES_TABLE = Table(
     kind="pages",
     title="Pages",
     noun="page",
-    says="The pages of the sites you know: which were read, and what came of it.",
+    says="Pages of your sites and the contacts found on them.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
     hands_in="pages",
     segments="page_curation_status",
     prepare=_add_reasons,
-    acts=(TableAction("Retry reading", RETRY_PATH, "queued again", key="r", by_filter=False),),
+    acts=(TableAction("Retry reading", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
     labels={
         "page_curation_status": "Decision",
         "page_processing_status": "Reading",
         "contact_scrape_status": "Contacts",
         "page_type": "Kind",
-        "has_page_type": "Has a known kind",
+        "has_page_type": "Classified",
         "http_status": "HTTP status",
         "priority_level": "Priority",
         "domain": "Site",
         "created": "Added",
         "lastmod": "Last modified",
         "read": "Read",
-        "has_error": "Has an error",
+        "has_error": "Has error",
         "text": "Title or heading",
     },
     columns=(
@@ -182,16 +182,16 @@ PAGES_TABLE = Table(
         TableColumn("read_at", "Read", cells.timestamp("read_at"), sort="read_at"),
         TableColumn("language", "Language", cells.text("language"), usual=False),
         TableColumn("form", "Contact form", cells.boolean("has_contact_form"), usual=False),
-        TableColumn("page_rule", "Known by", cells.text("page_rule"), usual=False),
-        TableColumn("link", "On the web", cells.web_link("url"), usual=False),
+        TableColumn("page_rule", "Classified by", cells.text("page_rule"), usual=False),
+        TableColumn("link", "Link", cells.web_link("url"), usual=False),
         TableColumn("lastmod", "Last modified", cells.timestamp("lastmod"), "lastmod", usual=False),
         TableColumn(
             "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
         ),
     ),
     nothing=EmptyState(
-        "Pages come from sitemaps and home pages of the sites you hand in, or one by one.",
+        "Pages come from the sitemaps and home pages of your sites, or from an import.",
         "/import?kind=pages",
-        "Hand in pages",
+        "Import pages",
     ),
 )

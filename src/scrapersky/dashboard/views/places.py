@@ -59,7 +59,7 @@ async def place_page(
     found = (await session.execute(_build_searches_query(place.id))).all()
     return show.page(
         "details/place.html",
-        title=place.name or "A place without a name",
+        title=place.name or "Unnamed place",
         place=place,
         **await _load_business(session, place),
         searches=found,
@@ -83,7 +83,7 @@ async def place_page(
 
 
 async def _load_business(session: AsyncSession, place: Place) -> dict[str, Any]:
-    """The business it is taken for and why, and that one's domain."""
+    """Load the business it was matched to, the reason, and the domain."""
     found = await session.execute(
         select(LocalBusiness, BusinessSighting, Domain)
         .outerjoin(
@@ -112,7 +112,7 @@ def _build_searches_query(place_id: UUID) -> Select[Any, Any, Any, Any]:
 
 
 def _format_raw_data(place: Place) -> str:
-    """The provider's own words; the beginning where there are many."""
+    """Return the provider's response as JSON, truncated."""
     if not place.raw_data:
         return ""
     text = json.dumps(place.raw_data, ensure_ascii=False, indent=2)
@@ -128,7 +128,7 @@ _scan = cells.stage(
 
 @dataclass(frozen=True)
 class PlaceRow:
-    """A place, what its website is, and how many searches found it."""
+    """A place with its website type and number of searches."""
 
     row: Row
     website_kind: str | None
@@ -167,11 +167,11 @@ def _provider(row: Row, _: bool) -> Markup:
 def _business_cell(row: Row, _: bool) -> Markup:
     if row.local_business_id is None:
         return EMPTY_VALUE
-    return Markup('<a href="/local-businesses/{}">its business</a>').format(row.local_business_id)
+    return Markup('<a href="/local-businesses/{}">View business</a>').format(row.local_business_id)
 
 
 def _state(row: Row, _: bool) -> Markup:
-    """What one should know before writing to it."""
+    """Render whether it is open, closed, moved or gone."""
     gone = "gone" if row.gone_at else "moved" if row.moved_to else None
     return render_badge(gone or row.business_status)
 
@@ -180,8 +180,8 @@ PLACES_TABLE = Table(
     kind="places",
     title="Places",
     noun="place",
-    says="What searches found, each as one provider knows it; the same business of several "
-    "providers is one row under Businesses. Some data © OpenStreetMap contributors.",
+    says="Search results as each provider reports them. Duplicates across providers are merged "
+    "under Businesses. Some data © OpenStreetMap contributors.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
@@ -189,23 +189,25 @@ PLACES_TABLE = Table(
     segments="status",
     prepare=_load_rows,
     acts=(
-        TableAction("Retry deep scan", RETRY_PATH, "queued again", key="r", by_filter=False),
-        TableAction("Ask Google anew (costs)", "/places/refresh", "asked for anew", danger=True),
+        TableAction("Retry details", RETRY_PATH, "queued for retry", key="r", by_filter=False),
+        TableAction(
+            "Refresh from Google (paid)", "/places/refresh", "queued for refresh", danger=True
+        ),
     ),
     labels={
         "status": "Decision",
-        "deep_scan_status": "Deep scan",
+        "deep_scan_status": "Details",
         "business_status": "In business",
-        "has_details": "Has all details",
-        "has_business": "Has a business",
-        "is_gone": "Gone at the provider",
+        "has_details": "Has details",
+        "has_business": "Has business",
+        "is_gone": "Removed by provider",
         "has_moved": "Has moved",
-        "is_service_area": "Comes to its customers",
-        "min_rating": "Rating at least",
-        "min_ratings": "Ratings at least",
-        "fits": "Passes its search's filters",
-        "place_id": "Provider's id",
-        "error": "Error says",
+        "is_service_area": "Service area",
+        "min_rating": "Minimum rating",
+        "min_ratings": "Minimum ratings",
+        "fits": "Matches search filters",
+        "place_id": "Provider id",
+        "error": "Error contains",
         "created": "Found",
         "seen": "Last seen",
         "details": "Details from",
@@ -218,7 +220,7 @@ PLACES_TABLE = Table(
         TableColumn("address", "Address", address_text("formatted_address")),
         TableColumn("phone", "Phone", cells.nowrap("phone")),
         TableColumn("website", "Website", website),
-        TableColumn("deep_scan_status", "Deep scan", _scan, sort="deep_scan_status"),
+        TableColumn("deep_scan_status", "Details", _scan, sort="deep_scan_status"),
         TableColumn("rating", "Rating", rating("user_ratings_total"), sort="rating", number=True),
         TableColumn("provider", "Provider", _provider),
         TableColumn("searches", "Searches", cells.number("searches"), number=True),
@@ -227,7 +229,7 @@ PLACES_TABLE = Table(
         TableColumn("category", "Category", cells.word("category"), sort="category", usual=False),
         TableColumn("types", "Types", cells.first_items("types"), usual=False),
         TableColumn("emails", "E-mails", cells.first_items("emails"), usual=False),
-        TableColumn("map", "On the map", cells.web_link("maps_url"), usual=False),
+        TableColumn("map", "Map", cells.web_link("maps_url"), usual=False),
         TableColumn(
             "details_at", "Details from", cells.timestamp("details_at"), "details_at", usual=False
         ),
@@ -235,8 +237,8 @@ PLACES_TABLE = Table(
         TableColumn("created_at", "Found", cells.timestamp("created_at"), sort="created_at"),
     ),
     nothing=EmptyState(
-        "Places are what searches find: say what and where, such as bakeries in Leipzig, and each "
-        "place found stands here, with its website, number and rating.",
+        "Places are search results. Search for example for bakeries in Leipzig; each place "
+        "appears here with its website, phone number and rating.",
         "/searches",
         "Search for places",
     ),

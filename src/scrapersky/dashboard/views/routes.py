@@ -1,6 +1,7 @@
 """Every page of the dashboard and the live streams."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: FastAPI resolves string annotations in the module's
+# globals, where the dependency that `build_table_router` creates locally does not exist.
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -28,6 +29,7 @@ from scrapersky.dashboard.views import (
     hosts,
     jobs,
     leads,
+    merge_review,
     pages,
     places,
     searches,
@@ -38,7 +40,6 @@ from scrapersky.dashboard.views import (
     webhooks,
     workers,
 )
-from scrapersky.dashboard.views import merge_review as merging
 from scrapersky.dashboard.views.budget import LEDGER_TABLE
 from scrapersky.dashboard.views.businesses import BUSINESSES_TABLE
 from scrapersky.dashboard.views.contacts import CONTACTS_TABLE
@@ -156,7 +157,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     *SEARCH_ROUTERS,
     *DETAIL_ROUTERS,
     *TEAM_ROUTERS,
-    merging.router,
+    merge_review.router,
     *WEBHOOK_ROUTERS,
 )
 LIVE_VIEWS: tuple[LiveView, ...] = (
@@ -167,24 +168,24 @@ LIVE_VIEWS: tuple[LiveView, ...] = (
 )
 
 MAX_SHARED_VIEWS = 50
-"""Pages on one stream; the script names no more."""
+"""Maximum number of pages per stream; `live_worker.js` has the same limit."""
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, tags=["dashboard"])
-for each in PAGE_ROUTERS:
-    router.include_router(each)
+for page_router in PAGE_ROUTERS:
+    router.include_router(page_router)
 
 
 @router.get("/live", response_class=EventStream, response_model=None)
 async def live_shared(
     actor: Viewer, show: Renderer, view: Annotated[list[str], Query(max_length=MAX_SHARED_VIEWS)]
 ) -> EventStream:
-    """The live views of all open pages of a browser, by one connection."""
+    """Stream the live views of all open pages of a browser over one connection."""
     found = [each for address in dict.fromkeys(view) for each in _iter_subscriptions(address)]
     return stream_views(show, found)
 
 
 def _iter_subscriptions(address: str) -> Iterator[Subscription]:
-    """None for an address that no live view has: the other pages go on."""
+    """Yield the subscriptions; unknown addresses are skipped, so that the other pages stay live."""
     path, _, query = address.partition("?")
     wanted = _find_view(path.removeprefix("/live/"))
     if wanted is not None:

@@ -21,10 +21,10 @@ from scrapersky.scraper.providers.geography import (
 from scrapersky.scraper.providers.model import Area
 
 MAX_SIDE = 1000.0
-"""In units of the drawing."""
+"""In SVG units."""
 MIN_SIDE = 120.0
 MAX_SCALE_BAR_SHARE = 0.3
-"""Of the map's width that the bar with its scale takes at most."""
+"""Maximum share of the map's width for the scale bar."""
 SCALE_STEPS = (5, 2, 1)
 
 
@@ -36,13 +36,13 @@ class ScaleBar:
 
 @dataclass(frozen=True)
 class Projection:
-    """Degrees to units: true to shape in the middle of the area, north is up."""
+    """Equirectangular projection from degrees to SVG units, undistorted at the area's centre."""
 
     area: Area
     units: float
-    """Per degree of latitude."""
+    """SVG units per degree of latitude."""
     narrowing: float
-    """How much shorter a degree of longitude is here."""
+    """Length of a degree of longitude relative to one of latitude."""
 
     @classmethod
     def of(cls, area: Area) -> Projection:
@@ -62,7 +62,7 @@ class Projection:
         return degrees * self.narrowing * self.units
 
     def x(self, longitude: float) -> float:
-        """Also across the date line."""
+        """Return the x coordinate, also across the date line."""
         east = (longitude - self.area.west + 180) % 360 - 180
         return round(self._scale_width(east), 1)
 
@@ -70,14 +70,14 @@ class Projection:
         return round((self.area.north - latitude) * self.units, 1)
 
     def rectangle(self, part: Area) -> str:
-        """As a step of an SVG path."""
+        """Return the rectangle as SVG path commands."""
         left, top = self.x(part.west), self.y(part.north)
         wide = round(self._scale_width(width_degrees(part)), 1)
         high = round(self.y(part.south) - top, 1)
         return f"M{left:g} {top:g}h{wide:g}v{high:g}h{-wide:g}z"
 
     def point(self, latitude: float, longitude: float) -> str:
-        """A line without length: with round ends it is a dot."""
+        """Return a zero-length line, which round line caps draw as a dot."""
         return f"M{self.x(longitude):g} {self.y(latitude):g}h0"
 
     @property
@@ -89,7 +89,7 @@ class Projection:
 
 
 def round_down(value: float) -> float:
-    """`37` → `20`: a one, two or five with zeros that is not more."""
+    """Round down to 1, 2 or 5 times a power of ten: `37` → `20`."""
     size = 10.0 ** math.floor(math.log10(value))
     return next(step * size for step in SCALE_STEPS if step * size <= value * 1.000001)
 
@@ -103,7 +103,7 @@ def build_points_path(projection: Projection, at: Iterable[tuple[float, float]])
 
 
 def get_bounding_area(at: Sequence[tuple[float, float]]) -> Area:
-    """The area that holds them all, with some room around."""
+    """Return the bounding box of the points, with a margin."""
     south, north = min(each[0] for each in at), max(each[0] for each in at)
     west, east = min(each[1] for each in at), max(each[1] for each in at)
     room = max(north - south, east - west, 0.01) * 0.05
@@ -116,23 +116,23 @@ MAX_TILES = 3_000
 MAX_DOTS = 2_000
 MAX_NOTES = 5
 INNER_STATES = (TileState.SPLIT, TileState.JOINED)
-"""Tiles in whose place others were asked."""
+"""Tiles that were replaced by smaller tiles."""
 LEGEND = {
     TileState.DONE: "asked",
-    TileState.KNOWN: "nothing new in it, so not paid for",
-    TileState.SATURATED: "asked in part: there is more",
-    TileState.WAITING: "still to be asked",
+    TileState.KNOWN: "nothing new, not paid for",
+    TileState.SATURATED: "partly searched",
+    TileState.WAITING: "pending",
     TileState.NOT_ASKED: "not asked",
 }
 ASKED_STATES = (TileState.DONE, TileState.KNOWN, TileState.SATURATED)
 
 Dot = tuple[float, float, bool]
-"""Latitude, longitude, and whether it passes the search's filters."""
+"""Latitude, longitude, and whether it matches the search's filters."""
 
 
 @dataclass(frozen=True)
 class TileCount:
-    """The parts of the area that stand alike."""
+    """Tiles with the same state."""
 
     state: str
     says: str
@@ -141,7 +141,7 @@ class TileCount:
     new: int
     km2: float
     path: str
-    """The rectangles, as SVG draws them."""
+    """Rectangles as an SVG path."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +151,13 @@ class CoverageMap:
     scale: ScaleBar
     counts: tuple[TileCount, ...]
     fitting: str
-    """Dots of the places that pass the filters, as SVG draws them."""
+    """Places that match the filters, as an SVG path."""
     others: str
     dots: int
     notes: tuple[str, ...]
-    """Why parts were not asked, or not asked to their end."""
+    """Reasons why tiles were not or only partly searched."""
     is_cut: bool
-    """Whether there is more than is drawn."""
+    """Whether some tiles or places are not drawn."""
 
     @property
     def has_others(self) -> bool:
@@ -169,14 +169,14 @@ class CoverageMap:
 
 
 async def load_coverage(session: AsyncSession, search_id: UUID) -> CoverageMap | None:
-    """Nothing before the area is known, and for lists, which have none, without coordinates."""
+    """Return the map; None before the area is resolved and for lists without coordinates."""
     tiles = await _load_tiles(session, search_id)
     dots = await _load_dots(session, search_id)
     return build_coverage_map(tiles, dots)
 
 
 async def _load_tiles(session: AsyncSession, search_id: UUID) -> Sequence[SearchTile]:
-    """The whole area, and the parts that stand for themselves."""
+    """Return the whole area and its leaf tiles."""
     found = await session.scalars(
         select(SearchTile)
         .where(
@@ -257,14 +257,16 @@ def _list_notes(tiles: Sequence[SearchTile]) -> tuple[str, ...]:
 
 
 def describe_counts(counts: Sequence[TileCount]) -> str:
-    """How much of the area was asked, by its size and not by the number of its parts."""
+    """Describe the searched share of the area, by size rather than by number of tiles."""
     whole = sum(each.km2 for each in counts)
     asked = sum(each.km2 for each in counts if each.state in ASKED_STATES)
-    return f"{_format_percent(asked / whole)} of {format_area(whole)} was asked." if whole else ""
+    return f"{_format_percent(asked / whole)} of {format_area(whole)} searched." if whole else ""
 
 
 def _format_percent(share: float) -> str:
-    """Never all of it while something is missing, and never nothing while something is there."""
+    """Format a share; never "All" while something is missing, never "Nothing" while something is
+    done.
+    """
     if share >= 1 - 1e-9:
         return "All"
     if share <= 0:

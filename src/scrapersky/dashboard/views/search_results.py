@@ -40,14 +40,14 @@ MAX_CHANGES = 15
 @dataclass(frozen=True)
 class SearchChanges:
     before: UUID
-    """The run that this one is held against."""
+    """The previous run."""
     shown: tuple[SearchChange, ...]
     more: bool
     knows_what_is_gone: bool
-    """Only when all of the area was looked at."""
+    """True only if the whole area was searched."""
 
     def words(self, change: SearchChange) -> list[tuple[str, str, str]]:
-        """Each fact that changed: its name, how it was, how it is."""
+        """Return each changed fact as name, old value, new value."""
         return [
             (name.replace("_", " "), _format_value(before), _format_value(after))
             for name, (before, after) in change.changes.items()
@@ -55,7 +55,7 @@ class SearchChanges:
 
 
 async def load_changes(session: AsyncSession, job: Job) -> SearchChanges | None:
-    """Nothing for a first run."""
+    """Return the changes since the previous run; None for a first run."""
     before = await find_previous_run(session, job)
     if before is None:
         return None
@@ -78,20 +78,20 @@ MAX_NEWEST_PLACES = 12
 
 @dataclass(frozen=True)
 class SearchCounts:
-    """Of one search."""
+    """Counts of one search."""
 
     found: int
     fits: int
     new: int
     changed: int
     usd: Decimal
-    """Billed, or not known to be: that counts as billed."""
+    """Billed amount. Requests with an unknown outcome count as billed."""
     paid_requests: int
-    """Those that stand in the ledger, the month's free ones among them."""
+    """Requests in the ledger, including those covered by the free quota."""
     free_requests: int
-    """Of those: within what is free."""
+    """Requests in the ledger that were covered by the free quota."""
     requests: int
-    """All that its tiles took."""
+    """All requests of its tiles."""
     businesses: int
     leads: int
 
@@ -142,7 +142,7 @@ def _build_tile_counts(search_id: UUID) -> Subquery:
 
 
 def _build_lead_count(search_id: UUID) -> Label[int]:
-    """Of the sites of its businesses, and of those that have none."""
+    """Count leads of the businesses' sites, and of businesses without a site."""
     found = (
         select(LocalBusiness.id, LocalBusiness.domain_id)
         .join(Place, Place.local_business_id == LocalBusiness.id)
@@ -156,7 +156,7 @@ def _build_lead_count(search_id: UUID) -> Label[int]:
 
 
 def describe_coverage(counts: SearchCounts, coverage: CoverageMap | None) -> str:
-    """As the API says it, from what was read already."""
+    """Describe the coverage as the API does, from loaded data."""
     parts = coverage.counts if coverage else ()
     return Covered(
         tiles={each.state: each.tiles for each in parts},
@@ -172,13 +172,13 @@ def describe_coverage(counts: SearchCounts, coverage: CoverageMap | None) -> str
 
 
 def build_leads_path(search_id: UUID) -> str:
-    """Empty where leads cannot be narrowed by the search they come from."""
+    """Return the path of the search's leads; empty if leads cannot be filtered by search."""
     known = "search_id" in LEADS.filter_names
     return f"/leads?search_id={search_id}" if known else ""
 
 
 async def list_newest_places(session: AsyncSession, search_id: UUID) -> Sequence[Any]:
-    """Rows of (link, place, business, domain, lead); what there is not yet is nothing."""
+    """Return rows of (link, place, business, domain, lead); missing items are None."""
     newest = (SearchPlace.seen_at.desc(), SearchPlace.position.desc())
     chosen = (
         select(SearchPlace.place_id)
@@ -200,6 +200,6 @@ async def list_newest_places(session: AsyncSession, search_id: UUID) -> Sequence
 
 
 def _match_lead() -> ColumnElement[bool]:
-    """The one of its site, or its own where it has none."""
+    """Join condition: the lead of the business's site, or of the business if it has no site."""
     own = and_(Lead.domain_id.is_(None), Lead.local_business_id == LocalBusiness.id)
     return or_(Lead.domain_id == LocalBusiness.domain_id, own)

@@ -64,7 +64,7 @@ from scrapersky.settings import Settings
 form_router = APIRouter(route_class=PageRoute)
 
 NAMED, AROUND, RECTANGLE = "named", "around", "rectangle"
-"""The ways to say where."""
+"""Ways to specify the area."""
 FORM_FIELDS = (
     "business_type",
     "location",
@@ -103,7 +103,7 @@ async def new_search(
 
 
 async def _load_params(session: AsyncSession, actor: Actor, search_id: UUID) -> dict[str, Any]:
-    """As another search was asked; nothing where it was none."""
+    """Return the parameters of another search to duplicate; empty if there is none."""
     job = await job_service.get(session, actor, search_id)
     return job.params if job.job_type == JobType.PLACE_SEARCH else {}
 
@@ -115,7 +115,7 @@ def _get_area_kind(params: Mapping[str, Any]) -> str:
 
 
 def _choose_provider(params: Mapping[str, Any], settings: Settings) -> str:
-    """Google knows most, but cannot be asked without a key."""
+    """Default to Google, which has the most businesses, if an API key is set."""
     if not settings.google_places_api_key:
         return Provider.OSM
     return str(params.get("provider") or Provider.GOOGLE)
@@ -126,7 +126,7 @@ router = APIRouter(route_class=PageRoute)
 PARTS = ("head", "state", "results", "coverage", "changes", "asked")
 ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
 ENDED_POLL_SECONDS = 5
-"""A search that has ended is looked at that often: what it brought goes on to contacts."""
+"""Poll interval of a finished search, whose places continue through the pipeline."""
 
 
 @router.get("/searches/{search_id}")
@@ -176,7 +176,7 @@ async def _find_dead_letter(session: AsyncSession, job: Job) -> UUID | None:
 
 
 async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
-    """Whether it is asked again, who asked, and who works it."""
+    """Load the schedule of the search, its creator and its worker."""
     repeats = and_(
         SavedSearch.tenant_id == Job.tenant_id,
         SavedSearch.subject == Job.subject,
@@ -193,16 +193,15 @@ async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
     return found.one_or_none() or (None, None, None, None)
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    session, actor = looked.session, looked.actor
-    job = await get_search(session, actor, parse_subject_id(looked))
+async def _render_parts(live: LiveContext) -> Parts:
+    session, actor = live.session, live.actor
+    job = await get_search(session, actor, parse_subject_id(live))
     stamp = (job.status, job.updated_at, int(monotonic() / ENDED_POLL_SECONDS))
-    if is_unchanged(looked, stamp) and job.status not in ACTIVE_STATUSES:
+    if is_unchanged(live, stamp) and job.status not in ACTIVE_STATUSES:
         return {}
     seen = await _load_search(session, actor, job)
     return {
-        f"search-{name}": looked.show.part(f"searching/search_{name}.html", **seen)
-        for name in PARTS
+        f"search-{name}": live.show.part(f"searching/search_{name}.html", **seen) for name in PARTS
     }
 
 
@@ -215,7 +214,7 @@ FILTER_FACTS = ("Website", "Phone", "Rating", "In business")
 
 @dataclass(frozen=True)
 class SearchRow:
-    """A search, with what it has brought by now."""
+    """A search with its results so far."""
 
     row: Row
     found: int
@@ -227,7 +226,7 @@ class SearchRow:
 
 
 async def load_search_rows(session: AsyncSession, rows: Sequence[Row]) -> list[SearchRow]:
-    """From what is stored: a search that runs has no result yet."""
+    """Count results from stored rows, because a running search has no result yet."""
     ids = [each.id for each in rows]
     places: Any = await session.execute(
         select(
@@ -265,7 +264,7 @@ def _provider_cell(row: Row, _: bool) -> Markup:
 
 
 def _status(row: Row, may_change: bool) -> Markup:
-    """With how far it is while it runs, and why it waits or failed."""
+    """Render the status with the progress while it runs, or the reason it waits or failed."""
     share = f" {round(row.progress * 100)} %" if row.status == JOB_STATUSES.processing else ""
     said = render_badge(row.status) + share + cells.subtext(row.error)
     failed = row.status == JOB_STATUSES.failed and may_change
@@ -285,30 +284,30 @@ SEARCHES_TABLE = Table(
     kind="searches",
     title="Searches",
     noun="search",
-    says="Businesses looked for at place providers, and what each search brought.",
+    says="Searches for businesses with place providers, and their results.",
     listing=LISTING,
     prepare=load_search_rows,
     segments="status",
     begins=True,
     acts=(
-        TableAction("Retry", RETRY_PATH, "queued again", key="r", by_filter=False),
+        TableAction("Retry", RETRY_PATH, "queued for retry", key="r", by_filter=False),
         TableAction("Cancel", "/jobs/cancel", "cancelled", key="c", danger=True, by_filter=False),
     ),
-    labels={"created": "Asked for", "finished": "Ended", "has_error": "Has an error"},
+    labels={"created": "Created", "finished": "Finished", "has_error": "Has error"},
     columns=(
-        TableColumn("subject", "Looked for", _query, sort="subject"),
+        TableColumn("subject", "Search", _query, sort="subject"),
         TableColumn("provider", "Provider", _provider_cell),
         TableColumn("status", "State", _status, sort="status"),
         TableColumn("found", "Found", _results_cell, number=True),
         TableColumn("cost", "Cost", _cost, number=True),
-        TableColumn("created_at", "Asked for", cells.timestamp("created_at"), sort="created_at"),
-        TableColumn("finished_at", "Ended", cells.timestamp("finished_at"), sort="finished_at"),
+        TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("finished_at", "Finished", cells.timestamp("finished_at"), sort="finished_at"),
         TableColumn("phase", "Phase", cells.text("phase"), usual=False),
         TableColumn("started_at", "Started", cells.timestamp("started_at"), usual=False),
     ),
     nothing=EmptyState(
-        "Begin here: say what you look for and where. Places are found, then their sites, then "
-        "whom to write to.",
+        "Search for a type of business in an area. Places are found first, then their websites, "
+        "then their contacts.",
         "/searches/new",
         "Search for businesses",
     ),

@@ -1,4 +1,4 @@
-"""The settings page: every setting in force with its origin and meaning; secrets are masked."""
+"""The settings page: effective settings with origin and meaning; secrets are masked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from scrapersky.settings import Pace, SettingOrigin, Settings, SettingsSource
 
 @dataclass(frozen=True)
 class StartupSettingsSource(SettingsSource):
-    """What was read then: a file that was changed since is in force with the next start only."""
+    """Settings as read at startup; later changes of the file apply after a restart."""
 
     file_said: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,14 +60,14 @@ def get_meanings() -> dict[str, str]:
 
 @cache
 def get_pace_meanings() -> dict[str, str]:
-    """Every value of a pace, with its meaning."""
+    """Return the description of each pace value."""
     said = _parse_attribute_docs(Pace)
     return {each.name: said.get(each.name, "") for each in fields(Pace)}
 
 
 @cache
 def get_groups() -> dict[str, tuple[str, ...]]:
-    """Names under the comment that stands over them, in the order they are declared."""
+    """Group the names under the comment above them, in declaration order."""
     found: dict[str, tuple[str, ...]] = {}
     title = "Other"
     for line in inspect.getsource(Settings).splitlines():
@@ -81,7 +81,7 @@ def get_groups() -> dict[str, tuple[str, ...]]:
 
 
 def _parse_attribute_docs(kind: type) -> dict[str, str]:
-    """The text under each field, which Python reads past."""
+    """Parse the docstrings below fields, which Python discards."""
     declared = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(declared, ast.ClassDef)
     found = {}
@@ -154,13 +154,15 @@ def _build_line(each: EffectiveSetting, settings: Settings, name: str) -> Settin
     value = getattr(settings, name)
     origin, changed = get_origin_label(each.origin), each.is_set
     if each.origin is SettingOrigin.DEFAULT and _differs_from_default(name, value):
-        origin, changed = "set at the start", True
+        origin, changed = "set at startup", True
     shown = _mask_secret(value) if each.secret else each.value or ""
     return SettingLine(each.variable, shown, origin, get_meanings().get(name, ""), changed)
 
 
 def _differs_from_default(name: str, value: object) -> bool:
-    """Whoever starts the program from Python can give values that stand in no environment."""
+    """Return whether the value differs from the default: programs that embed ScraperSky can pass
+    values that are in no environment.
+    """
     default = Settings.model_fields[name].get_default(call_default_factory=True)
     return format_value(value) != format_value(default)
 

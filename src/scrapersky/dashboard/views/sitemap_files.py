@@ -35,26 +35,26 @@ router = APIRouter(route_class=PageRoute)
 MAX_URLS = 25
 MAX_CHILDREN = 40
 DISCOVERY_LABELS = {
-    "robots_txt": "its site's robots.txt names it",
-    "common_path": "it lies where sitemaps usually are",
-    "html_link": "the home page links to it",
-    "sitemap_index": "an index lists it",
-    "manual": "somebody handed it in",
+    "robots_txt": "robots.txt",
+    "common_path": "common location",
+    "html_link": "home page link",
+    "sitemap_index": "sitemap index",
+    "manual": "import",
 }
 DROP_REASONS = {
     "foreign_host": "on another host",
-    "empty_loc": "without an address",
-    "undefined_entity": "with an XML entity in the address that is not defined",
-    "too_long": "with an address that is too long",
-    "not_http": "not of the web",
-    "bad_url": "with no valid address",
-    "not_a_url": "lines without an address",
+    "empty_loc": "without a URL",
+    "undefined_entity": "with an undefined XML entity",
+    "too_long": "with a URL that is too long",
+    "not_http": "not HTTP",
+    "bad_url": "with an invalid URL",
+    "not_a_url": "lines without a URL",
     "broken_tag": "with broken markup",
     "oversized_record": "too large",
-    "cut": "cut off at the end",
-    "bad_lastmod": "dates that are none",
-    "bad_changefreq": "unknown words for how often it changes",
-    "bad_priority": "priorities that are none",
+    "cut": "truncated",
+    "bad_lastmod": "invalid dates",
+    "bad_changefreq": "invalid change frequencies",
+    "bad_priority": "invalid priorities",
 }
 
 
@@ -138,13 +138,13 @@ SITEMAP_FILES_TABLE = Table(
     kind="sitemap-files",
     title="Sitemaps",
     noun="sitemap",
-    says="Every sitemap that was found or handed in. Selected ones are turned into pages.",
+    says="Every sitemap that was found or imported. Selected ones become pages.",
     listing=LISTING,
     curation=CURATION,
     export=EXPORT,
     hands_in="sitemap-files",
     segments="curation_status",
-    acts=(TableAction("Retry import", RETRY_PATH, "queued again", key="r", by_filter=False),),
+    acts=(TableAction("Retry import", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
     labels={
         "curation_status": "Decision",
         "sitemap_import_status": "Import",
@@ -152,7 +152,7 @@ SITEMAP_FILES_TABLE = Table(
         "discovery_method": "Found by",
         "domain": "Site",
         "created": "Added",
-        "last_processed": "Last look",
+        "last_processed": "Last scan",
     },
     columns=(
         TableColumn("url", "Sitemap", cells.row_link("sitemap-files", _strip_scheme)),
@@ -165,11 +165,11 @@ SITEMAP_FILES_TABLE = Table(
         TableColumn("url_count", "URLs", cells.number("url_count"), sort="url_count", number=True),
         TableColumn("sitemap_import_status", "Import", _import_cell, sort="sitemap_import_status"),
         TableColumn("curation_status", "Decision", cells.status_badge("curation_status")),
-        TableColumn("type", "Kind", cells.word("sitemap_type")),
+        TableColumn("type", "Type", cells.word("sitemap_type")),
         TableColumn("discovery_method", "Found by", cells.word("discovery_method")),
         TableColumn(
             "last_processed_at",
-            "Last look",
+            "Last scan",
             cells.timestamp("last_processed_at"),
             sort="last_processed_at",
         ),
@@ -182,15 +182,14 @@ SITEMAP_FILES_TABLE = Table(
             usual=False,
         ),
         TableColumn("http_status", "HTTP", cells.number("http_status"), number=True, usual=False),
-        TableColumn("link", "On the web", cells.web_link("url"), usual=False),
+        TableColumn("link", "Link", cells.web_link("url"), usual=False),
         TableColumn(
             "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
         ),
     ),
     nothing=EmptyState(
-        "Sitemaps are looked for on every site you hand in; a sitemap can be handed in by its "
-        "address too.",
+        "Sitemaps are found on your sites automatically. You can also import sitemap URLs.",
         "/import?kind=sitemap-files",
-        "Hand in sitemaps",
+        "Import sitemaps",
     ),
 )

@@ -29,26 +29,26 @@ from scrapersky.pipeline.tables import StageEvent
 from scrapersky.settings import Settings
 
 PACE_LABELS = {
-    "interval_minutes": "Minutes between two ticks",
-    "batch_size": "Rows one claim takes",
-    "max_instances": "Runs at once in a process",
-    "concurrency": "Rows worked at once in a process",
-    "timeout_seconds": "Seconds until work is ended",
-    "max_attempts": "Attempts before a row is given up",
-    "high_water": "Waiting rows that hold its feeders back",
+    "interval_minutes": "Interval (minutes)",
+    "batch_size": "Batch size",
+    "max_instances": "Concurrent runs",
+    "concurrency": "Concurrency",
+    "timeout_seconds": "Timeout (seconds)",
+    "max_attempts": "Maximum attempts",
+    "high_water": "Backpressure limit",
 }
 
 
 @dataclass(frozen=True)
 class PaceLine:
-    """One value of a pace, and who said it."""
+    """One value of a pace and its origin."""
 
     name: str
     says: str
     value: str
-    """What is in force."""
+    """The effective value."""
     changed: str
-    """What an operator has set; empty when nothing."""
+    """The operator's override; empty if there is none."""
     by_settings: str
     origin: str
     variable: str
@@ -62,7 +62,7 @@ class StageCard:
     stage: AnyStage
     report: StageReport
     note: str | None
-    """Why it is paused, if somebody said."""
+    """Reason for the pause, if given."""
     pace: Sequence[PaceLine]
 
     @property
@@ -161,7 +161,7 @@ async def _load_stages(context: AppContext, session: AsyncSession) -> dict[str, 
 async def _load_stage(
     context: AppContext, session: AsyncSession, stage: AnyStage
 ) -> dict[str, Any]:
-    """All stages are asked, for the line about health is about all."""
+    """Load all stages, because the health line covers all of them."""
     standing = await load_full_status(session, context.stages, context.settings)
     return {
         "card": build_stage_card(standing, stage),
@@ -180,27 +180,27 @@ async def list_recent_events(session: AsyncSession, stage: AnyStage) -> Sequence
     return found.all()
 
 
-async def _render_stages_parts(looked: LiveContext) -> Parts:
-    if not looked.actor.is_operator:
+async def _render_stages_parts(live: LiveContext) -> Parts:
+    if not live.actor.is_operator:
         return {}
-    values = await _load_stages(looked.show.context, looked.session)
+    values = await _load_stages(live.show.context, live.session)
     figures = {
-        f"stage-{each.report.name}": looked.show.part("control/stage_now.html", card=each)
+        f"stage-{each.report.name}": live.show.part("control/stage_now.html", card=each)
         for each in values["cards"]
     }
-    return {"health": _render_health(looked.show, values), **figures}
+    return {"health": _render_health(live.show, values), **figures}
 
 
-async def _render_stage_parts(looked: LiveContext) -> Parts:
-    if not looked.actor.is_operator:
+async def _render_stage_parts(live: LiveContext) -> Parts:
+    if not live.actor.is_operator:
         return {}
-    stage = find_stage(looked.show.context.stages, looked.subject)
-    values = await _load_stage(looked.show.context, looked.session, stage)
+    stage = find_stage(live.show.context.stages, live.subject)
+    values = await _load_stage(live.show.context, live.session, stage)
     return {
-        "health": _render_health(looked.show, values),
-        f"stage-{stage.name}": looked.show.part("control/stage_now.html", **values),
-        "pace": looked.show.part("control/pace.html", **values),
-        "events": looked.show.part("control/events.html", **values),
+        "health": _render_health(live.show, values),
+        f"stage-{stage.name}": live.show.part("control/stage_now.html", **values),
+        "pace": live.show.part("control/pace.html", **values),
+        "events": live.show.part("control/events.html", **values),
     }
 
 

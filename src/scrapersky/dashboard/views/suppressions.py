@@ -9,8 +9,8 @@ from scrapersky.dashboard import cells
 from scrapersky.dashboard.cells import add_creator_names, creator
 from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
 
-ERASED_LABEL = Markup('<span class="soft">an erased person: only a digest is kept</span>')
-REMOVE_QUESTION = "Take this off the do-not-contact list? It may be written to again."
+ERASED_LABEL = Markup('<span class="soft">erased person (digest only)</span>')
+REMOVE_QUESTION = "Remove from the do-not-contact list? It can be contacted again."
 
 
 def _value(row: Row, _: bool) -> Markup:
@@ -20,7 +20,7 @@ def _value(row: Row, _: bool) -> Markup:
 def _remove_cell(row: Row, may_change: bool) -> Markup:
     if not may_change:
         return Markup("")
-    path, done = f"/suppressions/{row.id}", "It is off the list."
+    path, done = f"/suppressions/{row.id}", "Removed from the list"
     return cells.row_button(row, cells.RowButton("Remove", "DELETE", path, REMOVE_QUESTION, done))
 
 
@@ -28,13 +28,13 @@ SUPPRESSIONS_TABLE = Table(
     kind="suppressions",
     title="Do-not-contact",
     noun="entry",
-    says="What stands here is in no lead and no export, whatever pages say.",
+    says="Excluded from all leads and exports.",
     listing=LISTING,
     prepare=add_creator_names,
     adds="tables/add_suppressions.html",
-    labels={"created": "Added", "value": "Exactly"},
+    labels={"created": "Added", "value": "Exact value"},
     columns=(
-        TableColumn("value", "Address, number or domain", _value, sort="value"),
+        TableColumn("value", "Value", _value, sort="value"),
         TableColumn("kind", "Kind", cells.word("kind")),
         TableColumn("reason", "Reason", cells.text("reason")),
         TableColumn("who", "Added by", creator),
@@ -42,7 +42,7 @@ SUPPRESSIONS_TABLE = Table(
         TableColumn("remove", "Remove", _remove_cell),
     ),
     nothing=EmptyState(
-        "Nobody is on the list. Add addresses, numbers or whole domains that are not to be "
-        "written to."
+        "The list is empty. Add e-mail addresses, phone numbers or whole domains that must not be "
+        "contacted."
     ),
 )

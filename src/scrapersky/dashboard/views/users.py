@@ -21,7 +21,7 @@ from scrapersky.settings import Settings
 
 KEYS_PER_PAGE = 50
 MAX_USER_CHOICES = 500
-"""To choose a user from."""
+"""Maximum number of options in the user menu."""
 
 api_keys_router = APIRouter(route_class=PageRoute)
 
@@ -85,7 +85,7 @@ users_router = APIRouter(route_class=PageRoute)
 
 @dataclass(frozen=True)
 class UserLine:
-    """A user, and what the one who looks may do about them."""
+    """A user and the actions the current user may take."""
 
     user: User
     last_seen: datetime | None
@@ -144,7 +144,7 @@ async def _build_user_lines(
 
 
 def _build_last_seen_query(found: list[User]) -> Select[object, datetime]:
-    """On the dashboard or with a key; those who come by token leave no such trace."""
+    """Select the last dashboard or API key use; requests with tokens are not recorded."""
     ids = [each.id for each in found]
     sessions = select(UserSession.user_id, UserSession.last_seen_at.label("at"))
     keys = select(ApiKey.user_id, ApiKey.last_used_at)

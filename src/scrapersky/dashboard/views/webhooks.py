@@ -42,7 +42,7 @@ SUBJECT_KINDS = {
 
 
 def build_subject_path(event: str, subject_id: UUID | None) -> str:
-    """Where what it is about is shown; nothing where there is no such page."""
+    """Return the path of the event's subject; None if it has no page."""
     kind = SUBJECT_KINDS.get(WebhookEvent(event))
     return f"/{kind}/{subject_id}" if kind and subject_id else ""
 
@@ -58,7 +58,7 @@ def _state_cell(row: Row, _: bool) -> Markup:
     said = render_badge(row.status) + cells.subtext(row.error)
     if row.status != DELIVERY_STATUSES.queued or not row.attempts:
         return said
-    return said + Markup('<div class="why">again {}</div>').format(format_time(row.due_at))
+    return said + Markup('<div class="why">retry {}</div>').format(format_time(row.due_at))
 
 
 def _redeliver_cell(row: Row, may_change: bool) -> Markup:
@@ -66,12 +66,12 @@ def _redeliver_cell(row: Row, may_change: bool) -> Markup:
         return Markup("")
     path = f"/webhook-deliveries/{row.id}/redeliver"
     return cells.row_button(
-        row, cells.RowButton("Redeliver", "POST", path, "", "It is queued again.")
+        row, cells.RowButton("Redeliver", "POST", path, "", "Queued for redelivery")
     )
 
 
 def build_deliveries_table(listing: Listing) -> Table:
-    """Over the list of one endpoint's deliveries."""
+    """Build the table of one endpoint's deliveries."""
     return Table(
         kind="webhook-deliveries",
         title="Deliveries",
@@ -80,32 +80,36 @@ def build_deliveries_table(listing: Listing) -> Table:
         listing=listing,
         search="",
         segments="status",
-        acts=(TableAction("Redeliver", REDELIVER_PATH, "queued again", key="r", by_filter=False),),
+        acts=(
+            TableAction(
+                "Redeliver", REDELIVER_PATH, "queued for redelivery", key="r", by_filter=False
+            ),
+        ),
         labels={
             "status": "State",
-            "created": "When",
-            "error": "Error says",
-            "has_error": "Has an error",
+            "created": "Created",
+            "error": "Error contains",
+            "has_error": "Has error",
         },
         columns=(
             TableColumn(
                 "event", "Event", cells.row_link("webhook-deliveries", cells.attribute("event"))
             ),
             TableColumn("status", "State", _state_cell),
-            TableColumn("answer", "Answer", cells.number("response_status"), number=True),
+            TableColumn("answer", "HTTP status", cells.number("response_status"), number=True),
             TableColumn(
-                "attempts", "Tries", cells.number("attempts"), sort="attempts", number=True
+                "attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True
             ),
-            TableColumn("about", "About", _subject_cell),
-            TableColumn("created_at", "Happened", cells.timestamp("created_at"), sort="created_at"),
+            TableColumn("about", "Subject", _subject_cell),
+            TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
             TableColumn(
-                "delivered_at", "Taken", cells.timestamp("delivered_at"), sort="delivered_at"
+                "delivered_at", "Delivered", cells.timestamp("delivered_at"), sort="delivered_at"
             ),
-            TableColumn("again", "Again", _redeliver_cell),
+            TableColumn("again", "Redeliver", _redeliver_cell),
         ),
         nothing=EmptyState(
-            "It was told nothing yet. Send it a test, or wait: as soon as one of its events "
-            "happens, it stands here."
+            "No deliveries yet. Send a test, or wait: deliveries appear here as soon as one of its "
+            "events happens."
         ),
     )
 
@@ -136,13 +140,13 @@ async def delivery_page(
 
 
 EVENT_LABELS = {
-    WebhookEvent.LEAD_COMPLETED: "A business's pages were read, and its lead is complete.",
-    WebhookEvent.CONTACT_CREATED: "An address, a number or a profile was found for the first time.",
-    WebhookEvent.DOMAIN_COMPLETED: "A site's home page was read: what it is and is made with.",
-    WebhookEvent.SITEMAP_CHANGED: "A site lists other pages than at the look before.",
-    WebhookEvent.JOB_FINISHED: "A search or a scan has ended, well or not.",
+    WebhookEvent.LEAD_COMPLETED: "All pages of a lead were read.",
+    WebhookEvent.CONTACT_CREATED: "A new e-mail address, phone number or profile was found.",
+    WebhookEvent.DOMAIN_COMPLETED: "A site's home page was read.",
+    WebhookEvent.SITEMAP_CHANGED: "A site's sitemaps list other pages than before.",
+    WebhookEvent.JOB_FINISHED: "A search or scan finished or failed.",
 }
-"""What one may be told of, in the words of those who choose."""
+"""Descriptions of the events."""
 
 
 @dataclass(frozen=True)
@@ -152,24 +156,24 @@ class EndpointLine:
     @property
     def state(self) -> str:
         if not self.endpoint.is_active:
-            return "switched off"
+            return "disabled"
         if self.endpoint.failures:
             return "failing"
         return "working" if self.endpoint.last_delivery_at else "not used yet"
 
     @property
     def tone(self) -> str:
-        tones = {"failing": "bad", "working": "good", "switched off": "poor"}
+        tones = {"failing": "bad", "working": "good", "disabled": "poor"}
         return tones.get(self.state, "plain")
 
     @property
     def tries(self) -> str:
         count = self.endpoint.failures
-        return "The last try failed" if count == 1 else f"The last {count:,} tries failed"
+        return "The last attempt failed" if count == 1 else f"The last {count:,} attempts failed"
 
     @property
     def events_json(self) -> str:
-        """For the form that changes them."""
+        """Events for the edit form."""
         return json.dumps(self.endpoint.events)
 
 

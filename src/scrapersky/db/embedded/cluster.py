@@ -13,10 +13,10 @@ from scrapersky.db.embedded.layout import DATABASE, USER, Layout
 from scrapersky.errors import DatabaseRefused
 
 UNFINISHED_PREFIX = "postgres.new-"
-"""How the name of a cluster in the making begins; only its finished form gets its final name."""
+"""Name prefix of a cluster that is being created. It gets its final name when complete."""
 
 MIN_FREE_BYTES_NEW_CLUSTER = 200 * 1024 * 1024
-"""A fresh one takes about 60 MB; some room to work in must remain."""
+"""A new cluster takes about 60 MB, and needs some free space to work in."""
 
 POSTGRESQL_CONF = """
 # Written once by ScraperSky; change what you like, it is read at the next start.
@@ -44,7 +44,7 @@ local all all trust
 
 
 def ensure_cluster(layout: Layout, binaries: Binaries) -> bool:
-    """Make the cluster if there is none; True when this was its first time."""
+    """Create the cluster if it is missing; return whether it was created."""
     remove_unfinished(layout)
     if is_cluster_missing(layout.cluster):
         _create_cluster(layout, binaries)
@@ -55,12 +55,12 @@ def ensure_cluster(layout: Layout, binaries: Binaries) -> bool:
 
 
 def is_cluster_missing(cluster: Path) -> bool:
-    """Not there, or an empty folder somebody prepared."""
+    """Return whether the cluster does not exist, or is an empty folder prepared for it."""
     return not cluster.exists() or (cluster.is_dir() and not any(cluster.iterdir()))
 
 
 def find_cluster_problem(cluster: Path, binaries: Binaries) -> str | None:
-    """Why this existing cluster cannot be started, in one sentence; None when it can."""
+    """Return why this existing cluster cannot be started, in one sentence, or None."""
     restore = "restore it from a backup, or move it away to begin with an empty database."
     if not (cluster / "PG_VERSION").is_file():
         return f"{cluster} is not a PostgreSQL cluster (no PG_VERSION); {restore}"
@@ -77,13 +77,13 @@ def find_cluster_problem(cluster: Path, binaries: Binaries) -> str | None:
 
 
 def remove_unfinished(layout: Layout) -> None:
-    """Clear away clusters in the making; under the start lock their makers are dead."""
+    """Remove incomplete clusters. Under the start lock, their creators must be dead."""
     for leftover in layout.home.glob(f"{UNFINISHED_PREFIX}*"):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 def find_user_problem(account: Account) -> str | None:
-    """Why this user cannot make a cluster; `initdb` insists on one with a name."""
+    """Return why this user cannot create a cluster, or None. `initdb` requires a user name."""
     if not account.name.isdigit():
         return None
     return (
@@ -124,13 +124,13 @@ def _initialize_cluster(fresh: Path, layout: Layout, binaries: Binaries) -> None
 
 
 def _write_as_owner(layout: Layout, text: str, how: str, path: Path) -> None:
-    # Not by ourselves: in a folder of another user's, root could be led astray by a link.
+    # Written by the owner: root could be tricked by a symlink in another user's folder.
     _run_as_owner(layout, "/bin/sh", "-c", f'{how} "$1"', "sh", path, stdin=text)
 
 
 def _get_locale_options(binaries: Binaries) -> tuple[str, ...]:
-    # PostgreSQL's own C.UTF-8 sorts and folds the same on every system and after every upgrade
-    # of it, so indexes stay valid; it needs no locale to be installed. It came with version 17.
+    # PostgreSQL's builtin C.UTF-8 sorts and folds case identically on every system and after OS
+    # upgrades, so indexes stay valid. It needs no installed locale. Available since version 17.
     if binaries.major >= 17:
         return ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
     return ("--locale=C",)

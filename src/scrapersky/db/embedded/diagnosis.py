@@ -30,22 +30,22 @@ from scrapersky.db.embedded.process import PidState, classify_pid, find_postmast
 from scrapersky.errors import ScraperSkyError
 
 MIN_FREE_BYTES_RUNNING = 64 * 1024 * 1024
-"""A few segments of the write-ahead log; with less, the next big write may fail."""
+"""Room for a few WAL segments. With less, the next large write may fail."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that was looked at; what is not `ok` keeps the server from starting."""
+    """Result of one check. A result that is not `ok` prevents the server from starting."""
 
     name: str
     ok: bool
     sentence: str
     is_warning: bool = False
-    """It works and deserves a look."""
+    """It works but deserves attention."""
 
 
 def diagnose(data_dir: Path, pg_bin: Path | None = None) -> list[CheckResult]:
-    """Look at everything a start depends on, in the order it matters; never raises."""
+    """Check everything that a start depends on, in order of importance; never raises."""
     examined: list[tuple[str, Callable[[], str]]] = [
         ("programs", lambda: _check_programs(find_binaries(pg_bin))),
         ("user", lambda: _check_user(get_server_account())),
@@ -68,7 +68,7 @@ def _run_check(name: str, examine: Callable[[], str]) -> CheckResult:
 
 
 class _CheckFailed(ScraperSkyError):
-    """A finding that is not in order."""
+    """A failed check."""
 
 
 def _check_programs(binaries: Binaries) -> str:
@@ -171,7 +171,7 @@ def _check_holders(layout: Layout | None) -> str:
 
 
 def _find_layout(data_dir: Path) -> Layout | None:
-    """None when the cluster would be made below `/var/lib`."""
+    """Return the layout, or None if the cluster would be created below `/var/lib`."""
     if data_dir.is_dir():
         return find_layout(data_dir)
     account = get_server_account()
@@ -183,5 +183,5 @@ def _find_layout(data_dir: Path) -> Layout | None:
 
 
 def _find_nearest_folder(path: Path) -> Path:
-    """The path itself or the closest folder above it that exists."""
+    """Return the path itself, or its closest existing parent folder."""
     return next(each for each in (path, *path.parents) if each.exists())

@@ -13,14 +13,14 @@ from scrapersky.db.embedded.account import Account, get_user_name
 from scrapersky.errors import DatabaseRefused
 
 SHARED_ROOT = Path("/var/lib/scrapersky")
-"""Root's own folder for what an unprivileged server must be able to reach."""
+"""Root's folder for files that an unprivileged server must be able to reach."""
 
 MAX_PATH_BYTES = 900
-"""Bytes of a data folder's path; PostgreSQL keeps such paths in 1024."""
+"""Maximum length of a data folder's path. PostgreSQL stores such paths in 1024 bytes."""
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Make one folder with this mode whatever the umask; one that is there stays as it is."""
+    """Create a folder with this mode regardless of the umask; leave an existing one unchanged."""
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
@@ -29,18 +29,19 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def ensure_data_folder(path: Path) -> None:
-    """Make the data folder if it is missing; refuse one that cannot be ours."""
+    """Create the data folder if it is missing; refuse one that is unsuitable."""
     refuse_long_path(path)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Root's server runs as another user, who passes through here to its cluster.
+        # Root's server runs as another user, which must be able to traverse this folder to its
+        # cluster.
         make_folder(path, 0o711 if os.geteuid() == 0 else 0o700)
     if objection := find_data_folder_problem(path):
         raise DatabaseRefused(objection)
 
 
 def find_data_folder_problem(path: Path) -> str | None:
-    """Why this existing path cannot be the data folder, in one sentence; None when it can."""
+    """Return why this existing path cannot be the data folder, in one sentence, or None."""
     facts = path.stat()
     advice = "choose another folder with SCRAPERSKY_DATA_DIR."
     own = f"set SCRAPERSKY_DATA_DIR to a folder of your own, such as {path / 'scrapersky'}."
@@ -66,20 +67,20 @@ def refuse_long_path(path: Path) -> None:
 
 
 def ensure_shared_folder(name: str, account: Account) -> Path:
-    """`/var/lib/scrapersky/<name>`: root's to write, the server's user's to enter."""
+    """Create `/var/lib/scrapersky/<name>`: writable by root, enterable by the server's user."""
     for folder in (SHARED_ROOT, SHARED_ROOT / name):
         make_folder(folder, 0o711)
         refuse_unless_private(folder, owner=0, others_may_enter=True)
     if not account.can_enter(SHARED_ROOT / name):
         raise DatabaseRefused(
-            f"The user {account.name}, who runs PostgreSQL for root, cannot enter {SHARED_ROOT / name};"
-            f" allow it (chmod a+x {SHARED_ROOT}), or set DATABASE_URL."
+            f"The user {account.name}, who runs PostgreSQL for root, cannot enter "
+            f"{SHARED_ROOT / name}; allow it (chmod a+x {SHARED_ROOT}), or set DATABASE_URL."
         )
     return SHARED_ROOT / name
 
 
 def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = False) -> None:
-    """Refuse a link, a folder of somebody else's, or one that others could change."""
+    """Refuse a symlink, another user's folder, or one that others could modify."""
     facts = path.lstat()
     forbidden = 0o022 if others_may_enter else 0o077
     if not stat.S_ISDIR(facts.st_mode):
@@ -98,7 +99,7 @@ def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = Fa
 
 @contextmanager
 def translate_os_errors(data_dir: Path) -> Iterator[None]:
-    """Tell what the operating system objects to as a refusal a person can act on."""
+    """Raise `OSError` as `DatabaseRefused` with a message that says what to do."""
     try:
         yield
     except OSError as error:

@@ -15,12 +15,12 @@ from scrapersky.errors import DatabaseRefused
 USER = "scrapersky"
 DATABASE = "scrapersky"
 PORT = 5432
-"""No TCP port is opened; the number only names the socket file, `.s.PGSQL.5432`."""
+"""Only names the socket file, `.s.PGSQL.5432`. No TCP port is opened."""
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A Unix socket folder and the names to use behind it."""
+    """A Unix socket folder, with the user and database to connect to."""
 
     socket_dir: Path
     port: int = PORT
@@ -29,12 +29,12 @@ class ServerAddress:
 
     @property
     def url(self) -> str:
-        """Understood by libpq and asyncpg, and by SQLAlchemy once the scheme names a driver."""
+        """URL for libpq and asyncpg, and for SQLAlchemy once the scheme names a driver."""
         folder = quote(str(self.socket_dir), safe="/")
         return f"postgresql://{self.user}@/{self.database}?host={folder}&port={self.port}"
 
     def libpq_env(self) -> dict[str, str]:
-        """What `psql`, `pg_dump` and other libpq programs read from their environment."""
+        """Return the environment variables for `psql`, `pg_dump` and other libpq programs."""
         return {
             "PGHOST": str(self.socket_dir),
             "PGPORT": str(self.port),
@@ -45,19 +45,20 @@ class ServerAddress:
 
 CLUSTER_FOLDER = "postgres"
 POINTER_FILE = "cluster-path"
-"""In a data folder the server's user cannot enter: the path of the folder with the cluster."""
+"""In a data folder that the server's user cannot enter: contains the path of the cluster's folder.
+"""
 
 RECORD_FILE = "data-folder"
-"""In the folder a pointer leads to: the path of the data folder it belongs to."""
+"""In the folder that a pointer refers to: contains the path of its data folder."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of one data folder, and the user its server runs as."""
+    """The paths of one data folder, and the user that its server runs as."""
 
     data_dir: Path
     home: Path
-    """What holds the cluster: the data folder, or the folder its pointer leads to."""
+    """The folder of the cluster: the data folder, or the one that its pointer refers to."""
     account: Account
 
     @property
@@ -70,12 +71,12 @@ class Layout:
 
     @property
     def holders(self) -> Path:
-        """Locked, shared, by every process that uses the server."""
+        """Lock file on which every process that uses the server holds a shared lock."""
         return self.data_dir / "holders.lock"
 
     @property
     def alive(self) -> Path:
-        """Locked by the server's own processes as long as any of them lives."""
+        """Lock file that the server's processes keep locked while any of them is alive."""
         return self.data_dir / "postgres.alive"
 
     @property
@@ -84,12 +85,12 @@ class Layout:
 
 
 def get_start_lock(data_dir: Path) -> Path:
-    """Locked by whoever decides about making, starting, stopping or removing the cluster."""
+    """Return the lock file that guards creating, starting, stopping and removing the cluster."""
     return data_dir / "start.lock"
 
 
 def resolve_data_dir(data_dir: Path) -> Path:
-    """The one true path, so that a link and its target mean the same cluster."""
+    """Resolve symlinks, so that a link and its target refer to the same cluster."""
     try:
         return data_dir.expanduser().resolve()
     except (OSError, RuntimeError) as error:
@@ -104,9 +105,9 @@ def compute_digest(data_dir: Path) -> str:
 
 
 def find_layout(data_dir: Path) -> Layout | None:
-    """Where the cluster lies or, when there is none yet, would lie; None: below `/var/lib`.
+    """Return the cluster's current or future location, or None for one below `/var/lib`.
 
-    Changes nothing. Refuses a cluster the server's user cannot get at.
+    Changes nothing. Raises an error if the server's user cannot reach an existing cluster.
     """
     if (data_dir / POINTER_FILE).is_file():
         return _build_layout(data_dir, follow_pointer(data_dir))
@@ -124,12 +125,12 @@ def find_layout(data_dir: Path) -> Layout | None:
 
 
 def establish_layout(data_dir: Path) -> Layout:
-    """The layout to use from now on; makes a home below `/var/lib` and a pointer if need be."""
+    """Return the layout; create a folder below `/var/lib` and a pointer to it if needed."""
     layout = find_layout(data_dir)
     if layout is None:
         layout = _build_layout(data_dir, _make_home(data_dir, get_server_account()))
     if layout.home != data_dir and _read_record(layout.home) != data_dir:
-        # The data folder was moved and took its pointer along.
+        # The data folder was moved together with its pointer.
         write_atomically(layout.home / RECORD_FILE, os.fsencode(data_dir))
     return layout
 
@@ -150,7 +151,10 @@ def _build_layout(data_dir: Path, home: Path) -> Layout:
 
 
 def follow_pointer(data_dir: Path) -> Path:
-    """The folder the pointer leads to, unless it is gone or belongs to another data folder."""
+    """Return the folder that the pointer refers to.
+
+    Refuse one that is gone or in use by another data folder.
+    """
     pointer = data_dir / POINTER_FILE
     home = Path(os.fsdecode(pointer.read_bytes().strip()))
     if os.geteuid() != 0 or home.parent != folders.SHARED_ROOT / "clusters":
@@ -189,7 +193,7 @@ def _read_record(home: Path) -> Path | None:
 def _make_home(data_dir: Path, account: Account) -> Path:
     clusters = folders.ensure_shared_folder("clusters", account)
     home = clusters / compute_digest(data_dir)
-    # A cluster without a pointer belonged to a folder that was removed or moved from here.
+    # A cluster without a pointer belonged to a data folder that was since removed or moved.
     others = 1
     while (home / CLUSTER_FOLDER).exists():
         others += 1
@@ -201,7 +205,7 @@ def _make_home(data_dir: Path, account: Account) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write the file so that a kill leaves the old one or the new one, never a part."""
+    """Write the file atomically: a kill leaves either the old or the new content."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
         file.write(content)
@@ -210,12 +214,13 @@ def write_atomically(path: Path, content: bytes) -> None:
     fresh.replace(path)
 
 
-# Not in the data folder: a socket's whole path must fit into 107 bytes.
-# Not in XDG_RUNTIME_DIR: logging out removes it under a server that others still use.
+# Sockets are not in the data folder, because a socket's path must fit into 107 bytes. They are not
+# in XDG_RUNTIME_DIR either, because logging out removes it while other processes still use the
+# server.
 
 
 def get_socket_base() -> Path:
-    """`/run/scrapersky` for root, `/tmp/scrapersky-<uid>` for everybody else."""
+    """Return `/run/scrapersky` for root, otherwise `/tmp/scrapersky-<uid>`."""
     if os.geteuid() == 0 and os.access("/run", os.W_OK):
         return Path("/run/scrapersky")
     return Path(f"/tmp/scrapersky-{os.geteuid()}")  # noqa: S108 (its owner is checked)
@@ -226,7 +231,7 @@ def get_socket_folder(layout: Layout) -> Path:
 
 
 def make_socket_folder(layout: Layout) -> Path:
-    """Make or check the folder; one that somebody else prepared is refused."""
+    """Create or check the socket folder; refuse one that another user prepared."""
     base, folder = get_socket_base(), get_socket_folder(layout)
     folders.make_folder(base, 0o700 if layout.account.is_ours else 0o711)
     folders.refuse_unless_private(base, owner=os.geteuid(), others_may_enter=True)
@@ -242,17 +247,20 @@ def refuse_open_socket_folder(folder: Path, account: Account) -> None:
 
 
 def remove_stale_sockets(folder: Path) -> None:
-    """Remove what a killed server left; only while none of ours is running.
+    """Remove the sockets of a killed server. Call it only while no server of ours is running.
 
-    PostgreSQL would refuse to start when the left lock file's pid is now somebody else's.
+    PostgreSQL refuses to start if the PID in a stale lock file now belongs to another process.
     """
     for left in folder.glob(".s.PGSQL.*"):
         left.unlink(missing_ok=True)
 
 
 def remove_socket_folder(layout: Layout) -> None:
-    """After a stop. A server whose data folder was taken away ends without clearing up its
-    socket, so that is done here; anything else in the folder stays, and the folder with it."""
+    """Remove the sockets and their folder after a stop.
+
+    A server whose data folder was removed exits without removing its socket. A folder with other
+    files is kept.
+    """
     folder = get_socket_folder(layout)
     try:
         for left_behind in folder.glob(".s.PGSQL.*"):

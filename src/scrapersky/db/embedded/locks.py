@@ -13,7 +13,7 @@ POLL_SECONDS = 0.05
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file; programs we start do not inherit it, or they would hold the lock too."""
+    """Open a lock file, close-on-exec: a child process that inherits it would hold the lock too."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
@@ -27,7 +27,7 @@ def try_exclusive(fd: int) -> bool:
 
 @contextmanager
 def hold_exclusive_lock(path: Path, *, while_waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock at this path, waiting for it as long as it takes."""
+    """Hold the lock at this path; wait for it without a timeout."""
     fd = _acquire_lock(path, while_waiting)
     try:
         yield
@@ -47,7 +47,8 @@ def _acquire_lock(path: Path, while_waiting: Callable[[], None]) -> int:
         except BaseException:
             os.close(fd)
             raise
-        # Its last holder removed the file: what we hold guards nothing any more.
+        # The last holder removed the file, so the lock on our descriptor guards nothing. Open it
+        # again.
         os.close(fd)
 
 
@@ -59,7 +60,7 @@ def _is_same_file(path: Path, fd: int) -> bool:
 
 
 def list_holders(path: Path) -> list[int]:
-    """The processes that share the lock, as the kernel lists them; takes no lock itself."""
+    """Return the PIDs that share the lock, from /proc/locks. Takes no lock itself."""
     try:
         inode = path.stat().st_ino
         table = Path("/proc/locks").read_text()
@@ -71,7 +72,7 @@ def list_holders(path: Path) -> list[int]:
 
 
 class ServerReference:
-    """One user of the server: a shared lock on a file that all users of it share."""
+    """A reference to the server: a shared lock on a file common to all its users."""
 
     def __init__(self, path: Path) -> None:
         self._fd = open_lock(path)
@@ -79,18 +80,18 @@ class ServerReference:
         self.share()
 
     def share(self) -> None:
-        """Hold it together with others, also again after `is_the_last`."""
+        """Take the lock in shared mode, also to downgrade it after `is_last`."""
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this is a forked child's copy, which must not decide for its parent."""
+        """Whether this is the copy in a forked child, which must not decide for its parent."""
         return os.getpid() != self._pid
 
     def is_last(self) -> bool:
-        """Whether nobody else holds one; keeps others out until `drop`.
+        """Return whether no other reference exists; if so, block new ones until `drop`.
 
-        Ask only under the start lock: the answer "no" costs us our own shared lock.
+        Call it only under the start lock: a failed upgrade loses our own shared lock.
         """
         return not self.is_inherited and try_exclusive(self._fd)
 

@@ -14,18 +14,18 @@ PROC = Path("/proc")
 
 
 class PidState(StrEnum):
-    """What a process number is to a cluster."""
+    """Relation of a PID to a cluster."""
 
     OURS = "ours"
     DEAD = "dead"
     FOREIGN = "foreign"
     DOUBTFUL = "doubtful"
-    """A PostgreSQL server that hides which folder it serves; better not touched."""
+    """A PostgreSQL server whose data folder cannot be determined. It must not be touched."""
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process by number and start time: the number alone may be used again."""
+    """A process by PID and start time, because a PID may be reused."""
 
     pid: int
     started: str
@@ -41,17 +41,17 @@ class ProcessIdentity:
 
 @dataclass(frozen=True)
 class PidFile:
-    """PostgreSQL's `postmaster.pid`; it fills in while the server starts."""
+    """PostgreSQL's `postmaster.pid`, which the server completes while it starts."""
 
     pid: int
     port: int | None
     socket_dir: Path | None
     status: str
-    """`starting`, `ready` or `stopping`; empty when not written yet."""
+    """`starting`, `ready` or `stopping`; empty if not written yet."""
 
 
 def find_process(pid: int) -> ProcessIdentity | None:
-    """The living process with this number; a zombie is not one."""
+    """Return the live process with this PID, or None. Zombies do not count."""
     try:
         stat = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
@@ -61,7 +61,7 @@ def find_process(pid: int) -> ProcessIdentity | None:
 
 
 def read_pid_file(cluster: Path) -> PidFile | None:
-    """None when the file is missing or holds no number."""
+    """Read the PID file; return None if it is missing or contains no PID."""
     try:
         lines = (cluster / "postmaster.pid").read_text(errors="surrogateescape").splitlines()
         pid = int(lines[0])
@@ -77,7 +77,7 @@ def read_pid_file(cluster: Path) -> PidFile | None:
 
 
 def find_postmaster(cluster: Path) -> ProcessIdentity | None:
-    """The server of this cluster, by its pid file or else by looking at every process."""
+    """Return the server of this cluster, by its PID file or else by scanning all processes."""
     noted = read_pid_file(cluster)
     if noted and classify_pid(noted.pid, cluster) is PidState.OURS:
         return find_process(noted.pid)
@@ -87,14 +87,14 @@ def find_postmaster(cluster: Path) -> ProcessIdentity | None:
 
 
 def classify_pid(pid: int, cluster: Path) -> PidState:
-    """Whether this number is our postmaster, somebody else's process, or nobody."""
+    """Return whether this PID is our postmaster, another process, or dead."""
     if find_process(pid) is None:
         return PidState.DEAD
     command = _read_command_line(pid)
     if not command or os.path.basename(command[0]) != "postgres":
         return PidState.FOREIGN
-    # The working folder tells even when the folder was renamed under a running server,
-    # but a root without CAP_SYS_PTRACE, as in containers, may not see it.
+    # The working directory is correct even if the folder was renamed under a running server. But
+    # root without CAP_SYS_PTRACE, as in containers, may be unable to read it.
     for served in (PROC / str(pid) / "cwd", _get_data_folder(command)):
         if served and (same := _is_same_folder(served, cluster)) is not None:
             return PidState.OURS if same else PidState.FOREIGN

@@ -37,17 +37,17 @@ from scrapersky.errors import DatabaseRefused
 from scrapersky.logging import get_logger
 
 MAX_LOG_BYTES = 10 * 1024 * 1024
-"""Beyond this the log becomes `postgres.log.1` at the next acquire, and begins anew."""
+"""A larger log is rotated to `postgres.log.1` at the next acquire."""
 
 TAIL_BYTES = 16 * 1024
 
 
 START_MARKER = "=== started by process"
-"""Our own line before each start, which tells one run from the one before."""
+"""Line that we write before each start, to separate the runs."""
 
 
 def open_log(path: Path) -> int:
-    """Opened for appending only, so that it can be emptied while the server writes to it."""
+    """Open the log in append mode, so that it can be truncated while the server writes to it."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     fd = os.open(path, flags, 0o600)
     os.write(fd, f"{START_MARKER} {os.getpid()}\n".encode())
@@ -66,7 +66,7 @@ def get_rotated_log(path: Path) -> Path:
 
 
 def read_last_run(path: Path) -> list[str]:
-    """The lines since the server last began to start, as far as the end of the file tells."""
+    """Return the log lines since the last start, as far as the file's tail contains them."""
     lines = _read_tail(path)
     begins = [n for n, line in enumerate(lines) if line.startswith(START_MARKER)]
     return lines[begins[-1] + 1 :] if begins else lines
@@ -86,42 +86,42 @@ REPORT_INTERVAL_SECONDS = 5.0
 
 
 class ProgressReporter:
-    """Passes sentences on to whoever listens, at most one every few seconds."""
+    """Passes progress messages to a callback, and limits repeated ones to one every few seconds."""
 
     def __init__(self, say: Callable[[str], None] | None) -> None:
         self._say = say or (lambda sentence: None)
         self._next = time.monotonic() + FIRST_REPORT_SECONDS
 
     def tell(self, sentence: str) -> None:
-        """Something that happens once; always passed on."""
+        """Report a one-time event; never rate-limited."""
         self._say(sentence)
 
     def waiting(self, sentence: str) -> None:
-        """Something that goes on; call it as often as you like."""
+        """Report an ongoing state; rate-limited, so it may be called in a loop."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_INTERVAL_SECONDS
             self._say(sentence)
 
 
 UNREACHABLE_SECONDS = 10.0
-"""A server that calls itself ready but stays silent for this long is not within our reach."""
+"""A server that reports ready but does not answer for this long is unreachable for this process."""
 
 MAX_POLL_SECONDS = 1.0
 
 ACCEPTS, SILENT = 0, 2
-"""Exit codes of `pg_isready`; 1 is a server that is starting, recovering or stopping."""
+"""Exit codes of `pg_isready`. 1 means that the server is starting, recovering or stopping."""
 
 
 class ServerUnreachable(DatabaseRefused):
-    """The server runs, but its socket is not where this process could use it."""
+    """The server is running, but this process cannot reach its socket."""
 
 
 def wait_until_ready(
     layout: Layout, binaries: Binaries, postmaster: ProcessIdentity, narrator: ProgressReporter
 ) -> ServerAddress | None:
-    """Its address once it accepts connections; None when it ended instead.
+    """Return the address once the server accepts connections, or None if it exited.
 
-    There is no time-out: a recovery takes as long as it takes.
+    There is no timeout, because a crash recovery may take arbitrarily long.
     """
     began = last_sign = time.monotonic()
     while postmaster.is_alive():
@@ -135,14 +135,17 @@ def wait_until_ready(
         if time.monotonic() - last_sign > UNREACHABLE_SECONDS:
             raise ServerUnreachable(_describe_unreachable(postmaster, noted))
         narrator.waiting(_describe_state(layout, noted))
-        # Each question is a line in the server's log, so a long recovery is asked less often.
+        # Each probe writes a line to the server's log, so a long recovery is probed less often.
         waited = time.monotonic() - began
         time.sleep(min(max(POLL_SECONDS, waited / 10), MAX_POLL_SECONDS))
     return None
 
 
 def _read_address(noted: PidFile | None, postmaster: ProcessIdentity) -> ServerAddress | None:
-    """From the server's own notes: whoever started it may have had another runtime folder."""
+    """Read the address from the PID file.
+
+    The process that started the server may use another socket folder.
+    """
     if not noted or noted.pid != postmaster.pid or not noted.socket_dir or not noted.port:
         return None
     return ServerAddress(noted.socket_dir, noted.port)
@@ -178,17 +181,17 @@ def _describe_unreachable(postmaster: ProcessIdentity, noted: PidFile | None) ->
 
 
 REMNANTS_TIMEOUT_SECONDS = 60.0
-"""How long the orphans of a killed postmaster may take to notice and end."""
+"""How long the orphaned backends of a killed postmaster may take to exit."""
 
 log = get_logger(__name__)
 
 
 def start_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter) -> ProcessIdentity:
-    """Start it; whether it becomes ready is another question. Only under the start lock.
+    """Start the server without waiting until it is ready. Call it only under the start lock.
 
-    The server and its children inherit a lock: as long as it is held, some of them live. It
-    tells also of those this process cannot see, in another container or orphaned by a killed
-    postmaster; starting beside them would destroy the database.
+    The server and its children inherit a lock, which is held while any of them is alive. It also
+    covers processes that are invisible from here: those in another container, or orphans of a
+    killed postmaster. Starting a second server next to them would destroy the database.
     """
     alive = open_lock(layout.alive)
     try:
@@ -207,7 +210,7 @@ def start_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter)
 def _wait_for_remnants(
     layout: Layout, alive: int, narrator: ProgressReporter
 ) -> ProcessIdentity | None:
-    """Return with the lock; or with a server, whose killed starter we came right after."""
+    """Wait for the lock; return a running server instead if its starter was just killed."""
     deadline = time.monotonic() + REMNANTS_TIMEOUT_SECONDS
     while not try_exclusive(alive):
         if found := find_postmaster(layout.cluster):
@@ -228,14 +231,14 @@ def _describe_still_in_use(layout: Layout) -> str:
 
 
 def _clear_stale_pid_file(cluster: Path) -> None:
-    """Remove a pid file whose number is now another process, for PostgreSQL would refuse it.
+    """Remove a PID file whose PID now belongs to another process; PostgreSQL would refuse to start.
 
-    A number nobody has is left alone: PostgreSQL then looks further than we do, for shared
+    The file of a dead PID is kept: PostgreSQL then does its own, more thorough check for shared
     memory still in use.
     """
     noted = read_pid_file(cluster)
     if noted is None:
-        # Empty or garbage: its writer was killed on the first line.
+        # Empty or garbage: the server was killed while writing its first line.
         (cluster / "postmaster.pid").unlink(missing_ok=True)
         return
     if classify_pid(noted.pid, cluster) is PidState.DOUBTFUL:
@@ -271,33 +274,36 @@ def _spawn(layout: Layout, command: list[str], alive: int) -> ProcessIdentity:
             stderr=written_to,
             cwd="/",
             env=build_clean_env(),
-            # Not the terminal's: a Ctrl-C or a hang-up is meant for us, not for the server.
+            # Detach from the terminal: Ctrl-C or a hang-up is meant for us, not for the server.
             start_new_session=True,
             pass_fds=(alive,),
             **layout.account.switch(),
         )
     finally:
         os.close(written_to)
-    # Waits for its end, whoever causes it, so that no zombie keeps its number.
+    # Reap the process whenever it exits, so that no zombie occupies its PID.
     threading.Thread(target=started.wait, name="postgres-reaper", daemon=True).start()
     return find_process(started.pid) or ProcessIdentity(started.pid, "already ended")
 
 
 FAST_STOP_SECONDS = 60.0
-"""A fast shutdown ends with a checkpoint; after this long we give up on that."""
+"""Time limit of a fast shutdown, which ends with a checkpoint. An immediate shutdown follows."""
 
 IMMEDIATE_STOP_SECONDS = 10.0
 
 
 def stop_server(layout: Layout, postmaster: ProcessIdentity, narrator: ProgressReporter) -> None:
-    """Fast, which ends its connections and loses nothing; else at once, to be recovered later."""
+    """Stop the server with a fast shutdown, which closes its connections and loses nothing.
+
+    If that takes too long, an immediate shutdown follows; the next start then runs crash recovery.
+    """
     postmaster.send(signal.SIGINT)
     if not _wait_for_end(postmaster, FAST_STOP_SECONDS, narrator):
         postmaster.send(signal.SIGQUIT)
         if not _wait_for_end(postmaster, IMMEDIATE_STOP_SECONDS, narrator):
             log.error("postgres does not stop", pid=postmaster.pid)
             return
-    # One that lost its files, or was stopped at once, leaves its socket.
+    # A server that lost its files or was stopped immediately leaves its socket behind.
     remove_stale_sockets(get_socket_folder(layout))
     log.info("postgres stopped", pid=postmaster.pid, cluster=str(layout.cluster))
 

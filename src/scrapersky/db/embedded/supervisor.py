@@ -56,9 +56,9 @@ from scrapersky.errors import DatabaseRefused
 
 
 def remove_cluster(data_dir: Path) -> None:
-    """Remove what we made, here and behind the pointer; only under the start lock.
+    """Remove the files we created, also in the pointer's target. Call it only under the start lock.
 
-    The data folder itself stays, and anything in it that is not ours.
+    The data folder itself and any other files in it are kept.
     """
     layout = find_layout(data_dir)
     if layout is not None:
@@ -101,7 +101,7 @@ def _remove_files(layout: Layout) -> None:
 
 
 MAX_LOG_LINES_SHOWN = 8
-"""Of the server's log, when it does not start."""
+"""Lines of the server's log that are shown when it does not start."""
 
 RETRY_SECONDS = 1.0
 
@@ -117,7 +117,7 @@ class RunningServer:
 def ensure_running(
     layout: Layout, binaries: Binaries, reference: ServerReference, narrator: ProgressReporter
 ) -> RunningServer:
-    """Join the server or start it; only under the start lock, with a reference of our own."""
+    """Join or start the server. Call it only under the start lock and while holding a reference."""
     rotate_log(layout.log)
     patience = time.monotonic() + REMNANTS_TIMEOUT_SECONDS
     while True:
@@ -127,7 +127,7 @@ def ensure_running(
         if address is not None:
             return RunningServer(address, postmaster)
         if found or find_postmaster(layout.cluster):
-            # It stopped while we waited, or another one that we had not seen came first.
+            # It stopped while we waited, or another process started one that we had not seen.
             continue
         if time.monotonic() > patience or not _is_retryable(layout):
             raise DatabaseRefused(_describe_failed_start(layout))
@@ -158,7 +158,7 @@ def _wait_or_restart(
     try:
         return wait_until_ready(layout, binaries, postmaster, narrator)
     except ServerUnreachable:
-        # Its socket was cleared away, for example. If nobody uses it, a fresh start helps.
+        # For example, its socket was deleted. If no other process uses it, a restart helps.
         if not reference.is_last():
             raise
         stop_server(layout, postmaster, narrator)
@@ -167,17 +167,17 @@ def _wait_or_restart(
 
 
 def _is_retryable(layout: Layout) -> bool:
-    """Whether it ended for a passing reason.
+    """Return whether the start failed for a transient reason.
 
-    It was killed before it could say a word, or it met the last backends of a killed server
-    that was not started by us.
+    Either the server was killed before it logged anything, or it encountered remaining backends of
+    a killed server that we did not start.
     """
     said = [line for line in _read_server_messages(layout) if "FATAL:" in line or "PANIC:" in line]
     return not said or any("pre-existing shared memory block" in line for line in said)
 
 
 def _read_server_messages(layout: Layout) -> list[str]:
-    """Its log of this run, without what it answered to our own asking."""
+    """Return the log of this run without the replies to our own probes."""
     return [
         line for line in read_last_run(layout.log) if "FATAL:  the database system is" not in line
     ]
@@ -193,7 +193,7 @@ def _describe_failed_start(layout: Layout) -> str:
 
 @dataclass(frozen=True)
 class _Acquisition:
-    """What one `acquire` got and its `release` gives back."""
+    """What one `acquire` obtained and its `release` returns."""
 
     layout: Layout
     running: RunningServer
@@ -201,10 +201,10 @@ class _Acquisition:
 
 
 class EmbeddedPostgres:
-    """One process's share in the server of a data folder.
+    """One process's handle on the server of a data folder.
 
-    Each `acquire` takes a reference, which ends with `release` or with the process. Whoever
-    releases the last one stops the server. When all were killed instead, the server goes on,
+    Each `acquire` takes a reference, which ends with `release` or with the process. Releasing the
+    last reference stops the server. If all its users were killed instead, the server keeps running,
     and the next `acquire` joins it.
     """
 
@@ -226,18 +226,18 @@ class EmbeddedPostgres:
 
     @cached_property
     def binaries(self) -> Binaries:
-        """The programs for us to run: `binaries.tool("pg_dump")`, with `tool_env()`."""
+        """The client programs: use `binaries.tool("pg_dump")` with `tool_env()`."""
         return find_binaries(self._pg_bin)
 
     def tool_env(self) -> dict[str, str]:
-        """The caller's environment, with the way to this server in place of any other."""
+        """Return the caller's environment with the connection variables of this server."""
         if not self._shares:
             raise DatabaseRefused("The database is not running for us; acquire it first.")
         ours = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return {**ours, **self._shares[-1].running.address.libpq_env()}
 
     def acquire(self) -> ServerAddress:
-        """Take a reference; returns when the server accepts connections."""
+        """Take a reference, and return once the server accepts connections."""
         binaries, narrator = self.binaries, ProgressReporter(self._say)
         with translate_os_errors(self.data_dir):
             ensure_data_folder(self.data_dir)
@@ -247,9 +247,9 @@ class EmbeddedPostgres:
         return share.running.address
 
     def release(self) -> None:
-        """Give a reference back and, if it was the last anywhere, stop the server.
+        """Release a reference; stop the server if it was the last one of all processes.
 
-        Harmless when there is none to give back.
+        Does nothing if there is no reference.
         """
         if not self._shares:
             return
@@ -260,11 +260,11 @@ class EmbeddedPostgres:
                 postmaster = found or share.running.postmaster
                 _leave_server(share.layout, share.reference, postmaster, narrator)
         except FileNotFoundError:
-            # Somebody removed or moved the data folder; the server shall not outlive it.
+            # The data folder was removed or moved. The server must not outlive it.
             _leave_server(share.layout, share.reference, share.running.postmaster, narrator)
 
     def revive(self) -> ServerAddress:
-        """Start the server again if it died under us; our reference and its address stay."""
+        """Restart the server if it died. Our reference and its address stay valid."""
         if not self._shares:
             raise DatabaseRefused("The database is not ours to revive; acquire it first.")
         address = self.acquire()
@@ -272,9 +272,9 @@ class EmbeddedPostgres:
         return address
 
     def destroy(self) -> None:
-        """Remove the database for good; refused while anybody uses it.
+        """Delete the database permanently; refused while any process uses it.
 
-        The data folder itself stays, and anything in it that is not ours.
+        The data folder itself and any other files in it are kept.
         """
         if not self.data_dir.is_dir():
             return

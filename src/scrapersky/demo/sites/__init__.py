@@ -1,1 +1,1 @@
-"""The demo town's sites."""
+"""Sites of the demo town."""

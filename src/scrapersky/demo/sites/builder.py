@@ -21,7 +21,7 @@ FIRST_DAY = date(2025, 3, 1)
 
 
 def number_urls(base: str, slug: str, count: int) -> list[str]:
-    """`base/slug-0001` and so on."""
+    """Return `base/slug-0001`, `base/slug-0002` and so on."""
     return [f"{base}/{slug}-{number:04}" for number in range(1, count + 1)]
 
 
@@ -91,7 +91,7 @@ def _join_lines(lines: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class PublishedContact:
-    """A contact, and the way in which its page gives it away."""
+    """Contact on a page, and the extraction method that must find it."""
 
     kind: ContactChannel
     value: str
@@ -100,7 +100,7 @@ class PublishedContact:
 
 @dataclass(frozen=True)
 class PageSnippet:
-    """A piece of a page, and the contacts that people find in it."""
+    """Piece of HTML, and the contacts that can be found in it."""
 
     html: str
     contacts: tuple[PublishedContact, ...] = ()
@@ -123,19 +123,19 @@ HOME_PATH = "/"
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLayout:
-    """What all pages of a site have in common."""
+    """Properties shared by all pages of a site."""
 
     name: str
     language: str = "en"
     generator: str | None = None
     head: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
-    """What the menu says, by path."""
+    """Menu labels by path."""
 
 
 @dataclass(frozen=True)
 class SitePages:
-    """By path, the pieces of each page; the home page comes first."""
+    """Snippets of each page by path. The home page comes first."""
 
     house: SiteLayout
     pieces: Mapping[str, Sequence[PageSnippet]]
@@ -156,7 +156,10 @@ class SitePages:
 
     @property
     def contacts(self) -> dict[tuple[ContactChannel, str], PublishedContact]:
-        """Each once. Where a page repeats one, it says it no better than the first has said it."""
+        """Expected contacts, each once.
+
+        If several pages publish a contact, the first one wins; later ones are never more explicit.
+        """
         found: dict[tuple[ContactChannel, str], PublishedContact] = {}
         for pieces in self.pieces.values():
             for each in (contact for piece in pieces for contact in piece.contacts):
@@ -186,7 +189,7 @@ def build_json_ld(
     same_as: Sequence[str] = (),
     address: Mapping[str, str] | None = None,
 ) -> PageSnippet:
-    """Whose site it is, as JSON-LD."""
+    """Describe the owner of a site as JSON-LD."""
     stated = {
         "@context": "https://schema.org",
         "@type": kind,
@@ -220,38 +223,38 @@ class SitemapOutcome(StrEnum):
 
     FOUND = "found"
     NONE = "none"
-    """The site was looked at and has no sitemap."""
+    """The scan succeeded, and the site has no sitemap."""
     FAILED = "failed"
-    """The site could not be looked at, and was given up."""
+    """The scan failed and became a dead letter."""
     NOT_ASKED = "not asked"
-    """Its home page shows that there is nothing to look for."""
+    """No scan was queued, because the home page shows that there is nothing to find."""
 
 
 @dataclass(frozen=True)
 class ExpectedResult:
-    """What the site must come to, or the demo says so."""
+    """Expected result of a site. The demo reports every difference."""
 
     ending: SitemapOutcome
     urls: int = 0
     contacts: Mapping[tuple[ContactChannel, str], PublishedContact] = field(default_factory=dict)
     why: EmptyReason | None = None
-    """Why it has no contacts; nothing where it has some."""
+    """Why the site has no contacts; None if it has some."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TownSite:
-    """One site, and the one thing it is there to show."""
+    """Site, and the one behaviour it demonstrates."""
 
     name: str
     shows: str
     expected: ExpectedResult
     answers: Mapping[str, Handler] = field(default_factory=dict)
-    """By path; the query does not matter."""
+    """Handlers by path. The query string is ignored."""
     otherwise: Handler = not_found
     lives_at_www: bool = False
-    """The bare name then only redirects there."""
+    """The bare name only redirects to `www.`."""
     is_ordinary: bool = False
-    """One of the many that show nothing but the way in which they publish their address."""
+    """One of the many sites that demonstrate nothing but a way of publishing an e-mail address."""
 
     @property
     def base_url(self) -> str:

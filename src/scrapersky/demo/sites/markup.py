@@ -21,10 +21,10 @@ EmailMarkup = Callable[[str], PageSnippet]
 CLOUDFLARE_KEY = 0x5C
 TYPO3_OFFSET = 3
 TYPO3_RANGES = (("+", ":"), ("@", "Z"), ("a", "z"))
-"""Within each of these TYPO3 turns characters around; others stay."""
+"""Ranges within which TYPO3 rotates characters. Other characters stay as they are."""
 
 
-# Openly
+# Published openly
 
 
 def mailto(address: str) -> PageSnippet:
@@ -39,7 +39,7 @@ def plain_text(address: str) -> PageSnippet:
 
 
 def noscript(address: str) -> PageSnippet:
-    """For people whose browser runs no scripts."""
+    """Publish the address for browsers without scripts."""
     return build_email_snippet(
         f"<noscript><p>{address}</p></noscript>", address, ExtractionMethod.NOSCRIPT
     )
@@ -50,7 +50,7 @@ def onclick_handler(address: str) -> PageSnippet:
     return build_email_snippet(html, address, ExtractionMethod.ONCLICK)
 
 
-# Marked
+# Marked up
 
 
 def hcard(address: str) -> PageSnippet:
@@ -69,7 +69,7 @@ def microdata(address: str) -> PageSnippet:
     return build_email_snippet(html, address, ExtractionMethod.MICRODATA)
 
 
-# Hidden by software that many sites run
+# Obfuscated by common software
 
 
 def cloudflare(address: str) -> PageSnippet:
@@ -93,7 +93,7 @@ def typo3_token(address: str) -> PageSnippet:
 
 
 def typo3_call(address: str) -> PageSnippet:
-    """As its older versions do."""
+    """Call the script used by older TYPO3 versions."""
     call = f"javascript:linkTo_UnCryptMailto('{_encode_typo3(f'mailto:{address}')}');"
     return build_email_snippet(
         f'<p><a href="{escape(call)}">E-Mail</a></p>', address, ExtractionMethod.TYPO3
@@ -136,7 +136,7 @@ def wordpress_encoder(address: str) -> PageSnippet:
     return build_email_snippet(html, address, ExtractionMethod.WORDPRESS_ENCODER)
 
 
-# Hidden by hand
+# Obfuscated by hand
 
 
 def spelled_at_dot(address: str) -> PageSnippet:
@@ -165,20 +165,20 @@ def base64(address: str) -> PageSnippet:
 
 
 def entities(address: str) -> PageSnippet:
-    """Every character by its number: a browser shows an ordinary text."""
+    """Write every character as a numeric entity. A browser shows ordinary text."""
     written = "".join(f"&#{ord(character)};" for character in address)
     return build_email_snippet(f"<p>{written}</p>", address, ExtractionMethod.TEXT)
 
 
 def double_escaped(address: str) -> PageSnippet:
-    """So that people see `info&#64;…`."""
+    """Escape the entities twice, so that a browser shows `info&#64;…`."""
     return build_email_snippet(
         f"<p>{address.replace('@', '&amp;#64;')}</p>", address, ExtractionMethod.ENTITIES
     )
 
 
 def zero_width_breaks(address: str) -> PageSnippet:
-    """By what nobody sees: a place to break the line, and a space without width."""
+    """Split the address with invisible characters: a zero-width space and `<wbr>`."""
     user, host = address.split("@")
     return build_email_snippet(f"<p>{user}&#8203;@<wbr>{host}</p>", address, ExtractionMethod.TEXT)
 
@@ -245,7 +245,7 @@ def dates_and_prices() -> PageSnippet:
 
 
 def form_placeholder() -> PageSnippet:
-    """Only an example of an address; the form belongs to a newsletter."""
+    """Build a newsletter form with an example address as placeholder."""
     field = '<input type="email" name="email" placeholder="you@example.com">'
     return PageSnippet(f'<form class="newsletter" action="/subscribe">{field}</form>')
 
@@ -266,7 +266,7 @@ def share_links() -> PageSnippet:
 
 
 def mail_share_link() -> PageSnippet:
-    """Cloudflare hides the recipient of a link that has none."""
+    """Build a share link without a recipient, as obfuscated by Cloudflare."""
     code = encode_cloudflare("?subject=Look at this&body=http://town.example/")
     return PageSnippet(f'<a href="/cdn-cgi/l/email-protection#{code}">Share by e-mail</a>')
 
@@ -308,7 +308,7 @@ def facebook(handle: str) -> PageSnippet:
 
 
 def x(handle: str) -> PageSnippet:
-    """Under the name that it had before."""
+    """Link the profile under the service's former name."""
     url = f"https://x.com/{handle}"
     return build_profile_snippet(
         f'<a href="https://twitter.com/{handle}">Twitter</a>', url, ExtractionMethod.LINK
@@ -324,18 +324,18 @@ def youtube(handle: str) -> PageSnippet:
 
 
 def _link_profile(url: str, rest: str) -> PageSnippet:
-    """With what people copied along with the address."""
+    """Link a profile with the trailing path or parameters that people copy along with its URL."""
     return build_profile_snippet(f'<a href="{url}{rest}">Follow us</a>', url, ExtractionMethod.LINK)
 
 
 @dataclass(frozen=True)
 class DemoPhoneNumber:
-    """One telephone."""
+    """Phone number with its national and international spelling."""
 
     value: str
-    """E.164."""
+    """E.164 number."""
     written: str
-    """As its owners write it for their neighbours."""
+    """National spelling."""
     label: str = "Phone"
 
 
@@ -370,14 +370,14 @@ def call_link(number: DemoPhoneNumber) -> PageSnippet:
 
 
 def malformed_call_link(number: DemoPhoneNumber) -> PageSnippet:
-    """Slashes, spaces, and the national zero behind the country's code."""
+    """Link the number with slashes, spaces and the national zero after the country code."""
     code, rest = number.value[:3], number.value[3:]
     html = f'<p><a href="tel://{code} (0) {rest[:2]} {rest[2:]}">{number.label}</a></p>'
     return build_phone_snippet(html, number.value, ExtractionMethod.TEL)
 
 
 def national(number: DemoPhoneNumber) -> PageSnippet:
-    """In the text; which country is meant, the page's language tells."""
+    """Publish the national number as text. The page's language implies the country."""
     return build_phone_snippet(
         f"<p>{number.label}: {number.written}</p>", number.value, ExtractionMethod.TEXT
     )

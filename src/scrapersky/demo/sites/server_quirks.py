@@ -51,7 +51,7 @@ BICYCLE_SHOP_PAGES = SitePages(
 
 BICYCLE_SHOP = TownSite(
     name=BICYCLE_SHOP_NAME,
-    shows="Its robots.txt announces a sitemap that is not there.",
+    shows="robots.txt names a sitemap that does not exist.",
     expected=ExpectedResult(SitemapOutcome.NONE, contacts=BICYCLE_SHOP_PAGES.contacts),
     answers={
         **BICYCLE_SHOP_PAGES.answers,
@@ -65,11 +65,11 @@ BICYCLE_SHOP = TownSite(
 BREWERY_NAME = "two-rivers-brewery.example"
 BREWERY_BASE = build_base_url(BREWERY_NAME)
 BREWERY_URLS = [f"{BREWERY_BASE}/beers?style=ale&brew={number}" for number in range(1, 31)]
-"""The bare `&` has no business in XML."""
+"""URLs with a bare `&`, which is not valid in XML."""
 BREWERY_CUT_URL = f"{BREWERY_BASE}/beers?style=porter&brew=the-last-one"
 BREWERY_WHOLE_SITEMAP = build_urlset([*BREWERY_URLS, BREWERY_CUT_URL])
 BREWERY_CUT_SITEMAP = BREWERY_WHOLE_SITEMAP[: BREWERY_WHOLE_SITEMAP.index("the-last-one")]
-"""It ends in the middle of an address, which therefore is not one."""
+"""Sitemap cut off in the middle of its last URL, which therefore must not be stored."""
 BREWERY_PAGES = SitePages(
     SiteLayout(name="Two Rivers Brewery", links={"/about-us": "About us"}),
     {
@@ -83,7 +83,7 @@ BREWERY_PAGES = SitePages(
 
 BREWERY = TownSite(
     name=BREWERY_NAME,
-    shows="Its sitemap is broken: bare ampersands, and cut off inside a URL.",
+    shows="Broken sitemap: bare ampersands, and truncated inside a URL.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(BREWERY_URLS), contacts=BREWERY_PAGES.contacts
     ),
@@ -113,7 +113,7 @@ CAFE_PAGES = SitePages(
 
 CAFE = TownSite(
     name=CAFE_NAME,
-    shows=f"Its name is {CAFE_UNICODE_NAME}, and its address is written both ways.",
+    shows=f"Internationalised name ({CAFE_UNICODE_NAME}); e-mail addresses in both spellings.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(CAFE_URLS), contacts=CAFE_PAGES.contacts
     ),
@@ -145,7 +145,7 @@ HOTEL_PAGES = SitePages(
 
 HOTEL = TownSite(
     name=HOTEL_NAME,
-    shows="It answers every address with a page and 200, so all that looks found is not.",
+    shows="Soft 404: answers every URL with a page and status 200.",
     expected=ExpectedResult(SitemapOutcome.NONE, contacts=HOTEL_PAGES.contacts),
     otherwise=serve_html(HOTEL_PAGES.html(HOME_PATH)),
 )
@@ -171,7 +171,7 @@ LIBRARY_PAGES = SitePages(
 
 LIBRARY = TownSite(
     name=LIBRARY_NAME,
-    shows="It is slow: its sitemap drips in over two seconds.",
+    shows="Slow server: the sitemap takes two seconds to arrive.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(LIBRARY_URLS), contacts=LIBRARY_PAGES.contacts
     ),
@@ -196,7 +196,7 @@ PHARMACY_PAGES = SitePages(
 
 PHARMACY = TownSite(
     name=PHARMACY_NAME,
-    shows="It redirects every request to its www. name.",
+    shows="Redirects every request to its www. name.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(PHARMACY_URLS), contacts=PHARMACY_PAGES.contacts
     ),
@@ -226,7 +226,7 @@ POST_OFFICE_PAGES = SitePages(
 
 POST_OFFICE = TownSite(
     name=POST_OFFICE_NAME,
-    shows="Its home page answers 503 the first time; the retry gets through.",
+    shows="The home page answers 503 once; the retry succeeds.",
     expected=ExpectedResult(SitemapOutcome.FOUND, urls=1, contacts=POST_OFFICE_PAGES.contacts),
     answers={
         HOME_PATH: fail_first(POST_OFFICE_PAGES.answers[HOME_PATH]),

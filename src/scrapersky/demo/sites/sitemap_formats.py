@@ -64,7 +64,7 @@ BAKERY_PAGES = SitePages(
 
 BAKERY = TownSite(
     name=BAKERY_NAME,
-    shows="Its home page links its sitemap, at a place nobody would guess.",
+    shows="The home page links the sitemap, at an unusual path.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(BAKERY_URLS), contacts=BAKERY_PAGES.contacts
     ),
@@ -85,7 +85,7 @@ BOOKSHOP_PAGES = SitePages(
 
 BOOKSHOP = TownSite(
     name=BOOKSHOP_NAME,
-    shows="Its sitemap is a plain text file, and the only thing that names its imprint.",
+    shows="Plain text sitemap, which alone leads to the imprint.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(BOOKSHOP_URLS), contacts=BOOKSHOP_PAGES.contacts
     ),
@@ -113,7 +113,7 @@ CHOIR_PAGES = SitePages(
 
 CHOIR = TownSite(
     name=CHOIR_NAME,
-    shows="It has no sitemap, but an RSS feed names its newest pages.",
+    shows="No sitemap; an RSS feed lists the newest pages.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(CHOIR_URLS), contacts=CHOIR_PAGES.contacts
     ),
@@ -143,7 +143,7 @@ FLORIST_PAGES = SitePages(
 
 FLORIST = TownSite(
     name=FLORIST_NAME,
-    shows="Nothing names its sitemap; it lies where WordPress puts it, and leads to its contacts.",
+    shows="Sitemap at the WordPress default path only; it leads to the contacts.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(FLORIST_URLS), contacts=FLORIST_PAGES.contacts
     ),
@@ -175,7 +175,7 @@ MUSEUM_PAGES = SitePages(
 
 MUSEUM = TownSite(
     name=MUSEUM_NAME,
-    shows="Its robots.txt names two sitemaps and asks for a pause between requests.",
+    shows="robots.txt names two sitemaps and sets a crawl delay.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND,
         urls=len(MUSEUM_COLLECTION_URLS) + len(MUSEUM_EVENT_URLS),
@@ -225,7 +225,7 @@ NEWSPAPER_PAGES = SitePages(
 
 NEWSPAPER = TownSite(
     name=NEWSPAPER_NAME,
-    shows="Its robots.txt names an index of compressed sitemaps.",
+    shows="robots.txt names an index of compressed sitemaps.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND,
         urls=sum(map(len, NEWSPAPER_URLS_BY_YEAR.values())) + len(NEWSPAPER_NEWS_URLS),

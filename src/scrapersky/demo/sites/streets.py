@@ -1,4 +1,4 @@
-"""The ordinary sites of the town: trades and streets in several languages."""
+"""Ordinary sites of the town: trades and streets in several languages."""
 
 from __future__ import annotations
 
@@ -53,17 +53,19 @@ PhoneMarkup = Callable[[DemoPhoneNumber], PageSnippet]
 
 @dataclass(frozen=True)
 class Quarter:
-    """Where one language is spoken."""
+    """Part of the town where one language is spoken."""
 
     language: str
     trades: tuple[str, ...]
     streets: tuple[str, ...]
     menu: Mapping[str, str]
-    """Where the address stands comes first."""
+    """Menu labels by path. The first path is the page with the e-mail address."""
     greeting: str
     number: Callable[[int], DemoPhoneNumber]
     telling: PhoneMarkup = national
-    """How a number is shown; a national one is understood where the language tells the country."""
+    """How the phone number is published. National spelling only works if the language implies the
+    country.
+    """
 
 
 QUARTERS = (
@@ -137,7 +139,9 @@ QUARTERS = (
 
 
 def iter_sites() -> Iterator[TownSite]:
-    """The same ones every time: each quarter draws its streets with a seed of its own."""
+    """Yield the ordinary sites. They are the same in every run, because each quarter has a fixed
+    seed.
+    """
     cloaks, numbers = cycle(EMAIL_MARKUPS), count()
     for quarter in QUARTERS:
         drawn = Random(quarter.language).sample(quarter.streets, len(quarter.trades))

@@ -37,7 +37,7 @@ ARCADE_HTML = (
 
 ARCADE = TownSite(
     name=ARCADE_NAME,
-    shows="There is nothing to read without running its scripts.",
+    shows="Needs JavaScript: nothing to read without running its scripts.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(ARCADE_URLS), why=EmptyReason.NEEDS_JAVASCRIPT
     ),
@@ -55,7 +55,7 @@ BANK_URLS = [f"{BANK_BASE}{path}" for path in ("/", "/contact", "/about-us")]
 
 BANK = TownSite(
     name=BANK_NAME,
-    shows="Its sitemap is open, and every page answers 403.",
+    shows="Public sitemap, but every page answers 403.",
     expected=ExpectedResult(SitemapOutcome.FOUND, urls=len(BANK_URLS), why=EmptyReason.BLOCKED),
     answers={
         "/robots.txt": serve_text(build_robots_txt(sitemaps=[f"{BANK_BASE}/sitemap.xml"])),
@@ -72,7 +72,7 @@ BARBER_PAGES = SitePages(
 
 BARBER = TownSite(
     name="golden-scissors.example",
-    shows="It has no sitemap and says so, and publishes nothing but what only looks like contacts.",
+    shows="No sitemap, and only text that looks like contacts.",
     expected=ExpectedResult(SitemapOutcome.NONE, why=EmptyReason.NOTHING_PUBLISHED),
     answers=BARBER_PAGES.answers,
 )
@@ -80,7 +80,7 @@ BARBER = TownSite(
 
 CINEMA = TownSite(
     name="palace-cinema.example",
-    shows="It does not answer: the connection is closed without a word.",
+    shows="Does not answer: it closes the connection.",
     expected=ExpectedResult(SitemapOutcome.FAILED, why=EmptyReason.DOES_NOT_ANSWER),
     otherwise=close_connection,
 )
@@ -103,7 +103,7 @@ DENTIST_URLS = [DENTIST_BASE + path for path in DENTIST_PAGES.pieces]
 
 DENTIST = TownSite(
     name=DENTIST_NAME,
-    shows="It publishes a contact form, and no address or number.",
+    shows="Contact form only, without an address or number.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(DENTIST_URLS), why=EmptyReason.ONLY_A_FORM
     ),
@@ -124,7 +124,7 @@ GALLERY_PAGES = SitePages(
 
 GALLERY = TownSite(
     name=GALLERY_NAME,
-    shows="It is still under construction.",
+    shows="Under construction.",
     expected=ExpectedResult(SitemapOutcome.FOUND, urls=1, why=EmptyReason.NOTHING_PUBLISHED),
     answers={
         **GALLERY_PAGES.answers,
@@ -136,7 +136,7 @@ GALLERY = TownSite(
 
 TAILOR = TownSite(
     name="thimble-tailor.example",
-    shows="It redirects to another site: that one's URLs are listed, its contacts are not its own.",
+    shows="Redirects to another site: its URLs are listed, its contacts are not.",
     expected=ExpectedResult(
         SitemapOutcome.FOUND, urls=len(sitemap_formats.BAKERY_URLS), why=EmptyReason.REDIRECTED
     ),
@@ -154,7 +154,7 @@ NOTARY_URLS = [NOTARY_BASE + path for path in NOTARY_PAGES.pieces]
 
 NOTARY = TownSite(
     name=NOTARY_NAME,
-    shows="Its robots.txt forbids reading any page, so none is read, whatever stands there.",
+    shows="robots.txt disallows every page, so none is read.",
     expected=ExpectedResult(SitemapOutcome.FOUND, urls=len(NOTARY_URLS), why=EmptyReason.ROBOTS),
     answers={
         **NOTARY_PAGES.answers,
@@ -174,7 +174,7 @@ TOY_SHOP_HTML = (
 
 TOY_SHOP = TownSite(
     name="tin-soldier-toys.example",
-    shows="Its name is for sale; the number on the page is the seller's.",
+    shows="Domain for sale; the number on the page is the seller's.",
     expected=ExpectedResult(SitemapOutcome.NOT_ASKED, why=EmptyReason.PARKED),
     otherwise=serve_html(TOY_SHOP_HTML),
 )

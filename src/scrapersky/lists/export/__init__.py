@@ -1,10 +1,7 @@
 """Write rows as CSV, JSON Lines, XLSX and Parquet while they are read.
 
-Each writer takes an asynchronous iterator of chunks of rows and yields bytes. It holds one chunk
-at a time, writes no temporary file, and closes its source when its reader goes away.
-
-Each writer takes an asynchronous iterator of chunks of rows and is one of bytes. It holds a chunk
-at a time, writes no temporary file, and closes its source when whoever reads it goes away.
+Each writer takes an asynchronous iterator of chunks of rows and yields bytes. It holds one chunk at
+a time, writes no temporary file, and closes its source when its reader goes away.
 """
 
 from scrapersky.lists.export.columns import ColumnKind, ExportColumn, ExportCounts

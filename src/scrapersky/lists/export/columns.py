@@ -19,7 +19,7 @@ ExportRow = Sequence[object]
 RowChunks = AsyncIterator[Sequence[ExportRow]]
 
 ROWS_PER_SLICE = 500
-"""So many rows are written before the reader has its turn: a few milliseconds."""
+"""Rows formatted between two yields to the event loop: a few milliseconds of work."""
 
 
 class ColumnKind(StrEnum):
@@ -28,34 +28,34 @@ class ColumnKind(StrEnum):
     number = "number"
     boolean = "boolean"
     moment = "moment"
-    """A point in time, with its zone."""
+    """A timestamp with time zone."""
     date = "date"
     texts = "texts"
-    """Several texts in one cell."""
+    """A list of strings in one cell."""
 
 
 @dataclass(frozen=True)
 class ExportColumn:
     name: str
-    """The key in JSON Lines and Parquet."""
+    """Key in JSON Lines and Parquet."""
     heading: str
-    """What people read above the column in CSV and XLSX."""
+    """Column heading in CSV and XLSX."""
     kind: ColumnKind = ColumnKind.text
 
 
 @dataclass
 class ExportCounts:
-    """What was written so far; complete once the writer is through."""
+    """Counters of an export; final when the writer has finished."""
 
     rows: int = 0
     cut_cells: int = 0
-    """Texts that were too long for a cell of XLSX."""
+    """Texts truncated because they exceed the size of an XLSX cell."""
     sheets: int = 0
 
 
 @asynccontextmanager
 async def closing(chunks: RowChunks) -> AsyncGenerator[RowChunks, None]:
-    """The source, closed at the end however that comes: nobody else holds it."""
+    """Close the source on exit, whatever the reason: the writer is its only owner."""
     try:
         yield chunks
     finally:
@@ -72,12 +72,12 @@ TEXT_SEPARATOR = "; "
 
 FORMULA_PREFIXES = "=+-@＝＋－＠"
 LINE_BREAK_PREFIXES = "\t\r\n"
-"""Taken for the beginning of a formula's cell when they stand first."""
+"""Spreadsheets may start a formula after one of these at the start of a cell."""
 INVISIBLE_CHARACTERS = (
     " \t\r\n\v\f\x00\xa0\xad\u1680\u180e\u2028\u2029\u202f\u205f\u3000\ufeff"
     + "".join(chr(code) for code in range(0x2000, 0x2010))
 )
-"""Programs skip it before they look for a formula."""
+"""Spreadsheets skip these before they check for a formula."""
 _COLLECTIONS = (list, tuple, set, frozenset)
 PHONE_LIST_PATTERN = r"\+[0-9][0-9 ]*(?:; \+?[0-9][0-9 ]*)*"
 _FORMULA_STARTS = frozenset(FORMULA_PREFIXES + LINE_BREAK_PREFIXES)
@@ -85,7 +85,7 @@ _PHONE_LIST = re.compile(PHONE_LIST_PATTERN)
 
 
 def to_text(value: object) -> str:
-    """Nothing for None, ISO 8601 for times, `a; b` for several values."""
+    """Format a value as text: empty for None, ISO 8601 for times, `a; b` for lists."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -104,7 +104,7 @@ def to_text(value: object) -> str:
 
 
 def _format_datetime(value: datetime) -> str:
-    """No more digits of a second than say something."""
+    """Format as ISO 8601 without trailing zeros in the fraction of a second."""
     text = value.isoformat()
     if not value.microsecond:
         return text
@@ -113,7 +113,7 @@ def _format_datetime(value: datetime) -> str:
 
 
 def to_json(value: object) -> object:
-    """What `json` takes; a number that JSON has no word for is nothing."""
+    """Convert a value to what `json` can encode; NaN and infinity become None."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, Decimal)):
@@ -126,10 +126,11 @@ def to_json(value: object) -> object:
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether a spreadsheet might run it: it starts with a sign, blanks and the like aside.
+    """Return whether a spreadsheet might evaluate the text as a formula.
 
-    Phone numbers start with one too. Digits and blanks behind a plus can call nothing, so they
-    stay as they are: an apostrophe would make `+49 341 123` useless to whatever dials it.
+    That is so if its first visible character is a formula sign. Phone numbers start with a plus
+    too, but digits and spaces after a plus cannot call a function. They are left unchanged, because
+    an apostrophe would make `+49 341 123` useless to a dialler.
     """
     start = text[:1]
     if (
@@ -141,7 +142,7 @@ def looks_like_formula(text: str) -> bool:
 
 
 def escape_formula(text: str) -> str:
-    """With an apostrophe before what looks like a formula, so that no program runs it."""
+    """Prefix text that looks like a formula with an apostrophe (CSV injection)."""
     if text[:1].isalnum():
         return text
     return f"'{text}" if looks_like_formula(text) else text
@@ -155,20 +156,25 @@ _PHONE_LIST_SQL = f"^(?:{PHONE_LIST_PATTERN})$"
 
 
 def build_csv_cell(value: SqlValue, kind: ColumnKind, *, only: bool = False) -> SqlValue:
-    """What COPY writes as our own writer would. Nothing and an empty text look the same in CSV;
-    as the `only` cell of a line they are written as quotes, for an empty line would be no row."""
+    """Build the SQL value of a CSV cell, formatted as `write_csv` does.
+
+    NULL and an empty string look the same in CSV. If the cell is the `only` one of its line, NULL
+    becomes an empty string, which COPY writes as quotes: an empty line would not count as a row.
+    """
     text = _SQL_FORMATTERS[kind](value)
     return func.coalesce(cast(text, Text), "") if only else text
 
 
 def build_json_value(value: SqlValue, kind: ColumnKind) -> SqlValue:
-    """What PostgreSQL's JSON has as ours would."""
+    """Build the SQL value of a JSON field, formatted as `write_jsonl` does."""
     return _format_datetime_sql(value) if kind is ColumnKind.moment else value
 
 
 def escape_formula_sql(text: SqlValue) -> SqlValue:
-    """With an apostrophe before what looks like a formula; most texts are known by their first
-    letter not to."""
+    """Build the SQL counterpart of `escape_formula`.
+
+    Most texts are ruled out by their first character, without a regular expression.
+    """
     first = func.ascii(text)
     ordinary = or_(first.between(ord("A"), 127), first.between(ord("0"), ord("<")))
     formula = text.regexp_match(_FORMULA_SQL) & ~text.regexp_match(_PHONE_LIST_SQL)
@@ -184,7 +190,7 @@ def _cast_text(value: SqlValue) -> SqlValue:
 
 
 def _format_datetime_sql(value: SqlValue) -> SqlValue:
-    """By way of JSON: other texts of a time depend on what the server is set to."""
+    """Format a timestamp through `to_json`: a plain cast depends on the server's DateStyle."""
     quoted = cast(func.to_json(func.timezone("UTC", value)), Text)
     return func.btrim(quoted, '"') + "+00:00"
 

@@ -1,6 +1,4 @@
-"""Declare the export of a list: columns, formats, joined tables and rows that are never
-exported.
-"""
+"""Declare the export of a list: columns, formats, joined tables and rows never exported."""
 
 from __future__ import annotations
 
@@ -47,13 +45,13 @@ class ExportFormat(StrEnum):
 
 @dataclass(frozen=True)
 class ExportField(ExportColumn):
-    """A column of an export, and where what stands in it comes from."""
+    """An export column with the SQL expression of its value."""
 
     value: Any = None
 
 
 def export_field(name: str, value: Any, heading: str | None = None) -> ExportField:
-    """Its kind is that of the value; its heading, unless another is given, its name."""
+    """Declare a column; its kind follows from the SQL type, its heading from the name."""
     kinds = (kind for each, kind in _COLUMN_KINDS if isinstance(value.type, each))
     heading = heading or name.replace("_", " ").capitalize()
     return ExportField(name, heading, next(kinds, ColumnKind.text), value)
@@ -61,46 +59,46 @@ def export_field(name: str, value: Any, heading: str | None = None) -> ExportFie
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What somebody wants to have of a list, and how."""
+    """A validated export request: filters, sort order, format and columns."""
 
     given: FilterValues
     sort: str | None = None
     format: ExportFormat = ExportFormat.CSV
     columns: str | None = None
-    """Names with commas between them; nothing means the usual ones."""
+    """Comma-separated column names; None means the default columns."""
     bom: bool = False
 
 
 @dataclass(frozen=True)
 class Export:
-    """One kind of list as a file."""
+    """Declaration of a list's export."""
 
     listing: Listing
     rows: str
-    """As the list is called: `sitemap-files`."""
+    """Plural name as in the route and the file name: `sitemap-files`."""
     usual: tuple[ExportField, ...]
     more: tuple[ExportField, ...] = ()
-    """Those that have to be asked for by name."""
+    """Optional columns, exported only when requested by name."""
     beside: tuple[tuple[Any, ColumnElement[bool]], ...] = ()
-    """Tables that give a column or two, each with how one row at most is found in it."""
+    """Tables to outer-join for extra columns. Each condition must match at most one row."""
     only: tuple[ColumnElement[bool], ...] = ()
-    """What has to hold of a row for it to leave at all, whatever was asked."""
+    """Conditions that every exported row must meet, whatever the request's filters."""
 
     def fields(self, columns: str | None) -> list[ExportField]:
-        """Those that were named, in that order."""
+        """Return the requested columns in the requested order, or the default columns."""
         if columns is None:
             return list(self.usual)
         known = {each.name: each for each in (*self.usual, *self.more)}
         names = list(dict.fromkeys(name.strip() for name in columns.split(",")))
         if unknown := [name for name in names if name not in known]:
             raise InvalidInput(
-                f"There is no column {unknown[0][:100] or 'without a name'} here; "
-                f"there are {', '.join(known)}."
+                f"Unknown column: {unknown[0][:100] or '(empty name)'}. "
+                f"Available columns: {', '.join(known)}."
             )
         return [known[name] for name in names]
 
     def statement(self, values: Sequence[ColumnElement[Any]], actor: Actor) -> Select[Any]:
-        """These values of the actor's rows, not narrowed any further; fit to be run as it is."""
+        """Select these values of all rows of the actor's tenant, without the request's filters."""
         model = self.listing.model
         found = (
             select(*values)

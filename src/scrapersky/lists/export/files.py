@@ -2,8 +2,9 @@
 
 CSV and JSON are written by the database (COPY), the other formats by us. Rows are read in parts:
 none twice, and every row that exists throughout. Between two parts no connection is held, however
-slow the reader is. The audit entry is written when the file is complete or was cut off, because
-only then the number of rows is known; a file whose entry cannot be stored is not completed.
+slow the reader is. The audit entry is written in its own transaction when the file is complete or
+was cut off, because only then the number of rows is final; a file whose entry cannot be stored is
+not completed.
 """
 
 from __future__ import annotations
@@ -42,13 +43,6 @@ from scrapersky.lists.listing import Listing
 from scrapersky.logging import get_logger
 from scrapersky.models import Actor, record, restrict_to_tenant
 
-# Who took which rows out as a file stands in the audit log, with how many there were.
-#
-# It is noted when the file has come to its end, or was cut off: only then the number is known.
-# Until
-# then nothing is held; the entry has a transaction of its own. A file whose entry cannot be stored
-# does not come to its end.
-
 EXPORT_ACTION = "list.export"
 
 log = get_logger(__name__)
@@ -56,19 +50,19 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class ExportAudit:
-    """One export, for the audit log."""
+    """Records one export in the audit log."""
 
     database: Database
     export: Export
     actor: Actor
     asked: ExportRequest
     counts: ExportCounts
-    """Of what was written so far."""
+    """Counters of the running export."""
 
     async def record_stream(
         self, source: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[bytes, None]:
-        """The same bytes."""
+        """Pass the bytes through and record the export when the stream ends or is cut off."""
         try:
             async with aclosing(source):
                 async for piece in source:
@@ -79,11 +73,17 @@ class ExportAudit:
         await self._record(complete=True)
 
     async def _record_interrupted(self) -> None:
-        """What cut it off is what is told, should this fail, too."""
+        """Record an incomplete export.
+
+        A failure here is only logged, so that the caller sees the error that interrupted the
+        export.
+        """
         try:
             await self._record(complete=False)
         except Exception:
-            log.exception("an export that was cut off is not in the audit log", **self._facts())
+            log.exception(
+                "could not record an interrupted export in the audit log", **self._facts()
+            )
 
     async def _record(self, *, complete: bool) -> None:
         async with self.database.transaction() as session:
@@ -102,20 +102,16 @@ class ExportAudit:
         }
 
 
-# All rows of a list, a part at a time: none twice, and all that are there the whole time.
-#
-# Between two parts no connection is held, however slowly they are taken.
-
 PartValues = Mapping[str, Any]
 
 IMMUTABLE_COLUMN = "created_at"
 MAX_MEMORY_BYTES = 1024 * 1024
 BYTES_PER_ID = 37
-"""In CSV, with the end of its line."""
+"""Size of a UUID line in CSV, including its line end."""
 
 
 class RowPosition(NamedTuple):
-    """Of a row in the order of time."""
+    """Position of a row in the order of creation time and id."""
 
     moment: datetime
     key: UUID
@@ -123,22 +119,26 @@ class RowPosition(NamedTuple):
 
 FIRST_POSITION = RowPosition(datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
 LAST_POSITION = RowPosition(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
-"""No row is beyond these."""
+"""Bounds that include every row."""
 
 
 class ExportParts(Protocol):
     def narrow(self, statement: Select[Any]) -> Select[Any]:
-        """The statement for one part, in order; which part is left open."""
+        """Add the condition and order of one part; its bounds stay bind parameters."""
 
     def values(self, size: int) -> AsyncGenerator[PartValues, None]:
-        """What to put there, for one part after the other."""
+        """Yield the bind values of each part of `size` rows."""
 
 
 def choose_parts(
     database: Database, listing: Listing, actor: Actor, given: PartValues, sort: str | None
 ) -> ExportParts:
-    """In the order of the list. Where a row may change its place in it meanwhile, or where every
-    part would mean to sort all rows, the ids are set down in order first."""
+    """Choose how to read the rows in parts, in the order of the list.
+
+    Creation time never changes and is indexed, so it can be read by ranges. For any other order the
+    ids are written to a temporary file first: a row could move within the order during the export,
+    and each part would have to sort all rows.
+    """
     order = listing.order(sort or listing.default_sort)
     chosen = listing.statement(given, actor)
     if order.column.key == IMMUTABLE_COLUMN:
@@ -148,7 +148,7 @@ def choose_parts(
 
 @dataclass(frozen=True)
 class TimeRangeParts:
-    """From one moment to another, with so many rows between them."""
+    """Parts that are ranges of creation time, with an equal number of rows each."""
 
     database: Database
     actor: Actor
@@ -158,12 +158,13 @@ class TimeRangeParts:
     def narrow(self, statement: Select[Any]) -> Select[Any]:
         low, high = ("until", "after") if self.order.descending else ("after", "until")
         moment, chosen = self.order.column, self.chosen.whereclause
-        assert chosen is not None  # it says at least whose rows they are
+        assert chosen is not None  # always holds the tenant condition
         return statement.where(
             chosen,
             self._build_after_condition("after"),
             ~self._build_after_condition("until"),
-            # Said again of the moments alone: of these the planner knows how few lie between.
+            # Redundant, for the planner: it can estimate a range of one column, but not of the row
+            # comparison above.
             moment.between(_bind_time(low, moment), _bind_time(high, moment)),
         ).order_by(*_build_ordering(self.order))
 
@@ -180,7 +181,7 @@ class TimeRangeParts:
             after = until or end
 
     async def _find_end(self, place: RowPosition, size: int) -> RowPosition | None:
-        """So many rows later."""
+        """Return the position `size` rows further, or None if fewer rows remain."""
         order = self.order
         rows = self.chosen.with_only_columns(order.column, order.key).where(
             self._build_after_condition("after")
@@ -215,7 +216,10 @@ def _build_ordering(order: SortOrder) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class IdListParts:
-    """By their ids. Whether they still fit what was asked is not looked at again: they did."""
+    """Parts that are lists of ids, collected at the start.
+
+    Whether a row still matches the filters when it is read is not checked again.
+    """
 
     database: Database
     chosen: Select[Any]
@@ -245,17 +249,13 @@ class IdListParts:
             await CopyQuery(keys).run(session, write, {})
 
 
-# A list as a file, made while it is being read.
-#
-# CSV and JSON are written by the database, the others by us.
-
 T = TypeVar("T")
 ByteStream = AsyncGenerator[bytes, None]
 
 ROWS_PER_COPY = 20_000
 ROWS_PER_READ = 5_000
 UNUSED_DELIMITERS = {"quote": "\x01", "delimiter": "\x02"}
-"""Neither stands in a line of JSON, where they are escaped: COPY finds nothing to quote."""
+"""Control characters never occur unescaped in JSON, so COPY has nothing to quote."""
 
 
 async def stream_export(
@@ -266,16 +266,21 @@ async def stream_export(
     *,
     counts: ExportCounts | None = None,
 ) -> ByteStream:
-    """Its bytes. What is wrong from the beginning is raised here, before there are any; what
-    becomes of the others is noted in the audit log. The rows are counted in `counts`."""
-    await require_writable(database)  # or the file would be cut off for want of its audit entry
+    """Return the bytes of the export as a stream; rows are counted in `counts`.
+
+    Errors that can be detected before the first byte are raised here. The outcome of a started
+    stream is recorded in the audit log.
+    """
+    await require_writable(
+        database
+    )  # otherwise the stream would fail at its end, when its audit entry is written
     exporting = ExportRun(database, export, actor, asked, counts)
     noting = ExportAudit(database, export, actor, asked, exporting.counts)
     return noting.record_stream(await exporting.open_stream())
 
 
 class ExportRun:
-    """One export: whose rows, which of them, and what of each."""
+    """One export in progress."""
 
     def __init__(
         self,
@@ -304,8 +309,11 @@ class ExportRun:
                 return await self.as_parquet()
 
     async def as_csv(self) -> ByteStream:
-        """COPY ends its lines as Unix does, and texts may have such ends in them. So each line
-        has a last cell that nobody could foresee, by which its end is known."""
+        """Stream CSV from COPY.
+
+        COPY ends lines with LF, and texts may contain LF too. Each line gets a random last cell
+        that hostile input cannot guess; it marks the line end and is replaced by CRLF.
+        """
         mark = token_hex(8)
         only = len(self.fields) == 1
         cells = [build_csv_cell(each.value, each.kind, only=only) for each in self.fields]
@@ -336,7 +344,7 @@ class ExportRun:
         return self._parts.narrow(self._export.statement(values, self._actor))
 
     async def _count_lines(self, lines: ByteStream, end: bytes) -> ByteStream:
-        """Rows by the ends of their lines."""
+        """Pass the bytes through and count rows by their line ends."""
         async with aclosing(lines):
             async for some in lines:
                 self.counts.rows += some.count(end)
@@ -358,7 +366,7 @@ class ExportRun:
         return b"".join(lines)
 
     async def rows(self) -> AsyncGenerator[Sequence[ExportRow], None]:
-        """For those who write them themselves."""
+        """Yield chunks of rows for the formats that are written in this process."""
         statement = self._statement([each.value for each in self.fields])
         async with aclosing(self._parts.values(ROWS_PER_READ)) as parts:
             async for part in parts:
@@ -376,7 +384,7 @@ async def _replace_line_ends(lines: ByteStream, end: bytes, heading: bytes) -> B
 
 
 async def _wrap_array(lines: ByteStream) -> ByteStream:
-    """One JSON array of the objects of JSON Lines, each still on a line of its own."""
+    """Turn JSON Lines into one JSON array, still with one object per line."""
     before = b"[\n"
     async with aclosing(lines):
         async for some in lines:
@@ -387,7 +395,7 @@ async def _wrap_array(lines: ByteStream) -> ByteStream:
 
 
 async def prefetch_first(source: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """The same with its first part fetched: what cannot begin fails while it can be said why."""
+    """Fetch the first part before returning, so that early errors become an error response."""
     first = [each] if (each := await anext(source, None)) is not None else []
     return _resume(first, source)
 

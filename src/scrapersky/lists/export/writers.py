@@ -39,7 +39,10 @@ async def write_csv(
     bom: bool = False,
     counts: ExportCounts | None = None,
 ) -> AsyncGenerator[bytes, None]:
-    """Lines end in CRLF. With `bom`, Excel knows that it is UTF-8; other programs need none."""
+    """Write CSV with CRLF line ends.
+
+    `bom` adds a UTF-8 byte order mark, which Excel needs to detect the encoding.
+    """
     counts = counts or ExportCounts()
     async with closing(chunks):
         yield build_heading_line(columns, bom=bom)
@@ -59,7 +62,7 @@ def _format_row(row: ExportRow, columns: Sequence[ExportColumn]) -> list[str]:
 
 
 def _format_cell(value: object, column: ExportColumn) -> str:
-    """A number's minus is no formula; whatever is a text may be one, in whichever column."""
+    """Format a cell. Any text may be a formula, whatever its column; a number's minus is not."""
     if isinstance(value, str):
         return escape_formula(value)
     text = to_text(value)
@@ -95,7 +98,7 @@ def _format_json_line(row: ExportRow, names: Sequence[str]) -> str:
     values = dict(zip(names, row, strict=True))
     try:
         return f"{_encode_json(values)}\n"
-    except ValueError:  # not-a-number, for which JSON has no word
+    except ValueError:  # NaN or infinity, which JSON cannot represent
         return f"{_encode_json(to_json(values))}\n"
 
 
@@ -117,7 +120,7 @@ class StreamBuffer(RawIOBase):
         return self._position
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """Return and clear the bytes written since the last call."""
         taken = b"".join(self._written)
         self._written.clear()
         return taken
@@ -137,7 +140,7 @@ _ARROW_TYPES: Mapping[ColumnKind, Callable[[Any], Any]] = {
 def write_parquet(
     chunks: RowChunks, columns: Sequence[ExportColumn], *, counts: ExportCounts | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """`InvalidInput` at once, before any byte, where pyarrow is not installed."""
+    """Write Parquet. Raises `InvalidInput` immediately if pyarrow is missing."""
     arrow, parquet = _import_pyarrow()
     schema = arrow.schema([(column.name, _ARROW_TYPES[column.kind](arrow)) for column in columns])
     return _write_parquet_chunks(chunks, columns, counts or ExportCounts(), arrow, parquet, schema)
@@ -148,7 +151,7 @@ def _import_pyarrow() -> tuple[Any, Any]:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise InvalidInput(
-            "Parquet needs pyarrow, which is not installed here:"
+            "Parquet needs pyarrow, which is not installed. Install it with"
             ' pip install "scrapersky[parquet]", or choose csv, jsonl or xlsx.'
         ) from error
 
@@ -184,14 +187,13 @@ def _build_table(
 
 
 def _convert_value(value: object, kind: ColumnKind) -> object:
-    """The value as its column's type."""
     if value is None:
         return None
     return _CONVERTERS[kind](value)
 
 
 def _to_datetime(value: Any) -> datetime:
-    """In UTC; a time without a zone is taken to be in it."""
+    """Convert to UTC; naive times are assumed to be UTC."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 

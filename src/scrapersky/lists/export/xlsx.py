@@ -26,7 +26,7 @@ from scrapersky.lists.export.columns import (
 from scrapersky.lists.export.writers import StreamBuffer
 
 HEADING_STYLE, DATETIME_STYLE, DATE_STYLE, QUOTED_STYLE = 1, 2, 3, 4
-"""Styles by their places in `STYLES`; 0 is plain."""
+"""Indexes into the `cellXfs` of `STYLES`; 0 is the default style."""
 
 _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -43,7 +43,8 @@ CONTENT_TYPES = (
     f'<Override PartName="/xl/styles.xml" ContentType="{_TYPE}.styles+xml"/>'
     "</Types>"
 )
-"""It stands first, when nobody knows how many sheets there will be: other XML is one."""
+"""Written first, before the number of sheets is final: so any other XML part is declared a sheet.
+"""
 
 RELATIONS = (
     f'{_XML}<Relationships xmlns="{_PACKAGE}/relationships">'
@@ -99,22 +100,22 @@ def build_workbook_relations(count: int) -> str:
 
 
 MAX_CELL_CHARACTERS = 32_767
-"""Excel's limit, counted in UTF-16 as Excel does."""
+"""Excel's limit, in UTF-16 code units."""
 MAX_EXACT_INTEGER = 10**15
-"""Excel keeps fifteen digits; longer numbers are written as text, so that none is lost."""
+"""Excel keeps 15 digits; longer integers are written as text to keep all digits."""
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _LINE_ENDS = re.compile("\r\n?")
 _ESCAPE_LIKE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC)
 _FIRST_SAFE_YEAR = 1901
-"""Excel believes in a 29 February 1900."""
+"""Excel treats 1900 as a leap year, so earlier serial numbers are off by one."""
 _SECONDS_OF_DAY = 86_400
 _TIME_KINDS = frozenset((ColumnKind.moment, ColumnKind.date))
 
 
 class SheetRowWriter:
-    """Writes rows as XML, and counts the texts it had to cut."""
+    """Writes rows as sheet XML and counts truncated texts."""
 
     def __init__(self, columns: Sequence[ExportColumn], counts: ExportCounts) -> None:
         self._columns = [
@@ -159,10 +160,10 @@ class SheetRowWriter:
         return f'<c r="{place}"><v>{value}</v></c>'
 
     def _text(self, place: str, text: str, style: int = 0) -> str:
-        """An inline string: no program computes it, whatever it starts with.
+        """Write an inline string, which no program evaluates, whatever it starts with.
 
-        What looks like a formula is marked as quoted too, so that it stays a text when somebody
-        edits the cell.
+        Text that looks like a formula also gets the quote-prefix style, so that it stays text when
+        a user edits the cell.
         """
         if not style and looks_like_formula(text):
             style = QUOTED_STYLE
@@ -182,7 +183,7 @@ class SheetRowWriter:
 
 
 def _clean_text(text: str) -> str:
-    """Without what XML forbids, and without what Excel would decode."""
+    """Remove characters that XML forbids and escape `_xHHHH_`, which Excel would decode."""
     if not text.isprintable():
         text = _LINE_ENDS.sub("\n", _ILLEGAL.sub("", text))
     return _ESCAPE_LIKE.sub("_x005F_", text) if "_x" in text else text
@@ -199,7 +200,7 @@ def _get_column_letters(place: int) -> str:
 
 
 def _parse_time(value: object, kind: ColumnKind) -> datetime | date | None:
-    """The value as a time; in a column of times, a text in ISO 8601 is one as well."""
+    """Return the value as a time, or None. ISO 8601 text counts in time columns only."""
     if isinstance(value, date):
         return value
     if not isinstance(value, str) or kind not in _TIME_KINDS:
@@ -215,7 +216,9 @@ def _parse_time(value: object, kind: ColumnKind) -> datetime | date | None:
 
 
 def _to_serial(value: datetime | date) -> str:
-    """Days since the end of 1899, as Excel counts; it knows no zones, so times are in UTC."""
+    """Convert to an Excel serial number: days since 1899-12-30, in UTC because Excel has no time
+    zones.
+    """
     if not isinstance(value, datetime):
         return str((value - _FIRST_DAY.date()).days)
     moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
@@ -225,13 +228,13 @@ def _to_serial(value: datetime | date) -> str:
 
 
 MAX_SHEET_ROWS = 1_048_576
-"""Excel's limit, the headings among them; the next row starts the next sheet."""
+"""Excel's limit including the heading; further rows go to a new sheet."""
 MAX_SHEET_BYTES = 1_500_000_000
-"""Below the two gibibytes that an entry may have in the plain ZIP format all programs read."""
+"""Below the 2 GiB limit of an entry without ZIP64, which not all programs read."""
 MAX_COLUMNS = 16_384
 MAX_SHEET_NAME = 31
 COMPRESSION_LEVEL = 4
-"""Nearly as small as the best, at half the time."""
+"""Nearly the best compression in half the time."""
 
 _NOT_IN_SHEET_NAMES = re.compile(r"[\[\]:*?/\\\x00-\x1f]|^'|'$")
 
@@ -244,9 +247,12 @@ def write_xlsx(
     max_sheet_rows: int = MAX_SHEET_ROWS,
     counts: ExportCounts | None = None,
 ) -> AsyncGenerator[bytes, None]:
-    """Times stand in UTC, since a sheet knows no zones; `counts` says how many texts were cut."""
+    """Write XLSX. Times are in UTC, because sheets have no time zones.
+
+    Truncated texts are counted in `counts.cut_cells`.
+    """
     if len(columns) > MAX_COLUMNS:
-        raise InvalidInput(f"A sheet has at most {MAX_COLUMNS} columns.")
+        raise InvalidInput(f"XLSX allows at most {MAX_COLUMNS:,} columns. Select fewer columns.")
     return _write_chunks(chunks, columns, sheet_name, max_sheet_rows, counts or ExportCounts())
 
 
@@ -265,13 +271,13 @@ async def _write_chunks(
                     book.add(rows)
                     yield book.take()
         finally:
-            # Also when left half-way: an archive with an open entry complains once collected.
+            # Also on early exit: a ZipFile with an open entry raises when it is garbage-collected.
             book.finish(_build_sheet_names(name, counts.sheets))
         yield book.take()
 
 
 class _Workbook:
-    """An archive that grows at its end: one sheet after the other, and at last what names them."""
+    """An append-only archive: the sheets first, the workbook part that lists them last."""
 
     def __init__(
         self, columns: Sequence[ExportColumn], max_sheet_rows: int, counts: ExportCounts
@@ -325,7 +331,7 @@ class _Workbook:
 
 
 def _build_sheet_names(name: str, how_many: int) -> list[str]:
-    """`Contacts`, `Contacts 2`, …"""
+    """Return `Contacts`, `Contacts 2`, … within Excel's naming rules."""
     name = _NOT_IN_SHEET_NAMES.sub(" ", name).strip() or "Export"
     ends = ("", *(f" {place}" for place in range(2, how_many + 1)))
     return [name[: MAX_SHEET_NAME - len(end)] + end for end in ends]

@@ -2,10 +2,6 @@
 
 `csv_reader` decodes a file and finds the column to import, `rows` parses, deduplicates and stores
 what the rows name through a feature's `Importer`, and `schemas` holds bodies and responses.
-
-`texts` makes text of a file's bytes, `records` rows of that text, `columns` finds the column that
-is meant; `taking` stores what the rows name, by what a feature says about one kind of thing, and
-`answers` tells what became of each row.
 """
 
 from scrapersky.lists.imports.csv_reader import ImportSubject

@@ -16,29 +16,33 @@ from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from scrapersky.errors import InvalidInput
+from scrapersky.plurals import pluralise
 
 DELIMITERS = (",", ";", "\t", "|")
 NO_DELIMITER = "\x1f"
-"""Where a row is one cell: an address may have any of the others in it."""
+"""For one-column files: a URL may contain any of the real delimiters."""
 SAMPLE_LINES = 30
 MAX_CELLS_CHECKED = 1_000
 MIN_EQUAL_LENGTH_SHARE = 0.6
-"""So many rows must be of one length for a delimiter to be one: some addresses have commas."""
+"""Share of rows that must have the same length to accept a delimiter: some URLs contain commas."""
 MAX_EMPTY_ROWS = 1_048_576
-"""All of a sheet's, as some programs save them."""
+"""The rows of a full Excel sheet: some programs save all of them."""
 MAX_LINES_PER_ROW = 50
-"""A quoted cell with more of them was never closed; it must not swallow the rest of the file."""
+"""A quoted cell with more lines is treated as unclosed, so that it cannot swallow the rest of the
+file.
+"""
 MAX_LINE_CHARACTERS = 1024 * 1024
 BLANK_LINES = ("\n", "\r\n", "\r")
-UNCLOSED_QUOTE = "A quotation mark opens here and is never closed."
+EMPTY_FILE = "The file is empty."
+UNCLOSED_QUOTE = "The row has an opening quotation mark that is never closed."
 _DECLARED_DELIMITER = re.compile(r"sep=(.)\s*\Z")
-"""The first line that some spreadsheets write and read."""
+"""Optional first line, written and read by some spreadsheets."""
 
 
 @dataclass(frozen=True)
 class CsvRecord:
     line: int
-    """Where it begins, counted from 1."""
+    """Line number of its start, from 1."""
     cells: Sequence[str]
     error: str | None = None
 
@@ -48,7 +52,10 @@ class CsvRecord:
 
 
 def parse_records(text: io.TextIOBase, is_name: Callable[[str], bool]) -> Iterator[CsvRecord]:
-    """`is_name` knows the names of columns, which tell the delimiter best."""
+    """Parse the non-empty records.
+
+    `is_name` recognises column names, which are the best evidence for a delimiter.
+    """
     lines = _LineReader(text)
     sample = lines.peek(SAMPLE_LINES)
     said = _DECLARED_DELIMITER.match(sample[0]) if sample else None
@@ -60,7 +67,9 @@ def parse_records(text: io.TextIOBase, is_name: Callable[[str], bool]) -> Iterat
         if not record.is_empty:
             yield record
         elif (empty := empty + 1) > MAX_EMPTY_ROWS:
-            raise InvalidInput(f"The file has more than {MAX_EMPTY_ROWS:,} empty rows.")
+            raise InvalidInput(
+                f"The file has more than {MAX_EMPTY_ROWS:,} empty rows. Remove them."
+            )
 
 
 def _parse_all(lines: _LineReader, delimiter: str) -> Iterator[CsvRecord]:
@@ -75,23 +84,23 @@ def _parse_all(lines: _LineReader, delimiter: str) -> Iterator[CsvRecord]:
             lines.push_back()
         except csv.Error as error:
             cells = [lines.taken[0][:200].rstrip("\r\n")]
-            yield CsvRecord(lines.get_first_line(), cells, f"The row cannot be read: {error}.")
+            yield CsvRecord(lines.get_first_line(), cells, f"The row is not valid CSV: {error}.")
             lines.taken.clear()
 
 
 class _UnclosedQuote(Exception):
-    """A row that goes on and on."""
+    """Raised when a quoted cell exceeds `MAX_LINES_PER_ROW` or the file."""
 
 
 class _LineReader:
-    """Lines one by one, of which those of a row that came to nothing can be given back."""
+    """Line iterator that can push back the lines of a record that could not be parsed."""
 
     def __init__(self, text: io.TextIOBase) -> None:
         self._text = text
         self._ahead: deque[str] = deque()
         self._number = 0
         self.taken: list[str] = []
-        """Those of the row that is being read."""
+        """Lines of the current record."""
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -117,7 +126,7 @@ class _LineReader:
         return self._text.readline(MAX_LINE_CHARACTERS)
 
     def peek(self, count: int) -> list[str]:
-        """A look at the first lines, which stay."""
+        """Return the next lines without consuming them."""
         while len(self._ahead) < count and (line := self._read()):
             self._ahead.append(line)
         return list(self._ahead)
@@ -130,7 +139,7 @@ class _LineReader:
         return self._number - len(self.taken) + 1
 
     def push_back(self) -> None:
-        """All but the first line of the row."""
+        """Push back all lines of the record but the first."""
         self._ahead.extendleft(reversed(self.taken[1:]))
         self._number -= len(self.taken) - 1
         self.taken.clear()
@@ -140,7 +149,7 @@ class _LineReader:
 
 
 def _detect_delimiter(sample: Sequence[str], is_name: Callable[[str], bool]) -> str:
-    """The one that yields a known column's name, else the one that makes rows of one length."""
+    """Prefer the delimiter that yields a known column name, then the one with equally long rows."""
     judged = [(_score_delimiter(sample, each, is_name), each) for each in DELIMITERS]
     best, delimiter = max(judged, key=lambda each: each[0])
     alone = (is_name(sample[0].strip().strip('"')), MIN_EQUAL_LENGTH_SHARE, 1) if sample else best
@@ -164,26 +173,26 @@ def _score_delimiter(
 SAMPLE_ROWS = 30
 MAX_NAMES_LISTED = 20
 MAX_COLUMNS_CHECKED = 1_000
-"""Looked at; no table of people's has more."""
+"""Bound on hostile input; real tables are narrower."""
 MAX_NAME_CHARACTERS = 100
 _ADDRESS_LIKE = re.compile(r"(https?://)?[^\s/@:,;]+\.[^\W\d_][\w-]+(:\d+)?([/?#]\S*)?\Z", re.I)
-"""Enough to tell a column of addresses from one of dates, prices or people."""
+"""Loose URL or host name: enough to tell it from dates, prices or names."""
 
 
 def normalize_name(name: str) -> str:
-    """As names are compared: `Site Web`, `site_web` and `SITE-WEB` are one."""
+    """Normalise a column name for comparison: `Site Web`, `site_web` and `SITE-WEB` are equal."""
     parts = unicodedata.normalize("NFKD", name).casefold()
     return "".join(each for each in parts if each.isalnum())
 
 
 @dataclass(frozen=True)
 class ImportSubject:
-    """What a list names, and what people call the column that names it."""
+    """The kind of thing to import and the usual names of its column."""
 
     noun: str
-    """`domain`."""
+    """Singular noun for messages, such as `domain`."""
     column_names: tuple[str, ...]
-    """The most telling first: a table may have a `domain` and a `link`."""
+    """Most specific first: a table may have both a `domain` and a `link`."""
 
     @cached_property
     def ranks(self) -> Mapping[str, int]:
@@ -197,7 +206,7 @@ class ImportSubject:
 class CsvColumn:
     index: int
     name: str | None
-    """Nothing in a table without a header."""
+    """None if the table has no header."""
 
     @property
     def label(self) -> str:
@@ -207,10 +216,10 @@ class CsvColumn:
 def find_column(
     records: Iterator[CsvRecord], kind: ImportSubject, wanted: str | None
 ) -> tuple[CsvColumn, Iterator[CsvRecord]]:
-    """The column, and the rows that are no header."""
+    """Return the column to import and the records without the header."""
     sample = list(islice(records, SAMPLE_ROWS))
     if not sample:
-        raise InvalidInput("The file is empty; there is nothing in it to take.")
+        raise InvalidInput(EMPTY_FILE)
     first = sample[0].cells[:MAX_COLUMNS_CHECKED]
     column = _find_requested(first, wanted) if wanted else _find_named(first, kind)
     if column is None:
@@ -222,7 +231,7 @@ def find_column(
 def _require_rows(rows: Iterator[CsvRecord]) -> Iterator[CsvRecord]:
     first = next(rows, None)
     if first is None:
-        raise InvalidInput("The file has a header and no rows below it.")
+        raise InvalidInput("The file has a header but no rows.")
     return chain([first], rows)
 
 
@@ -232,7 +241,7 @@ def _find_requested(cells: Sequence[str], wanted: str) -> CsvColumn:
             return CsvColumn(index, cell.strip())
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(cells):
         return CsvColumn(int(wanted) - 1, None)
-    raise InvalidInput(f"There is no column {wanted!r}; the file has {_format_names(cells)}.")
+    raise InvalidInput(f"There is no column {wanted!r}. The file has {_format_names(cells)}.")
 
 
 def _find_named(cells: Sequence[str], kind: ImportSubject) -> CsvColumn | None:
@@ -248,8 +257,10 @@ def _find_named(cells: Sequence[str], kind: ImportSubject) -> CsvColumn | None:
 
 
 def _guess_column(sample: Sequence[CsvRecord], kind: ImportSubject) -> CsvColumn:
-    """A row of addresses is no header. A single column is the one that is meant, whatever stands
-    in its first line."""
+    """Find the column with the most addresses in a file without a known column name.
+
+    A first row with an address is data, not a header. A single column is always the one to import.
+    """
     first = sample[0].cells[:MAX_COLUMNS_CHECKED]
     if max(len(each.cells) for each in sample) == 1:
         return CsvColumn(0, None)
@@ -257,8 +268,8 @@ def _guess_column(sample: Sequence[CsvRecord], kind: ImportSubject) -> CsvColumn
     if not candidates:
         accepted = ", ".join(kind.column_names)
         raise InvalidInput(
-            f"No column is known to hold {kind.noun}s: the file has {_format_names(first)}. Name the "
-            f"column one of these: {accepted}; or say which one it is."
+            f"Could not find a column with {pluralise(kind.noun)}. The file has "
+            f"{_format_names(first)}. Specify the column, or rename it to one of: {accepted}."
         )
     return CsvColumn(max(candidates, key=lambda index: _count_matches(sample, index)), None)
 
@@ -277,7 +288,9 @@ def _format_names(cells: Sequence[str]) -> str:
 SNIFFED_BYTES = 4_096
 BLANK_BYTES = b"\r\n\t \x00" + codecs.BOM_UTF8 + codecs.BOM_UTF16_LE
 MAX_CONTROL_SHARE = 0.1
-"""Of the first characters: a stray NUL is one row's trouble, a tenth of them is no text."""
+"""Share of control characters in the sniffed text: a stray NUL spoils one row, a tenth means
+binary.
+"""
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -285,7 +298,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""The longer ones first: one of UTF-32 begins like one of UTF-16."""
+"""Longest first: the UTF-32-LE mark starts with the UTF-16-LE mark."""
 BINARY_SIGNATURES: Mapping[bytes, str] = {
     b"PK\x03\x04": "an Excel workbook or another ZIP archive; save the table as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV",
@@ -299,7 +312,7 @@ CP1252_FALLBACK = "scrapersky-as-windows"
 
 
 def _decode_cp1252(error: UnicodeError) -> tuple[str, int]:
-    """Bytes that are no UTF-8 are what spreadsheets on Windows write: code page 1252."""
+    """Decode bytes that are not UTF-8 as Windows-1252, which spreadsheets on Windows write."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     bad = error.object[error.start : error.end]
@@ -318,14 +331,16 @@ codecs.register_error(CP1252_FALLBACK, _decode_cp1252)
 
 
 def open_text(file: BinaryIO) -> io.TextIOBase:
-    """The text, read as it is needed; line ends are left as they are. `InvalidInput` says what
-    the file is, where it is none."""
+    """Open a file as text, decoded lazily and with its line ends unchanged.
+
+    Raises `InvalidInput` for an empty file or a binary format, naming the format.
+    """
     beginning = file.read(SNIFFED_BYTES)
     if not beginning.strip(BLANK_BYTES) and len(beginning) < SNIFFED_BYTES:
-        raise InvalidInput("The file is empty; there is nothing in it to take.")
+        raise InvalidInput(EMPTY_FILE)
     for mark, what in BINARY_SIGNATURES.items():
         if beginning.startswith(mark):
-            raise InvalidInput(f"The file is not a table in text form: it is {what}.")
+            raise InvalidInput(f"The file is not CSV: it is {what}.")
     encoding = _detect_encoding(beginning)
     _refuse_binary(beginning, encoding)
     joined: Any = _PrefixedReader(beginning, file)
@@ -351,11 +366,11 @@ def _refuse_binary(beginning: bytes, encoding: str) -> None:
     text = beginning.decode(encoding, "replace")
     controls = sum(each < " " and each not in "\r\n\t\f\v" for each in text)
     if controls > MAX_CONTROL_SHARE * len(text):
-        raise InvalidInput("The file is not text; save the table as CSV and hand in that.")
+        raise InvalidInput("The file is not text. Save the table as CSV and import that file.")
 
 
 class _PrefixedReader(io.RawIOBase):
-    """What was read already, then the rest of the file."""
+    """The bytes read for sniffing, followed by the rest of the file."""
 
     def __init__(self, beginning: bytes, rest: BinaryIO) -> None:
         self._beginning = beginning

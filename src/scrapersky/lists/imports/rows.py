@@ -29,10 +29,10 @@ from scrapersky.pipeline.bulk import retry_on_conflict
 from scrapersky.settings import Settings
 
 MAX_IMPORT_ROWS = 200_000
-"""Of one request: its answer tells of each. Whoever has more sends them in parts."""
+"""Rows per request: the response has an item for each. Split longer lists."""
 MAX_INPUT_CHARACTERS = 300
-"""Of what was given; enough to find it again."""
-NOT_A_STRING = "This is not a text."
+"""Characters of the input repeated in the result; enough to identify the row."""
+NOT_A_STRING = "The value is not a string."
 
 
 class ImportRowStatus(StrEnum):
@@ -44,7 +44,7 @@ class ImportRowStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """One row as it was handed in."""
+    """One row of the input; `error` is set if it could not be read."""
 
     line: int
     text: str
@@ -53,7 +53,7 @@ class InputRow:
 
 @dataclass(slots=True)
 class ImportRow:
-    """What became of one row."""
+    """Result of one row."""
 
     line: int
     input: str
@@ -67,7 +67,7 @@ class ImportRow:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """All rows, in the order in which they were given."""
+    """Results of all rows, in input order."""
 
     rows: Sequence[ImportRow]
 
@@ -84,7 +84,7 @@ class ImportResult:
 
 
 def parse_list(texts: Iterable[Any]) -> list[InputRow]:
-    """A list in a request's body; something else than a text is a bad row, and costs no other."""
+    """Build rows from a JSON list. A value that is not a string only makes its own row invalid."""
     return [
         InputRow(line, text) if isinstance(text, str) else InputRow(line, str(text), NOT_A_STRING)
         for line, text in enumerate(texts, 1)
@@ -94,21 +94,21 @@ def parse_list(texts: Iterable[Any]) -> list[InputRow]:
 def read_csv_rows(
     file: BinaryIO, kind: ImportSubject, column: str | None = None
 ) -> Iterator[InputRow]:
-    """The rows of a CSV file. Nothing of it is read before the first is asked for."""
+    """Yield the rows of a CSV file, lazily: nothing is read before the first row is requested."""
     found, records = find_column(parse_records(open_text(file), kind.is_name), kind, column)
-    for record in records:
-        yield _build_input_row(record, found)
+    for each in records:
+        yield _build_input_row(each, found)
 
 
 def _build_input_row(record: CsvRecord, column: CsvColumn) -> InputRow:
     if record.error is not None:
         return InputRow(record.line, record.cells[0], record.error)
     if column.index >= len(record.cells):
-        short = f"The row ends before the column {column.label}."
+        short = f"The row has no column {column.label}."
         return InputRow(record.line, " ".join(record.cells), short)
     text = record.cells[column.index]
     if not text.strip():
-        nothing = f"There is nothing in the column {column.label}."
+        nothing = f"The column {column.label} is empty."
         return InputRow(record.line, " ".join(record.cells), nothing)
     return InputRow(record.line, text)
 
@@ -117,7 +117,7 @@ def limit_rows(rows: Iterator[InputRow]) -> Iterator[InputRow]:
     for count, row in enumerate(rows):
         if count == MAX_IMPORT_ROWS:
             raise InvalidInput(
-                f"The file has more than {MAX_IMPORT_ROWS:,} rows; send it in parts."
+                f"The file has more than {MAX_IMPORT_ROWS:,} rows. Split it and import the parts."
             )
         yield row
 
@@ -128,16 +128,16 @@ FOREIGN_KEY_VIOLATION = "23503"
 
 
 class ImportEntry(Protocol):
-    """What a good row names."""
+    """A parsed row."""
 
     @property
     def key(self) -> Hashable:
-        """Rows that have it in common name the same. Entries are stored in the order of these."""
+        """Deduplication key; also the order in which entries are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """What became of one entry."""
+    """Result of storing one entry."""
 
     id: UUID
     is_new: bool
@@ -148,8 +148,6 @@ class StoredEntry:
 
 @dataclass(frozen=True)
 class ImportContext:
-    """For whom, and how."""
-
     session: AsyncSession
     actor: Actor
     settings: Settings
@@ -158,15 +156,15 @@ class ImportContext:
 
 @dataclass(frozen=True)
 class Importer:
-    """What a feature knows about taking one kind of thing."""
+    """How a feature parses and stores one kind of entry."""
 
     kind: ImportSubject
     read: Callable[[str, SiteParser], Any]
-    """The entry that a row names; `InvalidInput` says what is wrong with it."""
+    """Parse a row's text; raises `InvalidInput` with the reason."""
     store: Callable[[ImportContext, Sequence[Any]], Awaitable[Mapping[Any, StoredEntry]]]
-    """Some entries, in the order of their keys; what became of each, by its key."""
+    """Store a batch of entries sorted by key and return the results by key."""
     action: str
-    """As the audit log names it: `domain.hand_in`."""
+    """Action in the audit log, such as `domain.hand_in`."""
 
 
 async def import_rows(
@@ -175,7 +173,10 @@ async def import_rows(
     given: Iterable[InputRow],
     seen: dict[Any, int] | None = None,
 ) -> ImportResult:
-    """`seen` are the keys of rows that came before, each with its line: for a list in parts."""
+    """Parse, deduplicate and store the rows, and record the import in the audit log.
+
+    For a list imported in parts, pass the same `seen` each time: it maps keys to their first line.
+    """
     rows, firsts, entries = await _read_rows(asker, trade, given, {} if seen is None else seen)
     stored = await _store_with_retry(asker, trade, sorted(entries, key=lambda each: each.key))
     for row, key in firsts:
@@ -188,9 +189,9 @@ async def import_rows(
 async def _read_rows(
     asker: ImportContext, trade: Importer, given: Iterable[InputRow], seen: dict[Any, int]
 ) -> tuple[list[ImportRow], list[tuple[ImportRow, Any]], list[Any]]:
-    """All rows; those that name something, with its key; and each thing once.
+    """Return all rows, the valid rows with their keys, and the deduplicated entries.
 
-    Beside the event loop, for which a large file takes too long.
+    Parsing runs in a thread, because a large file would block the event loop.
     """
     rows: list[ImportRow] = []
     naming: list[tuple[ImportRow, Any]] = []
@@ -233,13 +234,12 @@ def _mark_duplicate(
         row.status = ImportRowStatus.EXISTS
         entries.append(entry)
     else:
-        row.status, row.error = ImportRowStatus.DUPLICATE, f"The same as line {first}."
+        row.status, row.error = ImportRowStatus.DUPLICATE, f"Same as line {first}."
 
 
 def _set_result(row: ImportRow, stored: StoredEntry | None) -> None:
-    """A repeated row names the same row of ours; what it was asked for is told where it came
-    first."""
-    if stored is None:  # of a part that was stored before
+    """Copy the result to a row. A duplicate only gets the id; the first occurrence has the rest."""
+    if stored is None:  # duplicate of a row in an earlier part
         return
     row.id = stored.id
     if row.status is ImportRowStatus.DUPLICATE:
@@ -261,7 +261,9 @@ async def _store_with_retry(
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) != FOREIGN_KEY_VIOLATION:
             raise
-        raise Conflict("Somebody has just deleted one of these; hand the list in again.") from error
+        raise Conflict(
+            "One of these rows was deleted during the import. Import the list again."
+        ) from error
 
 
 async def _store_parts(

@@ -25,11 +25,11 @@ from scrapersky.lists.imports.rows import (
 )
 
 AnyText = Annotated[Any, WithJsonSchema({"type": "string"})]
-"""Something else than a text is a bad row, and a bad row does not cost the good ones."""
+"""Accepts any value, so that one that is not a string makes its row invalid and not the request."""
 ImportList = Annotated[list[AnyText], Field(min_length=1, max_length=MAX_IMPORT_ROWS)]
 QUEUE_DESCRIPTION = (
-    "Whether the work on them begins. Otherwise they are only stored, and wait until somebody asks "
-    "for them; handing them in again with `true` does."
+    "Queue the imported rows for processing. With `false` they are only stored; import them "
+    "again with `true` to queue them."
 )
 QueueField = Annotated[bool, Field(strict=True, description=QUEUE_DESCRIPTION)]
 QueueParam = Annotated[bool, Query(description=QUEUE_DESCRIPTION)]
@@ -38,36 +38,38 @@ ColumnParam = Annotated[
     Query(
         min_length=1,
         max_length=200,
-        description="The column to read: its name, or its number from 1 on. Left out: the one with "
-        "a usual name or, where there is no header, the one that holds addresses.",
+        description="Column to import: its name, or its number starting at 1. Default: the column "
+        "with a usual name or, without a header, the one that contains addresses.",
     ),
 ]
 ROWS_PER_CHUNK = 1_000
 
 
 class RowOut(BaseModel):
-    """What became of one row."""
+    """Result of one row."""
 
-    line: int = Field(description="Where it stands in the list, from 1 on.", examples=[2])
-    input: str = Field(description="As it was given, cut after 300 characters.")
+    line: int = Field(description="Line or position in the list, starting at 1.", examples=[2])
+    input: str = Field(description="The row's input, truncated to 300 characters.")
     status: ImportRowStatus
-    id: UUID | None = Field(description="Of the stored row; null where none can be.")
-    queued: bool = Field(description="Whether this request had the work on it begin.")
-    error: str | None = Field(description="Why it was not taken, or what it repeats.")
+    id: UUID | None = Field(description="Id of the stored row. Null for an invalid row.")
+    queued: bool = Field(description="Whether this request queued the row.")
+    error: str | None = Field(description="Why the row is invalid, or which line it duplicates.")
 
 
 class JobRowOut(RowOut):
-    job_id: UUID | None = Field(description="The job that works it.")
-    already_active: bool = Field(description="True when that job had been asked for before.")
+    job_id: UUID | None = Field(description="Job that processes the row.")
+    already_active: bool = Field(
+        description="True if the job was already active before this request."
+    )
 
 
 class ImportOut(BaseModel):
-    accepted: int = Field(description="Rows that name something that is stored now.")
-    created: int = Field(description="Of these: were not there before.")
-    existing: int = Field(description="Of these: were there already, and stay as they are.")
-    duplicates: int = Field(description="Rows that repeat an earlier one.")
-    invalid: int = Field(description="Rows that could not be taken.")
-    queued: int = Field(description="The work on so many begins.")
+    accepted: int = Field(description="Valid rows: `created` plus `existing`.")
+    created: int = Field(description="Rows stored by this request.")
+    existing: int = Field(description="Rows that were already stored; they are not changed.")
+    duplicates: int = Field(description="Rows that repeat an earlier row of the list.")
+    invalid: int = Field(description="Rows that could not be imported.")
+    queued: int = Field(description="Rows queued by this request.")
     results: list[RowOut]
 
 
@@ -76,7 +78,7 @@ class JobImportOut(ImportOut):
 
 
 def build_response(taken: ImportResult, model: type[ImportOut] = ImportOut) -> StreamingResponse:
-    """Written part by part: rows by the hundred thousand are not made objects of first."""
+    """Stream the response, so that 100,000s of rows are never held as model objects."""
     fields = JobRowOut.model_fields if model is JobImportOut else RowOut.model_fields
     parts = encode_result(taken, tuple(fields))
     return StreamingResponse(parts, status_code=202, media_type="application/json")
@@ -99,12 +101,14 @@ def _to_plain(row: ImportRow, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 async def _read_csv_body(request: Request) -> BinaryIO:
-    """All of it, before anything is asked of the database: nobody holds a connection while a slow
-    client sends. How much that may be is MAX_REQUEST_BYTES, on a `ListRoute`."""
+    """Read the whole body before a database connection is taken, because a client may be slow.
+
+    The size is limited by MAX_REQUEST_BYTES, on a `ListRoute`.
+    """
     if get_content_type(request) not in FILE_TYPES:
         raise HTTPException(
             415,
-            "Send the file itself as the body, with `Content-Type: text/csv`: "
+            "Send the file as the request body with `Content-Type: text/csv`: "
             "curl --data-binary @file.csv -H 'Content-Type: text/csv'.",
         )
     return io.BytesIO(await request.body())
@@ -118,7 +122,7 @@ def read_body_rows(file: BinaryIO, kind: ImportSubject, column: str | None) -> I
 
 
 def describe_csv_body(example: str) -> dict[str, Any]:
-    """For a route's declaration: what its body is."""
+    """Build the OpenAPI request body of a route that takes a CSV file."""
     as_text = {"schema": {"type": "string"}, "example": example}
     as_bytes = {"schema": {"type": "string", "format": "binary"}}
     content = {"text/csv": as_text, "application/octet-stream": as_bytes}

@@ -24,7 +24,7 @@ _EMAIL = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)\Z", re.IGNORE
 
 @dataclass(frozen=True)
 class SiteParser:
-    """Reads what people type as sites; made once for a whole list."""
+    """Parses sites as users type them; create one per list."""
 
     networks: tuple[AllowedNetwork, ...]
     ports: frozenset[int]
@@ -36,11 +36,11 @@ class SiteParser:
         return cls(networks, ports, settings.resolve)
 
     def parse(self, text: str) -> Site:
-        """In our one spelling; or a sentence saying what is wrong with it."""
+        """Return the normalised site. Raises `InvalidInput` with the reason."""
         if isinstance(text, str) and (found := _EMAIL.match(text.strip())):
-            # Whether the part after the @ is the site or a mail provider, only a person knows.
+            # Only the user can tell whether the part after the @ is the site or a mail provider.
             given, host = text.strip()[:200], found[1][:100]
-            raise InvalidInput(f"{given!r} is an e-mail address; give {host} if that is the site.")
+            raise InvalidInput(f"{given!r} is an e-mail address. Enter {host} if that is the site.")
         return normalise_site(
             text,
             allowed_networks=self.networks,
@@ -61,16 +61,17 @@ async def store_sites(
     *,
     status: str = METADATA_NOT_QUEUED,
 ) -> dict[str, tuple[UUID, bool]]:
-    """By their names, each with whether it was made now; those that are there stay as they are.
+    """Insert missing domains and return ids by name, each with whether it is new.
 
-    In one order for everybody, so that two lists wait for each other and not in a circle.
+    Existing domains are not changed. Rows are inserted in a fixed order, so that two concurrent
+    imports wait for each other instead of deadlocking.
     """
     found: dict[str, tuple[UUID, bool]] = {}
     wanted = sorted(set(names))
     while missing := [name for name in wanted if name not in found]:
         made = await _insert_sites(session, actor, settings, missing, status)
         found |= {name: (domain_id, True) for name, domain_id in made.items()}
-        # One that is deleted between the two statements leaves room for ours in the next round.
+        # A domain deleted between the two statements is inserted in the next round.
         others = [name for name in missing if name not in made]
         found |= {
             name: (domain_id, False)

@@ -25,11 +25,11 @@ from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
 from scrapersky.settings import Settings
 
 BUDGET_CHANGE_WINDOW = timedelta(minutes=10)
-"""Longer than a row that was refused by the old cap takes to be back in the queue."""
+"""Longer than a row that the old cap refused takes to return to the queue."""
 
 
 def _match_places(tenant_id: UUID | None) -> list[ColumnElement[bool]]:
-    """Those of one tenant, or of all."""
+    """Match the blocked places of one tenant, or of all when None."""
     return [
         *([] if tenant_id is None else [Place.tenant_id == tenant_id]),
         Place.deep_scan_status == DEEP_SCAN_STATUSES.queued,
@@ -54,8 +54,9 @@ async def count_blocked_rows(session: AsyncSession, tenant_id: UUID | None) -> i
 
 
 async def wake_blocked_rows(session: AsyncSession, tenant_id: UUID | None) -> int:
-    """Due at once, in case there is enough now. One that is in work in this very moment may have
-    been refused by the old cap already: the chore finds it once it is back."""
+    """Make blocked rows due now. A row in progress may already have been refused by the old cap;
+    the chore finds it once it is back in the queue.
+    """
     woken = 0
     for model, due, where in (
         (Place, "deep_scan_due_at", _match_places(tenant_id)),
@@ -76,7 +77,7 @@ async def wake_blocked_rows(session: AsyncSession, tenant_id: UUID | None) -> in
 
 
 async def wake_after_budget_change(database: Database, _settings: Settings) -> int:
-    """What was refused by a cap that was raised before the row was back in the queue."""
+    """Wake rows that the old cap refused while the budget was being changed."""
     async with database.transaction() as session:
         lately = func.now() - BUDGET_CHANGE_WINDOW
         installation = InstallationBudget.changed_at > lately
@@ -88,7 +89,7 @@ async def wake_after_budget_change(database: Database, _settings: Settings) -> i
 
 CHORE = Chore(
     name="wake_what_waited_for_a_budget",
-    does="Let rows go on that were refused by a budget which has been changed since.",
+    does="Requeue rows that were blocked by a budget that has been changed since.",
     every=timedelta(seconds=20),
     run=wake_after_budget_change,
 )

@@ -1,10 +1,9 @@
 """Reserve the price of every request before it is sent, and settle it afterwards.
 
-A stage yields a `Charge`, whose store reserves the price or ends the work; then it sends the
-request
-and yields the outcome together with the settlement of the entry. Counters are locked in one order
-(day, meter, month, installation), so workers wait for each other instead of exceeding a cap, and
-never deadlock.
+A stage yields a `Charge`, whose store reserves the price or ends the work. Then it sends the
+request and yields the outcome together with the settlement of the ledger entry. Counters are locked
+in one order (day, meter, month, installation), so that workers wait for each other instead of
+exceeding a cap, and never deadlock.
 
 When the provider refuses:
 
@@ -45,23 +44,14 @@ from scrapersky.scraper.providers.errors import DayQuota, MinuteQuota, ProviderD
 from scrapersky.scraper.providers.prices import Price, get_daily_quota, get_price, get_sku
 from scrapersky.settings import Settings
 
-# The cost governor: no request that may cost money is sent before it stands in the ledger.
-#
-# A stage yields a `Charge`, whose store reserves the price or puts an end to the work; then it
-# sends
-# the request, and yields what became of it together with the entry's settlement. What is counted
-# for
-# all tenants and for one is locked in one order (day, meter, month, installation), so workers wait
-# for each other instead of overrunning a cap, and never crosswise.
-
 BUDGET_EXHAUSTED = "The month's budget is used up"
-"""How the sentence of every row begins that waits for money; they are found by it."""
+"""Prefix of the error of every row that is blocked on the budget. Such rows are found by it."""
 BUDGET_RECHECK_INTERVAL = timedelta(hours=1)
 MIN_RETRY_DELAY = timedelta(seconds=1)
 INSTALLATION_LOCK_KEY = int.from_bytes(
     hashlib.blake2b(b"installation budget", digest_size=8).digest(), "big", signed=True
 )
-"""Advisory lock of whoever spends against the installation's cap, until they commit."""
+"""Advisory lock that serialises spending against the installation's cap until commit."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +63,17 @@ class Charge(StoreImmediately):
     sku: str
     method: str
     default_cap_usd: Decimal
-    """For tenants that have no budget of their own."""
+    """Cap of tenants without a budget."""
     free_tier: bool
     search_id: UUID | None = None
     place_id: UUID | None = None
     installation_cap_usd: Decimal | None = None
-    """Over all tenants, unless operators set another; None means no such cap."""
+    """Cap over all tenants, unless operators set another. None means no cap."""
 
 
 @dataclass(frozen=True)
 class ChargeSettlement(StoreImmediately):
-    """What became of a charge whose request brought nothing that could be stored with it."""
+    """The settlement of a charge whose request returned nothing to store with it."""
 
     entry_id: UUID
     billed: bool
@@ -100,12 +90,12 @@ def get_default_installation_cap(settings: Settings) -> Decimal | None:
 
 
 async def reserve_charge(session: AsyncSession, tenant_id: UUID, charge: Charge) -> None:
-    """Count the request and its price, or raise `RetryLater`: then nothing of it is to be kept, and
-    the caller's transaction goes.
+    """Count the request and reserve its price, or raise `RetryLater`.
 
-    What is always free is counted, but has no entry of its own: it comes by the thousand and there
-    is nothing to settle. A charge that has its entry already is not counted again: the engine
-    repeats a store whose commit was not answered."""
+    When it raises, the caller must roll back. Requests that are always free are counted but get no
+    ledger entry: there are thousands and nothing to settle. A charge that already has its entry is
+    not counted again, because the engine repeats a store whose commit was not confirmed.
+    """
     if await session.get(CostEntry, charge.entry_id) is not None:
         return
     time = await get_provider_time(session)
@@ -143,20 +133,22 @@ async def _check_pause(session: AsyncSession, charge: Charge, time: ProviderTime
     paused = await get_pause(session, charge.provider, charge.method)
     if paused is not None:
         raise RetryLater(
-            f"{charge.provider} is not asked for {charge.method} until {_format_time(paused.until)}: "
-            f"{paused.reason}",
+            f"{charge.provider} requests for {charge.method} are paused until "
+            f"{_format_time(paused.until)}: {paused.reason}",
             after=max(paused.until - time.now, MIN_RETRY_DELAY),
         )
 
 
 async def _reserve_day_quota(session: AsyncSession, charge: Charge, time: ProviderTime) -> None:
-    """The provider counts refused requests, too: a day's count is not given back."""
+    """Count the request against the daily quota. Refused requests count at the provider too, so the
+    count is never given back.
+    """
     quota = get_daily_quota(charge.method)
     asked = await count_day_request(session, charge.provider, charge.method, time.day)
     if asked > quota:
         raise RetryLater(
-            f"{charge.provider} allows {quota:,} requests for {charge.method} a day, and today's "
-            f"are used up. It goes on by itself at {_format_time(time.next_day)}.",
+            f"The daily quota of {quota:,} {charge.provider} requests for {charge.method} is used "
+            f"up. Work resumes at {_format_time(time.next_day)}.",
             after=max(time.next_day - time.now, MIN_RETRY_DELAY),
         )
 
@@ -178,13 +170,14 @@ async def _reserve_tenant_budget(
 async def _reserve_installation_budget(
     session: AsyncSession, charge: Charge, usd: Decimal, time: ProviderTime
 ) -> None:
-    """Refuse what would pass the cap over all tenants; what is free passes.
+    """Refuse a request that would exceed the cap over all tenants. Free requests pass.
 
-    The tenants' months are the only count, so there is no total that could drift from them. All who
-    spend do so one after the other: whoever has the lock sees, in a new statement's snapshot, what
-    those before it committed, and its own month, which was updated above. Giving money back only
-    lowers the sum and needs no lock. The lock comes last, after the rows of `reserve`, and nothing
-    is locked after it, so nobody waits crosswise."""
+    The tenants' months are the only counters, so that no total can drift from them. Spending is
+    serialised: the lock holder sees, in a new statement's snapshot, what others committed, plus its
+    own month, which was updated before. Giving money back only lowers the sum and needs no lock.
+    The lock comes last, after the rows of `reserve_charge`, and nothing is locked after it, which
+    rules out deadlocks.
+    """
     if not usd:
         return
     cap = await get_installation_cap(session, charge.installation_cap_usd)
@@ -194,9 +187,9 @@ async def _reserve_installation_budget(
     await session.execute(select(lock))
     if await sum_installation_spending(session, time.month) > cap:
         sentence = (
-            f"{BUDGET_EXHAUSTED} for all tenants of this installation together, and the next "
-            f"request costs {format_usd(usd)}. The month ends at {_format_time(time.next_month)}; to go on "
-            "before, an operator can raise the installation's cap "
+            f"{BUDGET_EXHAUSTED} for all tenants of this installation, and the next request costs "
+            f"{format_usd(usd)}. The month ends at {_format_time(time.next_month)}. "
+            "To continue earlier, an operator can raise the installation's cap "
             "(PUT /api/v3/budget/installation, or `scrapersky budget set --installation`)."
         )
         raise RetryLater(sentence, after=_get_recheck_delay(time))
@@ -209,8 +202,11 @@ def _get_recheck_delay(time: ProviderTime) -> timedelta:
 async def _add_spending(
     session: AsyncSession, tenant_id: UUID, time: ProviderTime, usd: Decimal, cap: Decimal
 ) -> bool:
-    """False when the cap does not allow it, or nothing was spent in this month yet. What is free
-    is allowed even where the cap was lowered below what is spent."""
+    """Add to the month's spending. Return False when the cap does not allow it or the month has no
+    row yet.
+
+    A free request is allowed even when the cap was lowered below the spending.
+    """
     price = literal(usd, USD)
     taken = await session.scalar(
         update(CostMonth)
@@ -230,14 +226,14 @@ def _format_refusal(spent: Decimal, cap: TenantCap, usd: Decimal, time: Provider
     lowered = cap.usd < cap.allowed_usd
     who = "a tenant's admin can raise its own limit" if lowered else "an operator can raise it"
     return (
-        f"{BUDGET_EXHAUSTED}: {format_usd(spent)} of {format_usd(cap.usd)} are spent, and the next "
-        f"request costs {format_usd(usd)}. The month ends at {_format_time(time.next_month)}; to go on "
-        f"before, {who} (PUT /api/v3/budget, or `scrapersky budget set`)."
+        f"{BUDGET_EXHAUSTED}: {format_usd(spent)} of {format_usd(cap.usd)} spent, and the next "
+        f"request costs {format_usd(usd)}. The month ends at {_format_time(time.next_month)}. "
+        f"To continue earlier, {who} (PUT /api/v3/budget, or `scrapersky budget set`)."
     )
 
 
 def format_usd(usd: Decimal) -> str:
-    """`12.50 USD`; parts of a cent where there are any."""
+    """Format as `12.50 USD`, with fractions of a cent where there are any."""
     exact = usd.normalize()
     places = max(2, -int(exact.as_tuple().exponent))
     return f"{exact:,.{places}f} USD"
@@ -250,10 +246,11 @@ def _format_time(moment: datetime) -> str:
 async def settle_charge(
     session: AsyncSession, entry_id: UUID, *, billed: bool, note: str | None = None
 ) -> None:
-    """A charge that was not billed gives its price back; settling again changes nothing.
+    """Settle a charge. An unbilled one gives its price back. Idempotent.
 
-    Not to be called for what was not billed in a row's last store, which shares its transaction
-    with other rows: yield a `Settlement`."""
+    Do not call it for an unbilled charge in a row's last store, which shares its transaction with
+    other rows; yield a `ChargeSettlement` instead.
+    """
     settled = await session.execute(
         update(CostEntry)
         .where(CostEntry.id == entry_id, CostEntry.state == CostState.ASKED)
@@ -292,7 +289,7 @@ async def _refund(
 async def pause_provider(
     session: AsyncSession, provider: str, method: str, until: datetime, reason: str
 ) -> None:
-    """Nobody asks the provider for that until then; of two pauses the longer one counts."""
+    """Pause a provider's method for all workers. Of two pauses the longer one wins."""
     adding = insert(ProviderPause).values(
         provider=provider, method=method, until=until, reason=reason
     )
@@ -305,24 +302,18 @@ async def pause_provider(
     )
 
 
-# When the provider refuses: what the ledger is told, and what it means for the row.
-#
-# except ProviderFailed as error:
-#     yield refusal_of(error, charge)
-#     raise verdict_of(error) from error
-
 FAILURE_RETRY_DELAY = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
 class ChargeRefusal(StoreImmediately):
-    """A charge whose request brought nothing."""
+    """A charge whose request returned nothing."""
 
     charge: Charge
     note: str
     billed: bool
     pause_for: timedelta | None = None
-    """Every worker leaves the method alone for so long: it would be refused as well."""
+    """How long all workers pause the method, because they would be refused too."""
 
 
 def build_refusal(error: ProviderFailed, charge: Charge) -> ChargeRefusal:
@@ -346,9 +337,11 @@ def _get_retry_delay(error: ProviderFailed) -> timedelta | None:
 
 
 def classify_failure(error: ProviderFailed, *, has_come_on: bool = False) -> Exception:
-    """A failure that says nothing of when is tried again as any other, and counts as an attempt;
-    but not where the work has come on since it was taken up: a long one meets a bad answer now
-    and then, and each time there is less to ask."""
+    """Convert a provider failure to a stage error.
+
+    A failure without a retry time counts as an attempt, unless the work has made progress since the
+    claim: a long search meets occasional errors, and each time there is less left to request.
+    """
     if error.permanent:
         return Rejected(str(error))
     wait = _get_retry_delay(error) or (FAILURE_RETRY_DELAY if has_come_on else None)

@@ -30,25 +30,26 @@ from scrapersky.settings import Settings
 
 PLACES_PER_PAGE = 20
 MAX_PLACES_PER_QUERY = 60
-"""The provider gives no more for one question; an area that has more is asked in parts."""
+"""The provider returns at most this many places per query. A larger area is queried in parts."""
 MAX_PAGE_OVERHEAD = 1.3
-"""Parts are cut so that their pages are full, or nearly: at worst so many times the pages needed,
-where all places lie in one line. `make bench-places` shows it."""
+"""Worst ratio of pages sent to pages needed, when all places lie on one line. Usually parts are cut
+so that their pages are nearly full. `make bench-places` measures it.
+"""
 
 
 @dataclass(frozen=True)
 class CostEstimate:
     requests_min: int
-    """That many when there are as many places as asked for, and every page is full."""
+    """Requests if all places exist and every page is full."""
     requests_max: int
     usd_min: Decimal
     usd_max: Decimal
     free_left: int
-    """Of this month's free requests, by all tenants."""
+    """Free requests left this month, over all tenants."""
     spent_usd: Decimal
     cap_usd: Decimal
     fits: bool
-    """Whether even the dearest case stays within the month's budget, and the installation's."""
+    """Whether even the highest estimate stays within the tenant's and the installation's budget."""
     sentence: str
 
 
@@ -83,7 +84,7 @@ async def estimate_search(
 async def get_installation_left(
     session: AsyncSession, month: date, settings: Settings
 ) -> Decimal | None:
-    """What all tenants together may still spend in the month; None where there is no such cap."""
+    """Return what all tenants may still spend this month, or None without a cap."""
     cap = await get_installation_cap(session, get_default_installation_cap(settings))
     if cap is None:
         return None
@@ -91,7 +92,7 @@ async def get_installation_left(
 
 
 def estimate_requests(max_results: int) -> tuple[int, int]:
-    """Pages that cost, at least and at most, when there are as many places as asked for."""
+    """Return the minimum and maximum number of paid pages for that many places."""
     least = ceil(max_results / PLACES_PER_PAGE)
     return least, least if max_results <= MAX_PLACES_PER_QUERY else ceil(least * MAX_PAGE_OVERHEAD)
 
@@ -102,7 +103,7 @@ def _estimate_price(settings: Settings, used: int, count: int) -> Decimal:
 
 
 def count_free_left(sku: str, used: int, settings: Settings) -> int:
-    """Of the month's free requests of that kind; none where they are not ours alone."""
+    """Return the free requests left this month; 0 when the account is shared."""
     free = get_sku(sku).free_a_month if settings.google_free_requests else 0
     return max((free or 0) - used, 0)
 
@@ -117,7 +118,7 @@ def _build_free_estimate(spent: Decimal, cap: Decimal) -> CostEstimate:
         spent_usd=spent,
         cap_usd=cap,
         fits=True,
-        sentence="This provider costs nothing.",
+        sentence="This provider is free.",
     )
 
 
@@ -131,20 +132,20 @@ def _format_sentence(
     asked = _format_range(*(f"{each:,}" for each in requests))
     costs = "nothing" if not usd[1] else _format_range(*map(format_usd, usd))
     return (
-        f"{places:,} places take {asked} requests and cost {costs}; fewer places cost less. "
+        f"{places:,} places take {asked} requests and cost {costs}. Fewer places cost less. "
         f"{_format_remaining(usd, left, cap)}"
     )
 
 
 def _format_remaining(usd: tuple[Decimal, Decimal], left: Decimal, cap: Decimal) -> str:
     if not usd[1]:
-        return "That is within what is free this month."
+        return "This is within the free quota of this month."
     if usd[1] <= left:
-        return f"{format_usd(left)} of this month's budget of {format_usd(cap)} are left."
-    stops = "It stops before" if usd[0] > left else "It may stop before"
+        return f"{format_usd(left)} of this month's budget of {format_usd(cap)} left."
+    stops = "The search will pause" if usd[0] > left else "The search may pause"
     return (
-        f"Only {format_usd(left)} of this month's budget of {format_usd(cap)} are left. {stops} it is "
-        "through, and goes on when the budget is raised or the next month begins."
+        f"Only {format_usd(left)} of this month's budget of {format_usd(cap)} left. {stops} before "
+        "it is finished, and resumes when the budget is raised or the next month begins."
     )
 
 

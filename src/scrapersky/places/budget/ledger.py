@@ -22,17 +22,17 @@ from scrapersky.models import (
 )
 
 PROVIDER_TIMEZONE = "America/Los_Angeles"
-"""Google's days and months begin at midnight there."""
+"""Google's days and months begin at midnight Pacific time."""
 
 
 @dataclass(frozen=True)
 class ProviderTime:
-    """Now, as the provider's calendar has it."""
+    """The current time in the provider's calendar."""
 
     now: datetime
     day: date
     month: date
-    """Its first day."""
+    """First day of the month."""
     next_day: datetime
     next_month: datetime
 
@@ -44,7 +44,6 @@ def _build_period_start(unit: str, *, ahead: timedelta | None = None) -> ColumnE
 
 
 def _build_next_month() -> ColumnElement[Any]:
-    """Some day of the next month, cut down to its first."""
     return func.date_trunc("month", _build_period_start("month", ahead=timedelta(days=32)))
 
 
@@ -62,7 +61,7 @@ async def get_provider_time(session: AsyncSession) -> ProviderTime:
 
 
 async def get_pause(session: AsyncSession, provider: str, method: str) -> ProviderPause | None:
-    """Only while it lasts."""
+    """Return the pause of a method if it is still active."""
     return await session.scalar(
         select(ProviderPause).where(
             ProviderPause.provider == provider,
@@ -73,14 +72,16 @@ async def get_pause(session: AsyncSession, provider: str, method: str) -> Provid
 
 
 async def count_day_request(session: AsyncSession, provider: str, method: str, day: date) -> int:
-    """One more; answers how many it makes. Whoever counts next waits for our commit."""
+    """Increment the day's counter and return it. The row lock makes other workers wait for our
+    commit.
+    """
     adding = insert(ProviderDay).values(provider=provider, method=method, day=day, requests=1)
     key = [ProviderDay.provider, ProviderDay.method, ProviderDay.day]
     return await _increment(session, adding, key, ProviderDay.requests)
 
 
 async def count_month_request(session: AsyncSession, provider: str, sku: str, month: date) -> int:
-    """One more of all tenants; answers how many it makes."""
+    """Increment the month's counter over all tenants and return it."""
     adding = insert(CostMeter).values(provider=provider, sku=sku, month=month, requests=1)
     key = [CostMeter.provider, CostMeter.sku, CostMeter.month]
     return await _increment(session, adding, key, CostMeter.requests)
@@ -114,10 +115,10 @@ class TenantCap:
     """A tenant's monthly cap and where it comes from."""
 
     allowed_usd: Decimal
-    """By operators, or by the installation's default."""
+    """Set by operators, or the installation's default."""
     is_default: bool
     own_limit_usd: Decimal | None
-    """The tenant's own limit, where its admins set one."""
+    """The tenant's own limit, if its admins set one."""
 
     @property
     def usd(self) -> Decimal:
@@ -144,15 +145,16 @@ async def get_tenant_cap(
 async def get_installation_cap(
     session: AsyncSession, default_cap_usd: Decimal | None
 ) -> Decimal | None:
-    """The operators' cap, or the setting's; None means that only the tenants' caps count."""
+    """Return the operators' cap, or the setting's. None means that only the tenants' caps apply."""
     found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
     return default_cap_usd if found is None else found
 
 
 async def sum_installation_spending(session: AsyncSession, month: date) -> Decimal:
-    """What all tenants spent in the month, whichever tenant the session is kept to."""
-    # The table and not the model: a session kept to a tenant adds that tenant to statements on the
-    # model, and would sum up its own spending only.
+    """Return what all tenants spent in the month, even in a tenant-scoped session."""
+    # Use the table, not the model: a tenant-scoped session adds its tenant to statements on the
+    # model
+    # and would only sum up its own spending.
     months = CostMonth.__table__
     found = await session.scalar(
         select(func.coalesce(func.sum(months.c.spent_usd), 0)).where(months.c.month == month)

@@ -34,15 +34,15 @@ EXPORT = Export(
     listing=COST_ENTRIES,
     rows="cost-entries",
     usual=(
-        export_field("asked_at", CostEntry.asked_at, "Asked"),
+        export_field("asked_at", CostEntry.asked_at, "Requested"),
         export_field("provider", CostEntry.provider),
         export_field("sku", CostEntry.sku, "SKU"),
         export_field("usd", CostEntry.usd, "USD"),
         export_field("is_free", CostEntry.is_free, "Free"),
         export_field("state", CostEntry.state),
         export_field("month", CostEntry.month),
-        export_field("search_id", CostEntry.search_id, "For search"),
-        export_field("place_id", CostEntry.place_id, "For place"),
+        export_field("search_id", CostEntry.search_id, "Search"),
+        export_field("place_id", CostEntry.place_id, "Place"),
         export_field("note", CostEntry.note),
     ),
     more=(

@@ -34,21 +34,24 @@ ledger_router = APIRouter(prefix="/entries")
 ledger_router.include_router(export_routes(EXPORT))
 
 
-@router.get("", summary="The month's budget: spent, left, free, paused")
+@router.get("", summary="Get the budget")
 async def get_budget(actor: Viewer, context: Context, session: Reading) -> BudgetOut:
-    """Days and months are the provider's (Pacific time). Free requests, quotas and pauses are those
-    of the installation's account, whichever tenant asked."""
+    """Return the month's budget: spent, left, free requests and pauses. Days and months are the
+    provider's (Pacific time). Free requests, quotas and pauses apply to the installation's
+    account, over all tenants.
+    """
     return await load_budget(session, actor, context.settings)
 
 
-@router.put("", summary="Change the monthly cap")
+@router.put("", summary="Update the monthly cap")
 async def put_budget(
     actor: Admin, context: Context, session: Transaction, wanted: BudgetIn
 ) -> BudgetOut:
-    """It counts from the next request on, and searches and places that wait for money are tried
-    again at once. Operators (admins of the default tenant) set any cap for their own tenant. Admins
-    of other tenants lower theirs, down from the `allowed_usd` that operators gave them; more than
-    that is answered 403."""
+    """Set the tenant's monthly cap. It applies from the next request on, and rows blocked on the
+    budget are retried immediately. Operators (admins of the default tenant) can set any cap for
+    their own tenant. Admins of other tenants can lower theirs below the `allowed_usd` set by
+    operators; a higher value returns 403.
+    """
     if actor.is_operator:
         await set_allowance(session, actor, actor.tenant_id, wanted.monthly_cap_usd)
     else:
@@ -56,27 +59,28 @@ async def put_budget(
     return await load_budget(session, actor, context.settings)
 
 
-@router.get("/installation", summary="The month over all tenants")
+@router.get("/installation", summary="Get the installation budget")
 async def get_installation(
     _: OperatorViewer, context: Context, session: Overview
 ) -> InstallationBudgetOut:
-    """For operators: the installation's cap, what is spent of it, and each tenant's part."""
+    """Return the installation's cap, its spending and each tenant's share. Operators only."""
     return await get_installation_budget(session, context.settings)
 
 
-@router.put("/installation", summary="Change the monthly cap over all tenants")
+@router.put("/installation", summary="Update the installation cap")
 async def put_installation(
     actor: OperatorAdmin, context: Context, session: OperatorTransaction, wanted: OperatorCapIn
 ) -> InstallationBudgetOut:
-    """For operators. Whatever the tenants' own caps add up to, no more than this is spent. It
-    counts from the next request on."""
+    """Set the monthly cap over all tenants, regardless of the sum of their own caps. It applies
+    from the next request on. Operators only.
+    """
     await set_installation_cap(session, actor, wanted.monthly_cap_usd)
     return await get_installation_budget(session, context.settings)
 
 
 @router.put(
     "/tenants/{tenant_id}",
-    summary="Change what a tenant may spend in a month",
+    summary="Update a tenant's allowance",
     responses=problem_responses(404),
 )
 async def put_tenant(
@@ -86,17 +90,21 @@ async def put_tenant(
     tenant_id: UUID,
     wanted: OperatorCapIn,
 ) -> InstallationBudgetOut:
-    """For operators. The tenant's admins can lower it further for themselves, and not raise it."""
+    """Set what a tenant may spend in a month. Its admins can lower it further, but not raise it.
+    Operators only.
+    """
     await require_tenant(session, tenant_id)
     await set_allowance(session, actor, tenant_id, wanted.monthly_cap_usd)
     return await get_installation_budget(session, context.settings)
 
 
-@ledger_router.get("", summary="The ledger: every request that may cost, newest first")
+@ledger_router.get("", summary="List ledger entries")
 async def list_cost_entries(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(COST_ENTRIES.parse_query)]
 ) -> ListPage[CostEntryOut]:
-    """Requests of a kind that never costs anything are only counted."""
+    """Return every request that may cost money, newest first. Requests that are always free are
+    only counted.
+    """
     return (await COST_ENTRIES.show(session, actor, asked)).to_page(CostEntryOut.model_validate)
 
 

@@ -1,4 +1,4 @@
-"""Budget and cost ledger in the API."""
+"""API schemas of the budget and the cost ledger."""
 
 from __future__ import annotations
 
@@ -12,56 +12,54 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 Usd = Annotated[
     Decimal, PlainSerializer(float, return_type=float, when_used="json"), Field(examples=[12.5])
 ]
-"""Exact inside; a plain number where it leaves."""
+"""A decimal internally, a plain number in JSON."""
 
 
 class SkuUsed(BaseModel):
-    """A kind of request in this month, by all tenants: that is what a provider counts by."""
+    """Usage of one SKU this month, over all tenants, as the provider counts it."""
 
     provider: str = Field(examples=["google"])
     sku: str = Field(examples=["text_search.enterprise"])
     used: int
-    free: int | None = Field(description="In a month; null where there is no end to them.")
-    left: int | None = Field(description="Of the free ones; null where there is no end to them.")
-    next_usd: Usd = Field(description="What the next request costs.")
+    free: int | None = Field(description="Free requests per month. Null if unlimited.")
+    left: int | None = Field(description="Free requests left. Null if unlimited.")
+    next_usd: Usd = Field(description="Price of the next request.")
 
 
 class MethodToday(BaseModel):
-    """A provider's method in its present day, by all tenants."""
+    """Usage of one method on the provider's current day, over all tenants."""
 
     provider: str = Field(examples=["google"])
     method: str = Field(examples=["SearchText"])
     used: int
     quota: int
     left: int
-    paused_until: datetime | None = Field(description="Left alone until then.")
+    paused_until: datetime | None = Field(description="End of the pause.")
     paused_because: str | None
 
 
 class BudgetOut(BaseModel):
-    month: date = Field(description="The first day of the provider's month, which is Pacific time.")
+    month: date = Field(description="First day of the provider's month (Pacific time).")
     month_ends_at: datetime
     monthly_cap_usd: Usd
     cap_is_own: bool = Field(
-        description="Whether operators set a cap for this tenant; false where the default counts."
+        description="True if operators set a cap for this tenant, false if the default applies."
     )
     allowed_usd: Usd = Field(
-        description="What operators allow in a month, the most that can be set here."
+        description="Monthly amount allowed by operators, and the maximum for `cap_usd`."
     )
     own_limit_usd: Usd | None = Field(
-        description="The tenant's own limit, set by its admins; null where there is none."
+        description="The tenant's own limit, set by its admins. Null if none."
     )
     spent_usd: Usd = Field(
-        description="Billed, or asked for and not known to be: that counts as billed."
+        description="Billed requests, and requests whose billing is not confirmed yet."
     )
-    left_usd: Usd = Field(
-        description="What can still be spent, also under the installation's cap over all tenants."
-    )
+    left_usd: Usd = Field(description="What can still be spent, including the installation's cap.")
     limited_by_installation: bool = Field(
-        description="Whether the installation's cap leaves less than the tenant's own cap does."
+        description="Whether the installation's cap leaves less than the tenant's."
     )
-    requests: int = Field(description="That stand in the ledger for this month.")
-    waiting: int = Field(description="Searches and places that wait for money.")
+    requests: int = Field(description="Ledger entries of this month.")
+    waiting: int = Field(description="Searches and places blocked on the budget.")
     free_tier: list[SkuUsed]
     today: list[MethodToday]
     prices_as_of: date
@@ -75,46 +73,46 @@ class BudgetIn(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"monthly_cap_usd": 50}]}
     )
 
-    monthly_cap_usd: CapUsd = Field(description="0 means that only what is free is asked.")
+    monthly_cap_usd: CapUsd = Field(description="0 allows free requests only.")
 
 
 class OperatorCapIn(BaseModel):
-    """A cap as operators set it."""
-
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"monthly_cap_usd": 500}]}
     )
 
     monthly_cap_usd: CapUsd | None = Field(
-        description="0 means that only what is free is asked; null, that the setting counts."
+        description="0 allows free requests only. Null resets it to the setting."
     )
 
 
 class TenantBudgetOut(BaseModel):
-    """A tenant's part of the installation's month."""
+    """One tenant's share of the installation budget."""
 
     tenant_id: UUID
     name: str = Field(examples=["acme"])
-    allowed_usd: Usd = Field(description="What operators allow it in a month.")
+    allowed_usd: Usd = Field(description="Monthly amount allowed by operators.")
     allowed_is_default: bool
-    own_limit_usd: Usd | None = Field(description="Its own lower limit.")
+    own_limit_usd: Usd | None = Field(description="The tenant's own lower limit.")
     spent_usd: Usd
     requests: int
 
 
 class InstallationBudgetOut(BaseModel):
-    month: date = Field(description="The first day of the provider's month, which is Pacific time.")
+    month: date = Field(description="First day of the provider's month (Pacific time).")
     month_ends_at: datetime
     monthly_cap_usd: Usd | None = Field(
-        description="What all tenants together may spend; null means that only their caps count."
+        description="What all tenants may spend together. Null if only their own caps apply."
     )
     cap_is_default: bool = Field(
-        description="Whether it is the setting PLACES_INSTALLATION_CAP_USD."
+        description="True if it comes from the setting PLACES_INSTALLATION_CAP_USD."
     )
     spent_usd: Usd
     left_usd: Usd | None
     requests: int
-    waiting: int = Field(description="Searches and places of all tenants that wait for money.")
+    waiting: int = Field(
+        description="Searches and places of all tenants that are blocked on the budget."
+    )
     tenants: list[TenantBudgetOut]
 
 

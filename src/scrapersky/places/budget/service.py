@@ -1,4 +1,4 @@
-"""Budgets of tenants and of the installation: read and change them."""
+"""Read and update the budgets of tenants and of the installation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def _load_spending(
 
 
 async def _list_sku_usage(session: AsyncSession, month: date, settings: Settings) -> list[SkuUsed]:
-    """Those that were used this month, and the two that cost."""
+    """Return the SKUs used this month, and always the two paid ones."""
     google = Provider.GOOGLE.value
     found = await session.execute(
         select(CostMeter.sku, CostMeter.requests).where(
@@ -149,23 +149,26 @@ def _build_method_today(
 async def set_allowance(
     session: AsyncSession, actor: Actor, tenant_id: UUID, cap: Decimal | None
 ) -> None:
-    """Set what operators allow a tenant; None means the installation's default. For operators."""
+    """Set what operators allow a tenant. None resets it to the installation's default. Operators
+    only.
+    """
     await _store_and_wake(session, actor, tenant_id, {"monthly_cap_usd": cap})
 
 
 async def set_own_limit(
     session: AsyncSession, actor: Actor, limit: Decimal, settings: Settings
 ) -> None:
-    """Lower the cap of the actor's own tenant, or lift such a limit again.
+    """Lower the cap of the actor's own tenant, or remove that limit.
 
-    Raises `NotAllowed` for more than operators allow: the money is theirs."""
+    Raise `NotAllowed` for more than operators allow, because they pay.
+    """
     cap = await get_tenant_cap(session, actor.tenant_id, get_default_cap(settings))
     if limit > cap.allowed_usd:
         raise NotAllowed(
-            f"Your tenant may spend up to {format_usd(cap.allowed_usd)} a month, and only an operator "
-            "of this installation can raise that. Choose a lower cap, or ask an operator."
+            f"Your tenant may spend up to {format_usd(cap.allowed_usd)} a month. Choose a lower "
+            "cap, or ask an operator of this installation to raise it."
         )
-    # Exactly what is allowed means no limit of one's own, so that a raise by operators counts.
+    # Exactly the allowance means no own limit, so that a later raise by operators takes effect.
     own_limit = None if limit == cap.allowed_usd else limit
     await _store_and_wake(session, actor, actor.tenant_id, {"own_limit_usd": own_limit})
 
@@ -173,7 +176,7 @@ async def set_own_limit(
 async def _store_and_wake(
     session: AsyncSession, actor: Actor, tenant_id: UUID, values: dict[str, Decimal | None]
 ) -> None:
-    """What waits for money is due at once, in case there is enough now."""
+    """Store the change and make rows blocked on the budget due now."""
     [(column, cap)] = values.items()
     before = await session.scalar(
         select(getattr(Budget, column)).where(Budget.tenant_id == tenant_id)
@@ -187,7 +190,7 @@ async def _store_and_wake(
     )
     woken = await wake_blocked_rows(session, tenant_id)
     changes = {column: [None if each is None else str(each) for each in (before, cap)]}
-    # In the log of the tenant whose money it is, whoever changed it.
+    # Recorded in the audit log of the tenant concerned, regardless of who made the change.
     where = replace(actor, tenant_id=tenant_id)
     record(session, where, "budget.change", tenant_id, changes=changes, woken=woken)
 
@@ -195,7 +198,9 @@ async def _store_and_wake(
 async def get_installation_budget(
     session: AsyncSession, settings: Settings
 ) -> InstallationBudgetOut:
-    """The month over all tenants, and each tenant's part; the session is kept to no tenant."""
+    """Return the month over all tenants and each tenant's share. Needs a session that is not
+    tenant-scoped.
+    """
     time = await get_provider_time(session)
     row = await session.scalar(select(InstallationBudget))
     cap = await get_installation_cap(session, get_default_installation_cap(settings))
@@ -245,8 +250,10 @@ async def _list_tenants(
 
 
 async def set_installation_cap(session: AsyncSession, actor: Actor, cap: Decimal | None) -> None:
-    """Set the cap over all tenants; None means the setting's. For operators, in a session that is
-    kept to no tenant: what waits for money anywhere is due at once."""
+    """Set the cap over all tenants; None resets it to the setting. Operators only.
+
+    Needs a session that is not tenant-scoped, because blocked rows of every tenant become due.
+    """
     before = await session.scalar(select(InstallationBudget.monthly_cap_usd))
     values = {"monthly_cap_usd": cap, "changed_by": actor.user_id}
     adding = insert(InstallationBudget).values(id=1, **values)

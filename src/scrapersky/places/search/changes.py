@@ -35,7 +35,7 @@ class PlaceChangeKind(StrEnum):
 
 KIND_ORDER = tuple(PlaceChangeKind)
 ChangePosition = tuple[int, int, UUID]
-"""Where a page of the list ends."""
+"""Position of a change in the list, for the cursor."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SearchChange:
 
 
 async def find_previous_run(session: AsyncSession, job: Job) -> Job | None:
-    """The last one for the same subject that was done before this one was asked for."""
+    """Return the last run of the same search that finished before this one was requested."""
     return await session.scalar(
         select(Job)
         .where(
@@ -64,7 +64,7 @@ async def find_previous_run(session: AsyncSession, job: Job) -> Job | None:
 
 
 def can_detect_gone(job: Job) -> bool:
-    """A place that was not found is only gone when all of the area was looked at."""
+    """Return whether missing places can be reported as gone: only if the whole area was covered."""
     return job.status == JOB_STATUSES.done and bool((job.result_data or {}).get("covered"))
 
 
@@ -97,7 +97,7 @@ async def list_changes(
 
 
 def _select_changes(kind: PlaceChangeKind, before: Job, job: Job) -> Select[Any]:
-    """Those of one search of which the other does, or does not, know."""
+    """Select places of one search that the other has, or does not have."""
     mine, other = (before, job) if kind is PlaceChangeKind.GONE else (job, before)
     link, twin = aliased(SearchPlace), aliased(SearchPlace)
     in_both = exists().where(twin.search_id == other.id, twin.place_id == link.place_id)

@@ -18,20 +18,21 @@ from scrapersky.models import (
     SearchTile,
     TileState,
 )
+from scrapersky.plurals import pluralise
 
 ATTRIBUTION_KEY = "attribution"
 SUPERSEDED_STATES = (TileState.SPLIT, TileState.JOINED)
-"""Others stand for these."""
+"""States of tiles that were replaced by other tiles."""
 
 
 @dataclass(frozen=True)
 class SearchCoverage:
-    """Of a search, as it stands."""
+    """Counts of a search's tiles and places."""
 
     tiles: dict[str, int]
-    """By their states; those that were divided among them."""
+    """Tile counts by state, including tiles that were split."""
     noted: int
-    """Tiles of which something is to be said: what could not be had, and why."""
+    """Tiles with a note about missing results."""
     found: int
     new: int
     changed: int
@@ -42,7 +43,7 @@ class SearchCoverage:
 
     @property
     def parts(self) -> int:
-        """Tiles that the area is made of in the end."""
+        """Number of final tiles, without the ones that were replaced."""
         return sum(self.tiles.values()) - sum(self._count(each) for each in SUPERSEDED_STATES)
 
     @property
@@ -56,28 +57,28 @@ class SearchCoverage:
     @property
     def sentence(self) -> str:
         if not self.parts:
-            return "Nothing was asked yet."
+            return "No requests yet."
         if self.is_complete:
-            whole = "The area is completely covered"
-            return f"{whole}: {_format_count(self.found, 'place')} in {_format_count(self.parts, 'part')}."
-        return f"The area is not completely covered: {'; '.join(self._list_gaps())}."
+            places, parts = _format_count(self.found, "place"), _format_count(self.parts, "part")
+            return f"The whole area is covered: {places} in {parts}."
+        return f"The area is partly covered: {'; '.join(self._list_gaps())}."
 
     def _list_gaps(self) -> list[str]:
         said = {
-            TileState.WAITING: "still to be asked",
-            TileState.SATURATED: "with more places than were told",
-            TileState.NOT_ASKED: "not asked",
+            TileState.WAITING: "still pending",
+            TileState.SATURATED: "with more places than were returned",
+            TileState.NOT_ASKED: "not requested",
         }
         gaps = [
             f"{_format_count(self._count(state), 'part')} {words}"
             for state, words in said.items()
             if self._count(state)
         ]
-        return gaps or [f"{_format_count(self.noted, 'part')} of which not everything came"]
+        return gaps or [f"{_format_count(self.noted, 'part')} incomplete"]
 
 
 def _format_count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else pluralise(noun)}"
 
 
 async def load_coverage(session: AsyncSession, job: Job) -> SearchCoverage:
@@ -117,7 +118,7 @@ async def _count_places(session: AsyncSession, job: Job) -> dict[str, int]:
 
 
 async def sum_cost(session: AsyncSession, job: Job) -> Decimal:
-    """What is not settled counts as billed."""
+    """Sum the search's charges. Unsettled ones count as billed."""
     spent = await session.scalar(
         select(func.sum(CostEntry.usd)).where(
             CostEntry.search_id == job.id, CostEntry.state != CostState.NOT_BILLED
@@ -127,7 +128,7 @@ async def sum_cost(session: AsyncSession, job: Job) -> Decimal:
 
 
 async def build_result(session: AsyncSession, job: Job) -> dict[str, Any]:
-    """As it is written on the job."""
+    """Build the job's result."""
     covered = await load_coverage(session, job)
     said = {"attribution": (job.result_data or {}).get(ATTRIBUTION_KEY)}
     return {

@@ -47,13 +47,13 @@ from scrapersky.settings import Pace, Settings
 
 
 def build_area_key(location: str, region: str | None) -> str:
-    """As names of areas are kept: there is a Paris in Texas, for who asks for it there."""
+    """Build the cache key of a named area. It includes the region: there is a Paris in Texas."""
     plain = " ".join(location.split()).lower()
     return f"{plain} [{region.lower()}]" if region else plain
 
 
 def parse_area(params: Mapping[str, Any]) -> Area | None:
-    """As it was given; nothing where only a name was."""
+    """Return the given area, or None when only a name was given."""
     if params.get("area"):
         return Area(**params["area"])
     if params.get("center"):
@@ -63,7 +63,7 @@ def parse_area(params: Mapping[str, Any]) -> Area | None:
 
 
 def narrow_area(area: Area, radius_km: float | None) -> Area:
-    """A radius is counted from the middle of what was named."""
+    """Apply the radius around the centre of a named area."""
     return area if radius_km is None else get_bounding_area(*get_centre(area), radius_km)
 
 
@@ -82,8 +82,9 @@ async def geocode(location: str, language: str, region: str | None, tools: Tools
         raise classify_failure(error) from error
     if found is None:
         raise Rejected(
-            f"OpenStreetMap knows no area called {location!r}{_format_region(region)}. Write it as on a map, "
-            "with its country where several have the name, or give a center with a radius."
+            f"OpenStreetMap has no area called {location!r}{_format_region(region)}. "
+            "Use the spelling on the map, add the country if the name is ambiguous, "
+            "or give a center with a radius."
         )
     query = build_area_key(location, region)
     return AreaFound(query, found.name, found.area, found.country, found.osm)
@@ -94,18 +95,18 @@ def _format_region(region: str | None) -> str:
 
 
 TIME_BUDGET_SHARE = 0.8
-"""Of the stage's timeout: a search that is not through by then goes on in the next turn."""
+"""Share of the stage's timeout. A search that is not finished by then continues in the next run."""
 MAX_KNOWN_PLACES = 50_000
-"""Places that are remembered while a search runs; any others are asked for once more."""
+"""Known places kept in memory during a search. Others are fetched again."""
 
 
 def read(job: Job) -> SearchRequest:
     params = job.params
     business_type, provider = params.get("business_type"), params.get("provider")
     if not isinstance(business_type, str) or not business_type.strip():
-        raise Rejected("The search does not say what is looked for.")
+        raise Rejected("The search has no business type.")
     if provider not in (Provider.GOOGLE, Provider.OSM):
-        raise Rejected(f"There is no place provider {provider!r}; there are google and osm.")
+        raise Rejected(f"Unknown place provider {provider!r}. Use google or osm.")
     return SearchRequest(
         job.id,
         provider,
@@ -118,7 +119,9 @@ def read(job: Job) -> SearchRequest:
 
 
 def _build_query(business_type: str, params: Mapping[str, Any]) -> PlaceQuery:
-    """Without the place's name: the area says it, and a name in the text would go before it."""
+    """Build the query without the location's name: the area restricts it, and a name in the text
+    would take precedence.
+    """
     return PlaceQuery(
         business_type=business_type,
         language=params.get("language") or "",
@@ -128,13 +131,13 @@ def _build_query(business_type: str, params: Mapping[str, Any]) -> PlaceQuery:
 
 
 def _normalize_region(written: str | None) -> str | None:
-    """As the providers know it: people write UK for what is GB to them."""
+    """Return the region code that providers use, for example GB for UK."""
     region = written.upper() if written else None
     return {"UK": "GB", "EL": "GR"}.get(region or "", region)
 
 
 async def prepare(session: AsyncSession, wanted: SearchRequest) -> SearchRequest:
-    """Where it stands, where the area lies, and what was told of it before."""
+    """Load the search's tiles, area and known places."""
     tiles = await session.scalars(
         select(SearchTile).where(SearchTile.search_id == wanted.search_id).order_by(SearchTile.path)
     )
@@ -197,7 +200,7 @@ async def _load_known_places(session: AsyncSession, wanted: SearchRequest) -> di
 
 
 def _match_area(area: Area | None) -> list[Any]:
-    """Those that come to their customers lie nowhere."""
+    """Match places within the area. Service-area businesses have no location."""
     if area is None:
         return []
     east, west = Place.longitude <= area.east, Place.longitude >= area.west
@@ -228,7 +231,7 @@ def _apply_defaults(query: PlaceQuery, settings: Settings) -> PlaceQuery:
 async def _start_search(
     wanted: SearchRequest, tools: Tools
 ) -> AsyncIterator[AreaFound | TilesUpdated]:
-    """The whole area is the first tile."""
+    """Create the first tile: the whole area."""
     area = wanted.area
     if area is None:
         language = wanted.query.language or tools.settings.places_language
@@ -236,7 +239,7 @@ async def _start_search(
         yield found
         area = narrow_area(found.area, wanted.radius_km)
     whole = Tile("", validate_area(area, wanted.location or "The area"))
-    yield TilesUpdated((whole,), SearchProgress(0.02, "the area is found"))
+    yield TilesUpdated((whole,), SearchProgress(0.02, "Area found"))
 
 
 def _apply_step(wanted: SearchRequest, step: AreaFound | TilesUpdated) -> SearchRequest:
@@ -252,14 +255,14 @@ def _build_steps(wanted: SearchRequest, tools: Tools) -> AsyncIterator[StoreImme
 
 
 async def store_failure(session: AsyncSession, job: Job, sentence: str) -> None:
-    """What was found by then stays, and is counted."""
+    """Store the coverage. Places found before the failure are kept."""
     job.result_data = await build_result(session, job)
     await emit_job_finished(session, job, JOB_STATUSES.failed, error=sentence)
 
 
 STAGE = Stage(
     name=SEARCH_STAGE,
-    does="Find the businesses of a kind in an area, at Google or in OpenStreetMap.",
+    does="Find businesses of a type in an area at Google or in OpenStreetMap.",
     workflow="WF1",
     model=Job,
     status="status",

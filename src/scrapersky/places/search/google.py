@@ -1,5 +1,6 @@
-"""Search Google tile by tile. Each request is charged before it is sent, each page stored before
-the next.
+"""Search Google tile by tile.
+
+Each request is charged before it is sent, and each page is stored before the next request.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from scrapersky.scraper.providers.google import SEARCH_FULL, SEARCH_IDS, FieldMa
 from scrapersky.scraper.providers.model import Area, PlacePage, PlaceQuery
 
 RESUME_DELAY = timedelta(seconds=1)
-LIST_CHANGED_NOTE = "Google changed its list between two pages; some may not have been told."
+LIST_CHANGED_NOTE = "Google's list changed between two pages; some places may be missing."
 
 
 class GoogleRequests:
-    """What came of the last one stands here when its generator has ended."""
+    """Sends requests. The attributes hold the last outcome once its generator has ended."""
 
     def __init__(self, query: PlaceQuery, search_id: UUID, tools: Tools, *, seconds: float) -> None:
         settings = tools.settings
@@ -46,18 +47,21 @@ class GoogleRequests:
         )
         self._stop_at = monotonic() + seconds
         self.has_come_on = False
-        """Whether something was stored that need not be asked again."""
+        """Whether a result was stored that need not be requested again."""
         self.page = PlacePage(())
         self.entry_id: UUID | None = None
-        """In the ledger; nothing where it was given back."""
+        """Ledger entry of the request. None after a refund."""
         self.broken: str | None = None
-        """Why the next page cannot be had."""
+        """Why the next page is not available."""
         self.seen: tuple[str, ...] = ()
         self.looks = 0
 
     async def probe(self, area: Area, *, pages: int = MAX_PAGES) -> AsyncIterator[StoreImmediately]:
-        """Which places there are; from the first page once more where the next cannot be had, or
-        where the list changed between two pages: then both times together tell more."""
+        """Collect the place IDs of a tile with free requests.
+
+        Starts over once when the next page is not available or the list changed between pages; the
+        IDs of both passes are united.
+        """
         self.looks = 0
         seen: dict[str, None] = {}
         for _ in range(2):
@@ -80,9 +84,11 @@ class GoogleRequests:
     async def fetch_page(
         self, mask: FieldMask, area: Area, token: str | None
     ) -> AsyncIterator[StoreImmediately]:
-        """One request; its page is in `page` when the generator has ended."""
+        """Send one request. Its page is in `page` once the generator has ended."""
         if monotonic() > self._stop_at and self.has_come_on:
-            raise RetryLater("There is more to ask; it goes on in a moment.", after=RESUME_DELAY)
+            raise RetryLater(
+                "More requests are pending; the search resumes shortly.", after=RESUME_DELAY
+            )
         charge = self._build_charge(mask)
         yield charge
         self.page, self.broken, self.entry_id = PlacePage(()), None, charge.entry_id
@@ -117,35 +123,33 @@ class GoogleRequests:
         )
 
 
-# Ask a provider for the places in an area: every request is charged before it is sent, and what
-# it brought is stored before the next one.
-
-PHASE_PROBING = "looking what there is, which costs nothing"
-PHASE_FETCHING = "asking for places"
+PHASE_PROBING = "Probing tiles (free)"
+PHASE_FETCHING = "Fetching places"
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What a search is to bring, and how far it has come."""
+    """A search request and its progress so far."""
 
     search_id: UUID
     provider: str
     query: PlaceQuery
     max_results: int
     area: Area | None = None
-    """Nothing while nobody knows where it lies."""
+    """None until the location is geocoded."""
     location: str | None = None
     radius_km: float | None = None
     tiles: tuple[Tile, ...] = ()
     known: Mapping[str, datetime] = field(default_factory=dict)
-    """When places that were found before told everything."""
+    """When the details of known places were fetched."""
     found: tuple[str, ...] = ()
-    """What this search has brought by now."""
+    """Number of places found so far."""
 
 
 class GoogleSearch:
-    """One search at work. Its steps are generators: a step that is yielded is stored before the
-    next line runs."""
+    """A running search. Its steps are generators: a yielded step is stored before the next line
+    runs.
+    """
 
     def __init__(self, wanted: SearchRequest, tools: Tools, *, seconds: float) -> None:
         settings = tools.settings
@@ -169,7 +173,9 @@ class GoogleSearch:
             yield TilesUpdated(left, self._get_progress(PHASE_FETCHING))
 
     async def _search_whole(self) -> AsyncIterator[StoreImmediately]:
-        """No more is wanted than the provider gives for one question."""
+        """Fetch the whole area with one query, when the limit allows no more places than a query
+        returns.
+        """
         whole = self.tiles.all[""]
         if whole.is_open and not whole.is_begun and whole.ids is None and self.tiles.known:
             async for step in self._asked.probe(whole.area, pages=self._count_pages()):
@@ -180,7 +186,7 @@ class GoogleSearch:
                 yield step
 
     def _limit_ids(self, whole: Tile) -> Tile:
-        """As many as are wanted, of those that were seen."""
+        """Limit the IDs to the number of places requested."""
         wanted = self.wanted.max_results
         more = len(self._asked.seen) > wanted or self._asked.page.next_token is not None
         return replace(
@@ -204,7 +210,7 @@ class GoogleSearch:
                 yield step
 
     def _get_next_fetch(self) -> Tile | None:
-        """A slice that is cut before a strip that is not."""
+        """Return the next tile to fetch. Cut slices come before uncut strips."""
         waiting = [each for each in self.tiles.open() if each.ids is not None or each.is_slice]
         return min(waiting, key=lambda each: each.ids is None, default=None)
 
@@ -213,7 +219,7 @@ class GoogleSearch:
             return self._fetch_tile(tile)
         return self._cut_slice(tile) if tile.is_slice else self._probe_tile(tile)
 
-    # What costs nothing
+    # Free requests
 
     async def _probe_tile(self, tile: Tile) -> AsyncIterator[StoreImmediately]:
         async for step in self._asked.probe(tile.area):
@@ -238,7 +244,9 @@ class GoogleSearch:
         )
 
     async def _plan_fetches(self) -> AsyncIterator[StoreImmediately]:
-        """Decide how what was seen is asked; what need not be asked is noted as found again."""
+        """Plan how the probed tiles are fetched. Tiles with only known places are recorded without
+        a request.
+        """
         planned = plan.plan_tiles(self.tiles, frozenset(self.found))
         for tile in planned:
             if tile.state is TileState.KNOWN:
@@ -256,7 +264,7 @@ class GoogleSearch:
             tile, self.wanted.provider, ids, first, self._get_progress(PHASE_FETCHING)
         )
 
-    # What is paid for
+    # Paid requests
 
     async def _fetch_tile(self, tile: Tile) -> AsyncIterator[StoreImmediately]:
         new = set(tile.ids or ()) - self.tiles.known - set(self.found)
@@ -283,7 +291,7 @@ class GoogleSearch:
         return after
 
     def _decide_state(self, tile: Tile) -> Tile:
-        """Whether it goes on with a next page, begins once more, or is done."""
+        """Return whether the tile continues with a next page, starts over or is done."""
         missing = set(tile.ids or ()) - set(self.found)
         if self._asked.broken is not None and (missing or tile.ids is None):
             again = replace(tile, next_token=None, asked_again=True)
@@ -296,7 +304,7 @@ class GoogleSearch:
             return replace(tile, state=TileState.SATURATED, next_token=None, note=note)
         crowded = tile.ids is not None and not tile.is_complete
         state = TileState.SATURATED if crowded else TileState.DONE
-        short = f"{len(missing)} of those it named at first did not come." if missing else None
+        short = f"Places listed at first but not returned: {len(missing):,}." if missing else None
         return replace(tile, state=state, next_token=None, note=tile.note or short)
 
     def _can_continue(self, tile: Tile) -> bool:
@@ -319,7 +327,7 @@ class GoogleSearch:
             without_details=self.settings.auto_deep_scan,
         )
 
-    # How far it has come
+    # Progress
 
     def _build_update(self, tiles: tuple[Tile, ...]) -> TilesUpdated:
         self._asked.has_come_on = True
@@ -344,8 +352,8 @@ def _select_fresh(wanted: SearchRequest, max_age_days: float) -> frozenset[str]:
 def describe_unreadable(page: PlacePage) -> str | None:
     if not page.unreadable:
         return None
-    return f"{page.unreadable:,} of what came could not be read as places."
+    return f"Unreadable places skipped: {page.unreadable:,}."
 
 
 def _describe_limit(max_results: int) -> str:
-    return f"The search has the {max_results:,} places it was asked for."
+    return f"The limit of {max_results:,} places is reached."

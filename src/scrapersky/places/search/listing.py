@@ -18,7 +18,7 @@ from scrapersky.models import JOB_STATUSES, Actor, Job, JobType, Provider, Saved
 
 @dataclass(frozen=True)
 class SearchJobsFilter:
-    """Of all jobs; nobody need say so."""
+    """Restricts the jobs to place searches, without a parameter."""
 
     def parameters(self) -> FilterParameters:
         return {}
@@ -42,7 +42,7 @@ SEARCHES = Listing(
         DateRangeFilter("created", Job.created_at),
         DateRangeFilter("finished", Job.finished_at),
         PresenceFilter("has_error", Job.error),
-        TextFilter("search", (Job.subject,), says="In what is looked for and where."),
+        TextFilter("search", (Job.subject,), says="Part of the business type or location."),
     ),
     sorts={
         "created_at": Job.created_at,
@@ -58,7 +58,7 @@ SAVED_SEARCHES = Listing(
     filters=(
         BooleanFilter("is_active", SavedSearch.is_active),
         DateRangeFilter("next_run", SavedSearch.next_run_at),
-        TextFilter("search", (SavedSearch.subject,), says="In what is looked for and where."),
+        TextFilter("search", (SavedSearch.subject,), says="Part of the business type or location."),
     ),
     sorts={
         "created_at": SavedSearch.created_at,

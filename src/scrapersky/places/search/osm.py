@@ -1,6 +1,4 @@
-"""Search OpenStreetMap: one free query per area, split into quarters when it is too large.
-too much for one question is asked in its quarters.
-"""
+"""Search OpenStreetMap: one free query per area, split into quarters when it is too large."""
 
 from __future__ import annotations
 
@@ -23,13 +21,14 @@ from scrapersky.scraper.providers.osm import Overpass
 
 STORE_BATCH_SIZE = 500
 MAX_DIVISIONS = 4
-"""A server that gives up on the 256th part of an area is overloaded: it is left alone and asked
-again later, rather than asked ever more."""
+"""A server that fails on 1/256 of an area is overloaded. Retry later instead of sending more
+queries.
+"""
 RESUME_DELAY = timedelta(seconds=1)
 
 
 class OsmSearch:
-    """One search at work; a step that is yielded is stored before the next line runs."""
+    """A running search. A yielded step is stored before the next line runs."""
 
     def __init__(self, wanted: SearchRequest, tools: Tools, *, seconds: float) -> None:
         self._wanted = wanted
@@ -57,7 +56,7 @@ class OsmSearch:
             self._has_come_on = True
 
     def _get_next_tile(self) -> Tile | None:
-        """Parts of a part before its neighbours: an overloaded server is asked least so."""
+        """Return the next tile, depth first: this sends an overloaded server the fewest queries."""
         return min(self._list_open(), key=lambda each: each.path, default=None)
 
     def _list_open(self) -> list[Tile]:
@@ -72,7 +71,9 @@ class OsmSearch:
 
     def _check_deadline(self) -> None:
         if monotonic() > self._stop_at and self._has_come_on:
-            raise RetryLater("There is more to ask; it goes on in a moment.", after=RESUME_DELAY)
+            raise RetryLater(
+                "More requests are pending; the search resumes shortly.", after=RESUME_DELAY
+            )
 
     async def _fetch(self, tile: Tile) -> PlacePage:
         query = replace(self._wanted.query, area=tile.area)
@@ -84,7 +85,9 @@ class OsmSearch:
             raise classify_failure(error, has_come_on=self._has_come_on) from error
 
     async def _store_page(self, tile: Tile, page: PlacePage) -> AsyncIterator[StoreImmediately]:
-        """Its last step says that the tile is done: before that it would be asked again."""
+        """Yield the places in batches. Only the last step marks the tile done; until then it would
+        be queried again.
+        """
         new = [each for each in page.places if each.place_id not in self._found]
         kept = new[: self._wanted.max_results - len(self._found)]
         for start in range(0, len(kept), STORE_BATCH_SIZE):
@@ -106,24 +109,24 @@ class OsmSearch:
         if not left:
             return replace(asked, state=TileState.DONE)
         wanted = self._wanted.max_results
-        note = f"There are {wanted + left:,}; {wanted:,} were asked for."
+        note = f"{wanted + left:,} places exist; the limit is {wanted:,}."
         return replace(asked, state=TileState.SATURATED, note=note)
 
     def _skip_open(self) -> list[Tile]:
-        note = f"The search has the {self._wanted.max_results:,} places it was asked for."
+        note = f"The limit of {self._wanted.max_results:,} places is reached."
         return [replace(each, state=TileState.NOT_ASKED, note=note) for each in self._list_open()]
 
     def _get_progress(self) -> SearchProgress:
         parts = [each for each in self._tiles.values() if each.state is not TileState.SPLIT]
         done = sum(not each.is_open for each in parts)
-        return SearchProgress(min(0.99, 0.1 + 0.9 * done / len(parts)), "asking for places")
+        return SearchProgress(min(0.99, 0.1 + 0.9 * done / len(parts)), "Fetching places")
 
 
 def _divide_tile(tile: Tile, error: AreaTooLarge) -> list[Tile]:
     if len(tile.path) >= MAX_DIVISIONS:
         raise ProviderDown(
-            f"{error} That was a part of {side_km(tile.area):.1f} km already, so the server may be "
-            "overloaded: try later, search a smaller area, or set OVERPASS_BASE_URL to another "
+            f"{error} The part is only {side_km(tile.area):.1f} km wide, so the server may be "
+            "overloaded. Retry later, search a smaller area, or set OVERPASS_BASE_URL to another "
             "server."
         ) from error
     asked = replace(tile, requests=tile.requests + 1, state=TileState.SPLIT)

@@ -1,14 +1,9 @@
 """Plan how probed tiles are fetched with as few paid requests as possible.
 
-A page has 20 places and costs the same with one in it, so a tile of 21 is paid like one of 40.
+A page has 20 places and costs the same with one in it, so a tile of 21 costs as much as one of 40.
 Adjacent tiles are therefore recut: into strips from south to north, and each strip from west to
-east
-into slices of just under 60 places. Slice ends are found with free probes.
-
-A page has twenty places and costs the same with one in it, so a tile of 21 is paid as if it had
-40. Tiles that lie together are therefore cut anew: first into strips from south to north, each
-strip then from west to east into slices of just under sixty. Where a slice must end is tried out
-with free looks; the tiles tell about where.
+east into slices of just under 60 places. The probed tiles suggest where a slice ends; free probes
+confirm it.
 """
 
 from __future__ import annotations
@@ -30,27 +25,28 @@ from scrapersky.scraper.providers.geography import width_degrees, wrap_longitude
 from scrapersky.scraper.providers.model import Area
 
 PLACES_PER_STRIP = 330
-"""Places in a strip, about: fewer would waste more at the ends of the strips, more would make the
-slices so thin that places with the same longitude are too many for one."""
+"""Approximate number of places per strip. Fewer waste more pages at the strips' ends; more make the
+slices so thin that too many places share a longitude.
+"""
 TARGET_PER_SLICE = MAX_PLACES_PER_TILE - 3
-"""For a slice: it may be a few more, but not sixty, which could be any number."""
+"""A slice may have a few more, but not 60: that could mean any number."""
 MIN_SLICE_DEGREES = 1e-5
-"""Degrees; about a metre."""
+"""About a metre."""
 FILL_THRESHOLDS = ((4, 0.92), (8, 0.85), (12, 0.7))
-"""Up to so many tries, a slice is taken when its pages are so full; then less will do."""
+"""Number of tries, and how full the pages must be to accept a slice until then."""
 MAX_TRIES = 30
 
 
 @dataclass(frozen=True)
 class AreaCount:
-    """So many places somewhere in an area."""
+    """A number of places somewhere in an area."""
 
     area: Area
     count: int
 
 
 def plan_tiles(tiles: Tiles, found: frozenset[str]) -> tuple[Tile, ...]:
-    """Decide about everything that was looked at and not asked; the tiles that changed."""
+    """Decide how all probed tiles are fetched. Return the tiles that changed."""
     return tiles.replace_tiles(*_plan_tile(tiles, tiles.all[""], found))
 
 
@@ -72,14 +68,16 @@ def _plan_tile(tiles: Tiles, tile: Tile, found: frozenset[str]) -> list[Tile]:
 
 
 def mark_known(tile: Tile) -> Tile:
-    """Nothing in it is to be paid for: all that was told is known, or there is nothing."""
+    """Mark a tile without paid work: it is empty, or all its places are known."""
     if not tile.is_complete:
         return replace(tile, state=TileState.SATURATED)
     return replace(tile, state=TileState.KNOWN if tile.ids else TileState.DONE)
 
 
 def _build_strips(tile: Tile, leaves: Sequence[Tile], ids: tuple[str, ...]) -> list[Tile]:
-    """A strip that is a slice already has its ids; the others are cut when their turn comes."""
+    """Build strips from adjacent tiles. A strip with few enough places becomes a slice right away;
+    the others are cut later.
+    """
     if len(ids) < MAX_PLACES_PER_TILE:
         return [Tile(f"{tile.path}{SLICE_SEPARATOR}0", tile.area, ids=ids)]
     edges = _find_strip_edges(
@@ -92,7 +90,7 @@ def _build_strips(tile: Tile, leaves: Sequence[Tile], ids: tuple[str, ...]) -> l
 
 
 def _find_strip_edges(area: Area, crowds: Sequence[AreaCount], total: int) -> list[float]:
-    """The latitudes between which about as many places lie in each strip."""
+    """Return the latitudes that divide the places evenly into strips."""
     count = max(1, round(total / PLACES_PER_STRIP))
     edges = [area.south]
     for n in range(1, count):
@@ -112,7 +110,7 @@ def _get_fraction(value: float, low: float, high: float) -> float:
 
 
 def _bisect(low: float, high: float, wanted: float, count_up_to: Callable[[float], float]) -> float:
-    """Up to where there are as many; by halving, for it only grows."""
+    """Find by bisection where the count reaches the target. The count never decreases."""
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if count_up_to(middle) < wanted else (low, middle)
@@ -121,19 +119,19 @@ def _bisect(low: float, high: float, wanted: float, count_up_to: Callable[[float
 
 @dataclass
 class SliceCut:
-    """Where the next slice of a strip ends. Distances are in degrees from the strip's west."""
+    """Search for the end of a strip's next slice. Distances are degrees from the strip's west."""
 
     strip: Area
     crowds: Sequence[AreaCount]
-    """Of the tiles that the strip was made of."""
+    """Counts of the tiles that the strip was built from."""
     tries: int = 0
     best: float = 0.0
-    """Up to here it is known that there are not too many."""
+    """Largest distance that is known to contain few enough places."""
     ids: tuple[str, ...] = ()
-    """Those up to `best`."""
+    """IDs of the places up to `best`."""
     too_far: float | None = None
     crowded: tuple[str, ...] = ()
-    """Those that were told of the slice that ended there."""
+    """IDs that the overfull probe returned."""
     _end: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -152,7 +150,7 @@ class SliceCut:
 
     @property
     def is_impossible(self) -> bool:
-        """The narrowest slice that can be has too many places; or the search found none."""
+        """Whether even the narrowest slice has too many places, or no end was found."""
         return self.is_done and self.best <= 0
 
     def _is_full_enough(self) -> bool:
@@ -180,7 +178,7 @@ class SliceCut:
         return replace(self.strip, east=here), replace(self.strip, west=here)
 
     def split_halves(self) -> tuple[Area, Area] | None:
-        """For a strip that cannot be cut: south and north, unless it is too flat for that."""
+        """Split a strip that cannot be cut into south and north, unless it is too flat."""
         middle = (self.strip.south + self.strip.north) / 2
         if self.strip.north - self.strip.south <= 2 * MIN_SLICE_DEGREES:
             return None
@@ -199,7 +197,9 @@ class SliceCut:
         return guess if inside and self.tries < 6 else (self.best + far) / 2
 
     def _estimate_count(self, end: float) -> float:
-        """How many lie in the first part of the strip, if each tile's are spread evenly."""
+        """Estimate the places in the first part of the strip, assuming an even spread within each
+        tile.
+        """
         return sum(self._estimate_share(each, end) for each in self.crowds)
 
     def _estimate_share(self, crowd: AreaCount, end: float | None = None) -> float:
@@ -219,12 +219,14 @@ class SliceCut:
 
 
 def _get_degrees_east(longitude: float, west: float) -> float:
-    """Degrees from `west` to it; negative where it lies a little to the west."""
+    """Return the degrees from `west` to the longitude, negative if it lies slightly west."""
     return (longitude - west + 180) % 360 - 180
 
 
 def cut_strip(strip: Tile, found: SliceCut, number: int, spent: int) -> tuple[Tile, ...]:
-    """The strip without its first slice, and that slice to be asked; or what else becomes of it."""
+    """Cut the next slice off a strip. Return the changed tiles: the rest, the slice to fetch, or
+    the halves.
+    """
     block = strip.path.partition(SLICE_SEPARATOR)[0]
     spent_on = replace(strip, requests=strip.requests + spent)
     if found.is_impossible:
@@ -244,7 +246,7 @@ def _halve_strip(strip: Tile, found: SliceCut, block: str, number: int) -> tuple
             replace(
                 strip,
                 ids=found.crowded,
-                note=f"More than {MAX_PLACES_PER_TILE} places in one spot.",
+                note=f"More than {MAX_PLACES_PER_TILE} places at one point.",
             ),
         )
     south, north = halves
@@ -257,12 +259,12 @@ def _halve_strip(strip: Tile, found: SliceCut, block: str, number: int) -> tuple
 
 
 def get_next_number(tiles: Tiles, strip: Tile) -> int:
-    """Of a slice of the same block."""
+    """Return the number of the next slice of the block."""
     block, _, _ = strip.path.partition(SLICE_SEPARATOR)
     return sum(1 for each in tiles.all if each.startswith(f"{block}{SLICE_SEPARATOR}"))
 
 
 def list_area_counts(tiles: Tiles, strip: Tile) -> list[AreaCount]:
-    """The tiles that the strip's block was made of, as far as anything is in them."""
+    """Return the non-empty tiles that the strip's block was built from."""
     block = tiles.all[strip.path.partition(SLICE_SEPARATOR)[0]]
     return [AreaCount(each.area, len(each.ids)) for each in tiles.leaves(block) if each.ids]

@@ -54,18 +54,18 @@ from scrapersky.places.search.schemas import (
 router = APIRouter(prefix="/places", tags=["places"], responses=problem_responses(401, 403, 422))
 
 DRY_RUN_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"model": DryRunOut, "description": "With `dry_run`: what it would cost."}
+    200: {"model": DryRunOut, "description": "With `dry_run`: the estimated cost."}
 }
 
 
 class TilesOut(SearchReference, CursorPage[TileOut]):
-    """How much of the area is covered, and its parts."""
+    """Coverage of the area, with its tiles."""
 
     coverage: CoverageOut
 
 
 class ChangedPlace(BaseModel):
-    """A place that the search before did not find, found otherwise, or was the last to find."""
+    """A place that is new, changed or gone since the previous run."""
 
     kind: PlaceChangeKind
     changes: dict[str, Any] = {}
@@ -79,16 +79,18 @@ class ChangesOut(SearchReference, CursorPage[ChangedPlace]):
 @router.post(
     "/search",
     status_code=202,
-    summary="Search for businesses of a kind in an area",
+    summary="Start a place search",
     response_model=SearchOut,
     responses={**DRY_RUN_RESPONSES, **problem_responses(400, 415)},
 )
 async def search(
     actor: Curator, context: Context, session: Transaction, wanted: SearchIn, response: Response
 ) -> Any:
-    """Answers at once with the search's id and what it will cost; the search is stored by then.
-    Asking again while it is active answers the same search. It stops where the month's budget
-    ends, and goes on when the budget is raised or the next month begins."""
+    """Search for businesses of a type in an area. Returns immediately with the search's ID and its
+    estimated cost. While a search is active, the same request returns the same search. It pauses
+    when the month's budget is used up, and resumes when the budget is raised or the next month
+    begins.
+    """
     settings = context.settings
     if wanted.dry_run:
         expected = await service.estimate(session, actor, settings, wanted)
@@ -100,21 +102,21 @@ async def search(
     return answer
 
 
-@router.get("/searches", summary="Searches, newest first")
+@router.get("/searches", summary="List place searches")
 async def list_searches(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
 ) -> ListPage[SearchBrief]:
     return (await SEARCHES.show(session, actor, asked)).to_page(search_brief)
 
 
-@router.get("/search", summary="The same, where searches are asked for")
+@router.get("/search", summary="List place searches (alias)")
 async def list_searches_here(
     actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
 ) -> ListPage[SearchBrief]:
     return (await SEARCHES.show(session, actor, asked)).to_page(search_brief)
 
 
-@router.get("/searches/saved", summary="Searches that are repeated")
+@router.get("/searches/saved", summary="List saved searches")
 async def list_saved_searches(
     actor: Viewer,
     session: Reading,
@@ -125,7 +127,7 @@ async def list_saved_searches(
 
 @router.get(
     "/search/{search_id}",
-    summary="How a search is doing, what it covered and what it cost",
+    summary="Get a place search",
     responses=problem_responses(404),
 )
 async def get_search(actor: Viewer, session: Reading, search_id: UUID) -> SearchStatus:
@@ -135,7 +137,7 @@ async def get_search(actor: Viewer, session: Reading, search_id: UUID) -> Search
 
 @router.get(
     "/search/{search_id}/results",
-    summary="The places a search found, in the provider's order",
+    summary="List a search's places",
     responses=problem_responses(404),
 )
 async def get_results(
@@ -143,11 +145,9 @@ async def get_results(
     session: Reading,
     search_id: UUID,
     fits: Annotated[
-        bool, Query(description="Only those that pass the search's filters, or the others.")
+        bool, Query(description="Whether the place passes the search's filters.")
     ] = True,
-    everything: Annotated[
-        bool, Query(description="Those that pass and those that do not.")
-    ] = False,
+    everything: Annotated[bool, Query(description="Matching and other places.")] = False,
     cursor: CursorParam = None,
     limit: LimitParam = 100,
 ) -> CursorPage[SearchHitOut]:
@@ -164,7 +164,7 @@ async def get_results(
 
 @router.get(
     "/search/{search_id}/coverage",
-    summary="Which parts of its area a search covered",
+    summary="Get a search's coverage",
     responses=problem_responses(404),
 )
 async def get_coverage(
@@ -190,7 +190,7 @@ async def get_coverage(
 
 @router.get(
     "/search/{search_id}/changes",
-    summary="What changed since the same search ran before",
+    summary="List changes since the previous run",
     responses=problem_responses(404),
 )
 async def get_changes(
@@ -201,7 +201,9 @@ async def get_changes(
     cursor: CursorParam = None,
     limit: LimitParam = 100,
 ) -> ChangesOut:
-    """Places are told as gone only when the whole area was covered. Nothing for a first run."""
+    """Return places that are new, changed or gone. Places are reported as gone only if the whole
+    area was covered. Empty for a first run.
+    """
     job = await service.get_search(session, actor, search_id)
     before = await find_previous_run(session, job)
     if before is None:
@@ -226,7 +228,7 @@ async def get_changes(
 
 @router.post(
     "/search/{search_id}/repeat",
-    summary="Repeat a search every so many days",
+    summary="Repeat a search every N days",
     responses=problem_responses(400, 404, 415),
 )
 async def repeat_search(
@@ -240,7 +242,7 @@ async def repeat_search(
 
 @router.delete(
     "/search/{search_id}/repeat",
-    summary="Repeat a search no more",
+    summary="Stop repeating a search",
     responses=problem_responses(404),
 )
 async def stop_repeating(actor: Curator, session: Transaction, search_id: UUID) -> SavedSearchOut:
@@ -260,7 +262,7 @@ def _decode_cursor(cursor: str | None, *kinds: Any) -> Any:
         given = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
         spot = tuple(kind(each) for kind, each in zip(kinds, given, strict=True))
     except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
-        raise InvalidInput("The cursor is not one of ours; start without one.") from None
+        raise InvalidInput("Invalid cursor. Start without one.") from None
     if any(isinstance(each, int) and not -(2**31) <= each < 2**31 for each in spot):
-        raise InvalidInput("The cursor is not one of ours; start without one.")
+        raise InvalidInput("Invalid cursor. Start without one.")
     return spot

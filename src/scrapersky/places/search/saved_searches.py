@@ -23,7 +23,9 @@ SEARCH_BATCH_SIZE = 100
 async def save_search(
     session: AsyncSession, actor: Actor, job: Job, every_days: int
 ) -> SavedSearch:
-    """The job's search, from now on every so many days; one that is saved gets the new rhythm."""
+    """Repeat the job's search every `days` days. A search that is already saved gets the new
+    interval.
+    """
     adding = insert(SavedSearch).values(
         id=uuid7(),
         tenant_id=actor.tenant_id,
@@ -51,7 +53,7 @@ async def save_search(
 
 
 async def deactivate_search(session: AsyncSession, actor: Actor, job: Job) -> SavedSearch:
-    """It is not asked again by itself; what was found stays."""
+    """Stop repeating the search. Its results are kept."""
     saved = await session.scalar(
         select(SavedSearch)
         .where(
@@ -71,7 +73,7 @@ async def deactivate_search(session: AsyncSession, actor: Actor, job: Job) -> Sa
 
 
 async def start_due_searches(database: Database, settings: Settings) -> int:
-    """One that is still under way is not asked a second time."""
+    """Start the saved searches that are due. A search that is still active is not started twice."""
     async with database.transaction() as session:
         due = await session.scalars(
             select(SavedSearch)
@@ -109,7 +111,7 @@ def _build_job(saved: SavedSearch) -> job_service.NewJob:
 
 CHORE = Chore(
     name="start_due_place_searches",
-    does="Start the place searches that are to be repeated and are due.",
+    does="Start saved place searches that are due.",
     every=timedelta(minutes=5),
     run=start_due_searches,
 )

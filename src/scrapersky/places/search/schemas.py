@@ -1,4 +1,4 @@
-"""Place searches in the API."""
+"""API schemas of place searches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapersky.places.search.coverage import SearchCoverage
 
 
 class EstimateOut(BaseModel):
-    """What a search would cost."""
+    """Estimated cost of a search."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -27,10 +27,10 @@ class EstimateOut(BaseModel):
     requests_max: int
     usd_min: Decimal
     usd_max: Decimal
-    free_left: int = Field(description="Of these requests, how many are free this month.")
-    spent_usd: Decimal = Field(description="In this month.")
+    free_left: int = Field(description="How many of the requests are free this month.")
+    spent_usd: Decimal = Field(description="Spent this month.")
     cap_usd: Decimal
-    fits: bool = Field(description="Whether even the dearest case stays within the budget.")
+    fits: bool = Field(description="Whether even the highest estimate stays within the budget.")
     sentence: str
 
 
@@ -39,12 +39,11 @@ class DryRunOut(BaseModel):
 
 
 class SearchReference(BaseModel):
-    """Which search an answer is about, under both of its names: whoever asked by the one finds
-    the other."""
+    """The search, as `search_id` and as `job_id`."""
 
     search_id: UUID = Field(examples=[EXAMPLE_ID])
 
-    @computed_field(description="The same: a search is a job.", examples=[EXAMPLE_ID])  # type: ignore[prop-decorator]
+    @computed_field(description="Same as `search_id`: a search is a job.", examples=[EXAMPLE_ID])  # type: ignore[prop-decorator]
     @property
     def job_id(self) -> UUID:
         return self.search_id
@@ -54,23 +53,23 @@ class SearchOut(SearchReference):
     status: str = Field(examples=["pending"])
     status_url: str = Field(examples=[f"/api/v3/places/search/{EXAMPLE_ID}"])
     created_at: datetime
-    already_active: bool = Field(description="True when this search had been asked for before.")
+    already_active: bool = Field(description="True if the same search was already active.")
     estimate: EstimateOut
 
 
 class CoverageOut(BaseModel):
-    """What of the area was asked, and what it brought."""
+    """Coverage of the area and its results."""
 
-    total: int = Field(description="Parts that the area is made of in the end.")
+    total: int = Field(description="Number of final tiles.")
     done: int
-    known: int = Field(description="All in them was known already, and nothing was paid.")
-    saturated: int = Field(description="With more in them than was told.")
+    known: int = Field(description="Tiles with known places only, which cost nothing.")
+    saturated: int = Field(description="Tiles with more places than were returned.")
     not_asked: int
     waiting: int
-    split: int = Field(description="Looked at and divided further.")
-    joined: int = Field(description="Looked at and asked together with their neighbours.")
+    split: int = Field(description="Tiles that were split.")
+    joined: int = Field(description="Tiles fetched together with their neighbours.")
     found: int
-    new: int = Field(description="Nobody had told us of them before.")
+    new: int = Field(description="Places that no search had found before.")
     known_before: int
     covered: bool
     sentence: str
@@ -81,7 +80,7 @@ class TileOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    path: str = Field(description="Which quarter of which quarter; then which slice of it.")
+    path: str = Field(description="Path of quarters, then the slice number.")
     south: float
     west: float
     north: float
@@ -95,9 +94,9 @@ class TileOut(BaseModel):
 
 
 class SearchStatus(JobOut):
-    """A search, as it stands."""
+    """Progress and results of a search."""
 
-    search_id: UUID = Field(description="The same as its `job_id`.", examples=[EXAMPLE_ID])
+    search_id: UUID = Field(description="Same as its `job_id`.", examples=[EXAMPLE_ID])
     subject: str = Field(examples=["bakeries in leipzig"])
     coverage: CoverageOut
     fits: int
@@ -105,11 +104,11 @@ class SearchStatus(JobOut):
     requests: int
     paid_requests: int
     cost_usd: Decimal = Field(description="So far.")
-    attribution: str | None = Field(description="To be shown with the places.")
+    attribution: str | None = Field(description="Text to show with the places, if required.")
 
 
 class SearchBrief(SearchReference):
-    """A search in the list of them."""
+    """A search in the list."""
 
     subject: str
     provider: str | None
@@ -132,15 +131,17 @@ class SearchBrief(SearchReference):
 class SearchHitOut(PlaceOut):
     """A place in a search's result."""
 
-    position: int = Field(description="As the provider ordered them.")
-    fits: bool = Field(description="Whether it passes the search's filters.")
-    sighted: str = Field(description="What it was to us then.", examples=["new"])
+    position: int = Field(description="Position in the provider's order.")
+    fits: bool = Field(description="Whether the place passes the search's filters.")
+    sighted: str = Field(
+        description="Whether the place was new, changed or known.", examples=["new"]
+    )
     changes: dict[str, Any] = Field(description="{field: [before, after]}")
     tile: str
 
 
 class SavedSearchOut(BaseModel):
-    """A search that is asked again every so many days."""
+    """A search that is repeated every N days."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -241,7 +242,7 @@ class SearchProvider(StrEnum):
 
 
 class AreaIn(BaseModel):
-    """A rectangle in degrees; across the date line its west is greater than its east."""
+    """A rectangle in degrees. Across the date line its west is greater than its east."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -259,21 +260,24 @@ class PointIn(BaseModel):
 
 
 class FiltersIn(BaseModel):
-    """Which places are wanted. The others that come are kept, but go no further."""
+    """Filters for the results. Other places are stored but not processed further."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    has_website: bool | None = Field(default=None, description="With one, or without.")
-    has_phone: bool | None = Field(default=None, description="With one, or without.")
-    min_rating: float | None = Field(default=None, ge=0, le=5)
-    open: bool | None = Field(
-        default=None, description="In business, or closed for good or for a time; not its hours."
+    has_website: bool | None = Field(
+        default=None, description="True: only with a website. False: only without."
     )
+    has_phone: bool | None = Field(
+        default=None, description="True: only with a phone number. False: only without."
+    )
+    min_rating: float | None = Field(default=None, ge=0, le=5)
+    open: bool | None = Field(default=None, description="Business status, not opening hours.")
 
 
 class SearchIn(BaseModel):
-    """What to look for, and where: a place's name (with a radius around its middle, if wanted), a
-    center with a radius, or an area."""
+    """What to search for, and where: a location name (optionally with a radius around its centre),
+    a center with a radius, or an area.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
@@ -291,27 +295,27 @@ class SearchIn(BaseModel):
         },
     )
 
-    business_type: FilterText = Field(description="In your own words.", examples=["bakeries"])
+    business_type: FilterText = Field(
+        description="Business type in your own words.", examples=["bakeries"]
+    )
     location: FilterText | None = Field(
-        default=None, description="A name on the map; beside an area or a center it is a label."
+        default=None, description="Location name. With an area or a center it is only a label."
     )
     radius_km: float | None = Field(default=None, gt=0)
     center: PointIn | None = None
     area: AreaIn | None = None
     provider: SearchProvider = SearchProvider.GOOGLE
     max_results: Annotated[int, Field(strict=True, ge=1, le=MAX_RESULTS_LIMIT)] | None = Field(
-        default=None, description="Places at most; PLACE_SEARCH_MAX_RESULTS when left out."
+        default=None, description="Maximum number of places. Defaults to PLACE_SEARCH_MAX_RESULTS."
     )
     filters: FiltersIn = Field(default_factory=FiltersIn)
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
     region: str | None = Field(default=None, pattern=r"^[A-Za-z]{2}$", examples=["DE"])
-    go_on: bool = Field(
-        default=True, description="Whether what is found goes on by itself: to leads, in the end."
-    )
+    go_on: bool = Field(default=True, description="Process the found places further, up to leads.")
     repeat_days: Days | None = Field(
-        default=None, description="Search again every so many days, and tell what changed."
+        default=None, description="Repeat every N days and report changes."
     )
-    dry_run: bool = Field(default=False, description="Only say what it would cost.")
+    dry_run: bool = Field(default=False, description="Estimate the cost without searching.")
 
 
 class RepeatIn(BaseModel):

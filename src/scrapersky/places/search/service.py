@@ -26,7 +26,7 @@ def normalize_text(text: str) -> str:
 
 
 def build_subject(params: Mapping[str, Any]) -> str:
-    """`bakeries in leipzig, 200 at most, with website`."""
+    """Describe the search in one line: `bakeries in leipzig, 200 at most, with website`."""
     first = f"{normalize_text(params['business_type'])} {_describe_area(params)}"
     return ", ".join(
         [first, *_describe_options(params), *_describe_filters(params.get("filters") or {})]
@@ -68,7 +68,7 @@ def _describe_filters(filters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def build_params(wanted: SearchIn, settings: Settings) -> dict[str, Any]:
-    """What the job is asked; `InvalidInput` says what cannot be."""
+    """Build the job's parameters. Raise `InvalidInput` when the request is not valid."""
     _check_provider(wanted, settings)
     _check_location(wanted)
     given = wanted.model_dump(mode="json", exclude={"dry_run", "repeat_days"})
@@ -83,22 +83,21 @@ def build_params(wanted: SearchIn, settings: Settings) -> dict[str, Any]:
 
 def _check_provider(wanted: SearchIn, settings: Settings) -> None:
     if not wanted.business_type.strip():
-        raise InvalidInput("Say what is looked for: business_type is empty.")
+        raise InvalidInput("business_type is empty. Enter what to search for.")
     if wanted.provider is SearchProvider.GOOGLE and not settings.google_places_api_key.strip():
         raise InvalidInput(
-            "There is no key for Google: set GOOGLE_PLACES_API_KEY, or search with provider osm, "
-            "which needs none."
+            "No Google API key. Set GOOGLE_PLACES_API_KEY, or use provider osm, which needs none."
         )
 
 
 def _check_location(wanted: SearchIn) -> None:
     area, at, radius = wanted.area, wanted.center, wanted.radius_km
     if area is not None and (at is not None or radius is not None):
-        raise InvalidInput("Give an area, or a center with a radius; not both.")
+        raise InvalidInput("Give either an area or a center with a radius, not both.")
     if at is not None and radius is None:
-        raise InvalidInput("How far around the center? Give radius_km.")
+        raise InvalidInput("A center needs a radius. Add radius_km.")
     if area is None and at is None and not (wanted.location or "").strip():
-        raise InvalidInput("Where? Give a location, a center with radius_km, or an area.")
+        raise InvalidInput("No location. Give a location, a center with radius_km, or an area.")
     if area is not None:
         check_area(Area(**area.model_dump()))
     if radius is not None:
@@ -127,7 +126,7 @@ async def _estimate_params(
 async def request_search(
     session: AsyncSession, actor: Actor, settings: Settings, wanted: SearchIn
 ) -> tuple[Job, bool, CostEstimate]:
-    """Store the search, or find the one that is active already; says which, and what it costs."""
+    """Store the search, or return the active one, with its cost estimate."""
     params = build_params(wanted, settings)
     expected = await _estimate_params(session, actor, settings, params)
     job, created = await job_service.create(session, actor, build_search_job(params))
@@ -170,7 +169,7 @@ async def list_places(
     after: tuple[int, UUID] | None,
     limit: int,
 ) -> Sequence[tuple[SearchPlace, Place]]:
-    """In the provider's order."""
+    """List a search's places in the provider's order."""
     order = (SearchPlace.position, SearchPlace.place_id)
     found = (
         select(SearchPlace, Place)

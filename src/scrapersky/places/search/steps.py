@@ -12,7 +12,7 @@ from scrapersky.scraper.providers.model import Area, PlaceFacts
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far the search has come, for those who watch."""
+    """Progress shown on the job."""
 
     progress: float
     phase: str
@@ -20,7 +20,7 @@ class SearchProgress:
 
 @dataclass(frozen=True)
 class AreaFound(StoreImmediately):
-    """Where a named area lies."""
+    """The geocoded area."""
 
     query: str
     name: str
@@ -31,7 +31,7 @@ class AreaFound(StoreImmediately):
 
 @dataclass(frozen=True)
 class TilesUpdated(StoreImmediately):
-    """Tiles as they stand now; nothing was paid for it."""
+    """Changed tiles without paid results."""
 
     tiles: tuple[Tile, ...]
     sight: SearchProgress
@@ -39,7 +39,7 @@ class TilesUpdated(StoreImmediately):
 
 @dataclass(frozen=True)
 class KnownPlaces(StoreImmediately):
-    """All of a tile is known from before: the places are noted as found again."""
+    """A tile whose places are all known: they are linked without a request."""
 
     tile: Tile
     provider: str
@@ -51,7 +51,7 @@ class KnownPlaces(StoreImmediately):
 
 @dataclass(frozen=True)
 class PlacesFetched(StoreImmediately):
-    """Places, and what was paid for them."""
+    """Fetched places and their charge."""
 
     tile: Tile
     facts: tuple[PlaceFacts, ...]
@@ -60,12 +60,12 @@ class PlacesFetched(StoreImmediately):
     entry_id: UUID | None = None
     attribution: str | None = None
     without_details: bool = False
-    """Whether places whose details are still to be paid for go on, too."""
+    """Whether places without details are queued for a paid deep scan too."""
 
 
 @dataclass(frozen=True)
 class SearchFinished:
-    """All that was to be asked was asked."""
+    """Every tile is done."""
 
 
 SearchStep = (

@@ -76,11 +76,11 @@ class SearchFilters:
         return self.min_rating is None or (rating is not None and rating >= self.min_rating)
 
     def _is_open(self, status: str | None) -> bool:
-        """What nobody says anything of counts as open."""
+        """Return whether the place is open. An unknown status counts as open."""
         return self.open is None or self.open == (status not in CLOSED_STATUSES)
 
     def _is_near(self, latitude: float | None, longitude: float | None) -> bool:
-        """Of one that comes to its customers nobody knows where it lies."""
+        """Return whether the place is within the area. Service-area businesses have no location."""
         if self.middle is None or self.radius_km is None or latitude is None or longitude is None:
             return True
         return distance_m(self.middle, (latitude, longitude)) <= self.radius_km * 1000
@@ -159,7 +159,7 @@ async def _store_answer(session: AsyncSession, job: Job, step: PlacesFetched) ->
 
 
 def _get_owner(session: AsyncSession, job: Job) -> PlaceOwner:
-    """The stage stores these places; who searched stands in the job they link to."""
+    """Return the system user as owner. The linked job records who searched."""
     return PlaceOwner(job.tenant_id, get_system_user_id(session))
 
 
@@ -172,8 +172,7 @@ async def _add_places(
     *,
     without_details: bool,
 ) -> None:
-    """To what the search has found; what came beyond what was asked for is kept and goes no
-    further."""
+    """Link places to the search. Places beyond the limit are stored but not processed further."""
     filters = SearchFilters.of(job.params, await _get_whole_area(session, job))
     limit = int(job.params.get("max_results") or 0) or None
     links = [
@@ -197,7 +196,7 @@ async def _get_whole_area(session: AsyncSession, job: Job) -> Area | None:
 
 
 async def _write_tiles(session: AsyncSession, job: Job, tiles: Sequence[Tile]) -> None:
-    """As the work has them; what was found in them is counted here."""
+    """Upsert the tiles. Their found places are counted in the database."""
     for start in range(0, len(tiles), TILES_PER_STATEMENT):
         adding = insert(SearchTile).values(
             [_build_tile_row(job, each) for each in tiles[start : start + TILES_PER_STATEMENT]]

@@ -1,12 +1,8 @@
 """Tiles of a search area: which to probe next, and when to split.
 
-A tile is probed for ids first, which is free. A tile with more places than the provider returns is
-split into quarters; `plan` then decides how to fetch the rest with as few paid requests as
+A tile is probed for IDs first, which is free. A tile with more places than the provider returns is
+split into quarters. `plan.py` then decides how to fetch the rest with as few paid requests as
 possible.
-
-A tile is looked at for free first, ids only. One that has more than the provider gives is divided
-into its quarters; what is left in the end is known by its ids, and `planning` says how it is asked
-in full with as few requests as can be.
 """
 
 from __future__ import annotations
@@ -21,24 +17,24 @@ from scrapersky.scraper.providers.model import Area
 PAGE_SIZE = 20
 MAX_PAGES = 3
 MAX_PLACES_PER_TILE = PAGE_SIZE * MAX_PAGES
-"""The provider gives no more for one question: a tile that has so many may have more."""
+"""The provider returns at most this many per query: a tile with as many may have more."""
 MIN_TILE_KM = 0.05
-"""A tile is not divided below this side: whatever is so crowded stands in one house."""
+"""Minimum side of a tile. Anything more crowded is in one building."""
 PROBE_SLACK = 1.1
-"""A little more is looked at than is wanted: tiles that are whole are asked for less."""
+"""Probe slightly more than requested, because fetching whole tiles is cheaper."""
 SLICE_SEPARATOR = "/"
-"""Divides the path of a tile from the number of a slice of it."""
+"""Separates a tile's path from the number of its slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One part, as it stands."""
+    """One part of the area and its state."""
 
     path: str
     area: Area
     state: TileState = TileState.WAITING
     ids: tuple[str, ...] | None = None
-    """What a free look brought."""
+    """Place IDs from free probes."""
     found: int = 0
     new: int = 0
     requests: int = 0
@@ -57,7 +53,7 @@ class Tile:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that is in it is known by its id."""
+        """Whether the IDs of all its places are known."""
         return self.ids is not None and len(self.ids) < MAX_PLACES_PER_TILE
 
     @property
@@ -67,15 +63,15 @@ class Tile:
 
 @dataclass
 class Tiles:
-    """All tiles of a search. Those that changed are told by every step, to be stored."""
+    """All tiles of a search. Every step returns the tiles that changed, to be stored."""
 
     whole: Area
     limit: int
-    """Tiles that are looked at, at most."""
+    """Maximum number of tiles to probe."""
     enough: int
-    """Places after which no further tile is looked at."""
+    """Number of places after which probing stops."""
     known: frozenset[str] = frozenset()
-    """Of which everything was told before, and lately."""
+    """IDs of places with fresh details."""
     all: dict[str, Tile] = field(default_factory=dict)
 
     @classmethod
@@ -88,8 +84,10 @@ class Tiles:
         return tiles
 
     def get_next_probe(self) -> Tile | None:
-        """The smallest first and, of these, the nearest to the middle: what is gathered when the
-        search has enough lies together there."""
+        """Return the next tile to probe: the smallest first, then the nearest to the centre.
+
+        When the search has enough places, the probed tiles then lie together.
+        """
         waiting = [each for each in self._quarters() if each.is_open and each.ids is None]
         if not waiting or self.count_ids() >= self.enough * PROBE_SLACK:
             return None
@@ -97,7 +95,7 @@ class Tiles:
         return min(waiting, key=lambda t: (-len(t.path), distance_m(get_centre(t.area), middle)))
 
     def split_or_keep(self, tile: Tile, ids: Iterable[str], requests: int) -> tuple[Tile, ...]:
-        """A tile with too much in it is divided, as far as that goes."""
+        """Split a tile with too many places, as far as possible."""
         seen = replace(tile, ids=tuple(dict.fromkeys(ids)), requests=tile.requests + requests)
         if not self._should_split(seen):
             return self.replace_tiles(seen)
@@ -109,7 +107,9 @@ class Tiles:
         return self.replace_tiles(seen if seen.is_complete else replace(seen, note=why_not))
 
     def _should_split(self, tile: Tile) -> bool:
-        """Too full; or only a little of it is new, which a smaller tile has for less."""
+        """Return whether the tile is too full, or has so few new places that a smaller tile is
+        cheaper.
+        """
         ids = tile.ids or ()
         new = len(set(ids) - self.known)
         return not tile.is_complete or (len(ids) > PAGE_SIZE and 0 < new <= len(ids) // 2)
@@ -118,7 +118,7 @@ class Tiles:
         if side_km(tile.area) < 2 * MIN_TILE_KM:
             return f"More than {MAX_PLACES_PER_TILE} places within {MIN_TILE_KM * 1000:.0f} metres."
         if sum(1 for _ in self._quarters()) + 4 > self.limit:
-            return f"PLACE_SEARCH_MAX_TILES is {self.limit:,}: it was not divided further."
+            return f"Not split further: PLACE_SEARCH_MAX_TILES is {self.limit:,}."
         return None
 
     def _quarters(self) -> Iterator[Tile]:
@@ -131,7 +131,7 @@ class Tiles:
         return [self.all[tile.path + digit] for digit in "0123"]
 
     def leaves(self, tile: Tile) -> list[Tile]:
-        """What a tile was divided into in the end; itself where it was not."""
+        """Return the tiles that this one was split into, or itself."""
         if tile.state is not TileState.SPLIT or tile.is_slice:
             return [tile]
         return [leaf for child in self.children(tile) for leaf in self.leaves(child)]
@@ -140,7 +140,7 @@ class Tiles:
         return [each for each in self.all.values() if each.is_open]
 
     def skip_open(self, why: str) -> tuple[Tile, ...]:
-        """What was not asked by now is not asked any more."""
+        """Skip every tile that is still open."""
         left = TileState.NOT_ASKED
         return self.replace_tiles(*(replace(each, state=left, note=why) for each in self.open()))
 

@@ -16,7 +16,7 @@ MAX_CANDIDATES = 1_000
 _TEXT_ATTRIBUTES = frozenset(("alt", "title", "aria-label", "content"))
 _CONTEXT_CHARACTERS = 100
 _WIDE_GAP = " " * 4
-"""No address goes on behind a gap like this."""
+"""Ends an address: nothing after a gap this wide belongs to it."""
 AT_WORDS = (
     "@|at|ät|æt|aet|a|à|bei|arroba|arobase|arobas|chiocciola|klammeraffe|affe|apenstaartje"
     "|malpa|małpa|snabel-a|snabela|snabel|zavinac|zavináč|kukac|собака|at-sign|at sign|kuyruklu a"
@@ -35,13 +35,16 @@ _HIDDEN_DOT = (
 
 
 def _list_spellings(words: str) -> str:
-    """Each word in small letters, capitals and with one: quicker to look for than in any case."""
+    """Build an alternation of each word in lower case, capitalized and in upper case.
+
+    Matching it is faster than matching the words with `re.IGNORECASE`.
+    """
     every = [form for word in words.split("|") for form in (word, word.capitalize(), word.upper())]
     return "|".join(dict.fromkeys(every))
 
 
-# None of these begins with something optional or follows its own first sign, so that a text of
-# nothing but brackets or spaces is passed over quickly.
+# No pattern below starts with an optional part or can repeat its own first character. Text that
+# consists only of brackets or spaces is therefore skipped in linear time.
 _BRACKETED_AT = re.compile(
     rf"{_OPEN}\s{{0,3}}(?:{_list_spellings(AT_WORDS)})\s{{0,3}}{_CLOSE}\s{{0,3}}"
 )
@@ -101,7 +104,7 @@ def read_at_dot_links(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def read_at_dot_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
-    """What pictures and links say of themselves."""
+    """Read addresses from text attributes such as `alt` and `title`."""
     for tag in chain.from_iterable(
         map(page.find_tags, ("(at)", "[at]", "(dot)", "[dot]", " dot "))
     ):
@@ -114,7 +117,7 @@ def read_at_dot_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def _list_patterns(text: str) -> Iterator[re.Pattern[str]]:
-    """Only those whose signs are there at all: most texts are done with here."""
+    """Yield the patterns whose marker characters occur in the text; most texts need none."""
     if _has_enclosed_at_word(text.lower()):
         yield _BRACKETED_AT
         yield _FENCED_AT
@@ -130,7 +133,10 @@ def _list_patterns(text: str) -> Iterator[re.Pattern[str]]:
 
 
 def _has_enclosed_at_word(lowered: str) -> bool:
-    """Whether an "at" stands between signs: much quicker than looking for one in any case."""
+    """Return whether the text has an enclosed "at", such as `(at)`.
+
+    A cheap check that is much faster than a case-insensitive search with the full patterns.
+    """
     for pattern in (_AT_BEFORE_SIGN, _SIGN_BEFORE_SIGN):
         for match in pattern.finditer(lowered):
             before = lowered[max(0, match.start() - 3) : match.start()].rstrip()
@@ -165,7 +171,7 @@ def _parse_match(
 
 
 def _measure_domain(written: str, domain: str) -> int:
-    """How much of the text the domain took, its dots as they were written."""
+    """Return the length of the domain in the text, with its dots as written (`[dot]`)."""
     if written.startswith(domain):
         return len(domain)
     last = domain.rpartition(".")[2]
@@ -173,7 +179,10 @@ def _measure_domain(written: str, domain: str) -> int:
 
 
 def _is_probable_address(at: str, local: str, before: str, *, dots_were_hidden: bool) -> bool:
-    """Whether a bare word or a lonely sign means an address: people meet at places, too."""
+    """Return whether a bare "at" or a lone "@" belongs to an address.
+
+    Prose uses both as well: "meet us at example.org".
+    """
     if local.lower() in _NOT_NAMES or len(local) < 2:
         return False
     if dots_were_hidden or "@ " in at or at.strip() in _UNAMBIGUOUS_AT_WORDS:
@@ -182,5 +191,5 @@ def _is_probable_address(at: str, local: str, before: str, *, dots_were_hidden: 
     if labelled or local.lower() in _COMMON_MAILBOXES:
         return True
     if at.strip() == "@":
-        return False  # ` @name.city` is somebody's handle
+        return False  # ` @name.city` is a social-media handle
     return (at.strip() == "AT" and not local.isupper()) or any(sign in local for sign in "._")

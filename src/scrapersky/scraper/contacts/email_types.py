@@ -1,4 +1,4 @@
-"""Classify an e-mail address as role, personal or free-mail address."""
+"""Classify an e-mail address as a role, corporate or free-mail address."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ COMMENT_PREFIX = "#"
 
 class MailboxType(StrEnum):
     SERVICE = "SERVICE"
-    """A desk: `info@`, `office@`."""
+    """A shared inbox: `info@`, `office@`."""
     CORPORATE = "CORPORATE"
     """A person at the site's own domain."""
     FREE = "FREE"
-    """A mailbox where anybody can have one, whoever reads it."""
+    """A mailbox at a public provider, whether a person or a team reads it."""
     UNKNOWN = "UNKNOWN"
 
 
 def classify_email(value: str, *, is_role_address: bool, same_site: bool) -> MailboxType:
-    """Of an address in its one spelling: lower case, its domain in A-labels."""
+    """Classify a normalized address: lower case, with the domain in A-labels."""
     if is_free_mail(value.rpartition("@")[2]):
         return MailboxType.FREE
     if is_role_address:
@@ -30,7 +30,7 @@ def classify_email(value: str, *, is_role_address: bool, same_site: bool) -> Mai
 
 
 def is_free_mail(domain: str) -> bool:
-    """Whether it, or a domain above it, gives mailboxes to everybody."""
+    """Return whether the domain, or one of its parent domains, is a free-mail provider."""
     labels = domain.split(".")
     return any(
         ".".join(labels[place:]) in _load_free_mail_domains() for place in range(len(labels) - 1)

@@ -17,8 +17,8 @@ from scrapersky.scraper.http.public_suffixes import has_known_suffix
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
 
-# The local part is read backwards from the "@". Only what people use: more characters would
-# take in what stands before an address (`email=`, `(`, `*`).
+# The local part is matched backwards from the "@". Only characters in common use are allowed: a
+# wider set would include text in front of the address (`email=`, `(`, `*`).
 _LOCAL_BACKWARDS = re.compile(r"[A-Za-z0-9._%+'\-]{1,200}")
 _DOMAIN = re.compile(r"[^\W_](?:[\w\-]{0,61}[^\W_])?(?:\.[^\W_](?:[\w\-]{0,61}[^\W_])?){1,10}")
 _ASCII_DOMAIN = re.compile(
@@ -33,7 +33,10 @@ _KEY = re.compile(r"[0-9a-f]{20,}\Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-")
 _FIRST_WORD = re.compile(r"[._+\-\d]")
 _RETINA = re.compile(r"[1-4]x\.")
 _NOT_BEFORE_LOCAL = ("@", "\\")
-"""`@name@server` is a handle; after a backslash the first letter is half of an escape."""
+"""Characters that rule out an address when they precede the local part.
+
+`@name@server` is a handle. After a backslash, the first letter belongs to an escape sequence.
+"""
 _USER_IN_URL = re.compile(r"//[^\s/@\"'<>]*\Z")
 
 
@@ -46,7 +49,7 @@ class EmailMatch:
 
 
 def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[EmailMatch]:
-    """Addresses as they stand in the text; at most `limit` places with an "@" are looked at."""
+    """Yield the addresses in the text, checking at most `limit` occurrences of "@"."""
     position = -1
     for _ in range(limit):
         position = text.find("@", position + 1)
@@ -58,7 +61,7 @@ def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[E
 
 
 def match_email(text: str, at: int, *, site: str | None = None) -> EmailMatch | None:
-    """The address around the "@" at this place."""
+    """Return the address around the "@" at index `at`, or None."""
     local = _read_local_part(text, at)
     written = _read_domain(text, at, site) if local else None
     domain = parse_mail_domain(written, site) if written else None
@@ -70,7 +73,7 @@ def match_email(text: str, at: int, *, site: str | None = None) -> EmailMatch | 
 
 
 def parse_email(text: str, *, site: str | None = None) -> str | None:
-    """The one address that a value is, as in `mailto:` or structured data."""
+    """Return the address if the whole value is one, as in `mailto:` links or structured data."""
     text = text.strip().strip("<>\"'.,;: ").strip()
     at = text.rfind("@")
     if at < 0 or len(text) > 320:
@@ -80,7 +83,11 @@ def parse_email(text: str, *, site: str | None = None) -> str | None:
 
 
 def _read_local_part(text: str, at: int) -> str:
-    """`müller@` is not `ller@`, while a sign of another script ends where the address begins."""
+    """Return the local part in front of the "@", or an empty string.
+
+    A Latin letter with a diacritic before the match rejects it, so `müller@` never becomes `ller@`.
+    A character of another script ends the local part, because the address starts after it.
+    """
     match = _LOCAL_BACKWARDS.match(text[max(0, at - 201) : at][::-1])
     if match is None:
         return ""
@@ -123,7 +130,7 @@ def _trim_to_known_suffix(domain: str, site: str | None) -> str | None:
 
 @lru_cache(maxsize=4096)
 def parse_mail_domain(written: str, site: str | None = None) -> str | None:
-    """The domain as A-label, when somebody can have registered it; the page's own always is."""
+    """Return the domain in A-labels if it has a public suffix or belongs to `site`."""
     domain = to_a_label(written)
     if domain is None or _RETINA.match(domain):
         return None
@@ -136,7 +143,7 @@ def is_same_or_subdomain(domain: str, site: str) -> bool:
 
 
 def to_a_label(domain: str) -> str | None:
-    """The domain as it is asked for in DNS; None when it cannot be one."""
+    """Return the domain in lower case and A-labels, or None if it is not a valid domain name."""
     domain = domain.lower()
     if not domain.isascii():
         try:
@@ -150,7 +157,10 @@ def to_a_label(domain: str) -> str | None:
 
 
 def is_usable_address(local: str, domain: str) -> bool:
-    """Whether somebody can be reached under it; both parts in lower case."""
+    """Return whether an address is well formed and neither a placeholder nor a machine key.
+
+    Both parts must be in lower case.
+    """
     return (
         0 < len(local) <= MAX_LOCAL_CHARACTERS
         and local[-1] not in ".-+'%"
@@ -166,7 +176,7 @@ def is_machine_key(local: str, domain: str) -> bool:
 
 
 def is_placeholder(local: str, domain: str) -> bool:
-    """Whether the address shows people how one looks, or waits to be replaced by the owner's."""
+    """Return whether the address is an example or a template default the owner never replaced."""
     if local in words.PLACEHOLDER_NAMES or f"{local}@{domain}" in words.PLACEHOLDER_ADDRESSES:
         return True
     if domain.split(".")[-2] in words.PLACEHOLDER_DOMAINS or domain.endswith(".tld"):
@@ -180,9 +190,10 @@ def is_example_domain(domain: str) -> bool:
 
 
 def is_undeliverable(email: str, *, on_test_site: bool = False) -> bool:
-    """Whether nobody can get mail there: at a domain that is reserved for documentation (RFC 2606).
+    """Return whether the domain is reserved for documentation (RFC 2606) and receives no mail.
 
-    A site below `.example` is one of a test or a demonstration; there, addresses like it count.
+    Sites under `.example` belong to tests or demos. With `on_test_site`, `.example` addresses are
+    accepted.
     """
     domain = email.rpartition("@")[2].lower()
     if ".".join(domain.split(".")[-2:]) in words.RESERVED_DOMAINS:
@@ -210,7 +221,7 @@ def is_mailto(href: str) -> bool:
 
 
 def parse_recipients(href: str) -> Iterator[str]:
-    """The addressees as written, each by itself; subjects and bodies are not looked at."""
+    """Yield each recipient of a `mailto:` link as written; subject and body are ignored."""
     href = strip_invisible(href[:MAX_MAILTO_CHARACTERS])
     match = _MAILTO_SCHEME.match(href)
     rest = href[match.end() :] if match else href
@@ -224,7 +235,7 @@ def parse_recipients(href: str) -> Iterator[str]:
 
 
 def _split_recipients(written: str) -> Iterator[str]:
-    decoded = unquote(unquote(written)).partition("?")[0]  # its "?" may have been encoded, too
+    decoded = unquote(unquote(written)).partition("?")[0]  # the "?" may be percent-encoded as well
     for part in _RECIPIENT_SEPARATORS.split(decoded):
         if part.count("@") > 1:
             yield from (word for word in part.split() if "@" in word)

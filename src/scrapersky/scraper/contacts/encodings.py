@@ -21,7 +21,7 @@ from scrapersky.scraper.contacts.words import split_words
 class DecodedText:
     text: str
     raw: str
-    """What stood in the page."""
+    """The value as it appears in the page."""
     method: ExtractionMethod
     place: int | None = None
     span: tuple[int, int] | None = None
@@ -42,7 +42,7 @@ _ADDRESS_SIGN = re.compile(r"@|\bat\b|/at/|\[at\]|\(at\)", re.IGNORECASE)
 
 
 def from_base64(text: str) -> str | None:
-    """The text, when it is the base64 of one a person could read."""
+    """Return the decoded text if the value is base64 of printable text, else None."""
     text = text.strip()
     if not 4 <= len(text) <= MAX_ENCODED_CHARACTERS or not _BASE64.match(text):
         return None
@@ -51,7 +51,7 @@ def from_base64(text: str) -> str | None:
 
 
 def from_base64_text(text: str) -> str:
-    """Whatever it decodes to; nothing when it is no base64."""
+    """Return the decoded text, or an empty string if the value is not base64 of UTF-8."""
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
     try:
         decoded = base64.b64decode(padded, altchars=b"-_" if set("-_") & set(text) else None)
@@ -61,7 +61,7 @@ def from_base64_text(text: str) -> str:
 
 
 def read_encoded_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
-    """Attributes of elements that say, in a name or class, that they are about mail."""
+    """Decode attributes of elements whose attributes hint at an obfuscated address."""
     seen: set[int] = set()
     for tag in chain.from_iterable(map(page.find_tags, sorted(_HINT_WORDS))):
         if tag.index in seen:
@@ -74,10 +74,11 @@ def read_encoded_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def list_decodings(value: str) -> Iterator[tuple[str, ExtractionMethod]]:
-    """The way to read a value that may be an address in disguise, if it is none as it stands.
+    """Yield the decodings of a value that may be an encoded address.
 
-    One of them is meant: as soon as one gives an address, the others are not tried, for what they
-    make of an address (rot13 of a name is a name too) is nobody's.
+    Yields nothing if the value contains a plain address. Stops at the first decoding that yields an
+    address: at most one decoding is the intended one, and applying another to a real address
+    produces a wrong one (rot13 of a name looks like a name, too).
     """
     value = value.strip().removeprefix("javascript:").removeprefix("#").strip()
     if not 6 <= len(value) <= MAX_ENCODED_CHARACTERS or value.lower().startswith(_PLAIN_PREFIXES):

@@ -1,6 +1,4 @@
-"""Extract the contacts a page shows openly: links, text, attributes, forms, scripts and
-profiles.
-"""
+"""Extract unobfuscated contacts: links, text, attributes, forms, scripts and profiles."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from scrapersky.scraper.contacts.structured_data import is_data_script
 from scrapersky.scraper.contacts.words import split_words
 
 MAX_PHONES = 100
-"""Numbers read in one text: the library behind needs most of a millisecond for some of them."""
+"""Limit per text: libphonenumber needs close to a millisecond for some numbers."""
 MAX_PHONE_LINKS = 200
 _PHONE_SCHEME = re.compile(r"\s*(?:tel|phone|callto|sms)", re.IGNORECASE)
 _PHONE_HANDLER = re.compile(
@@ -74,7 +72,7 @@ def _read_phone_handlers(page: TokenizedPage, regions: Sequence[str]) -> Iterato
 
 
 def _read_phone_fields(page: TokenizedPage, regions: Sequence[str]) -> Iterator[ContactSighting]:
-    """`<meta>` and `data-` attributes that are called a phone number."""
+    """Read `<meta>` and `data-` attributes named after a phone number."""
     seen = 0
     for word in ("phone", "data-tel"):
         for tag in page.find_tags(word):
@@ -93,7 +91,7 @@ def _read_phone_fields(page: TokenizedPage, regions: Sequence[str]) -> Iterator[
 
 
 MAX_AT_SIGNS = 1_500
-"""In one text; an ordinary page has fewer than ten."""
+"""Limit per text; a typical page has fewer than ten."""
 MAX_RECIPIENTS = 1_000
 
 _REST_OF_VALUE = re.compile(r"""[^"'<>]{0,300}""")
@@ -101,7 +99,7 @@ _TEXT_ATTRIBUTES = split_words(
     "title aria-label alt content label summary props email e-mail mail address recipient"
 )
 _TEXT_ATTRIBUTE_PREFIXES = ("data-", "onclick", "onmouse", ":", "v-", "x-", "ng-", "wire:")
-"""Also what the frameworks of pages' own programs call theirs."""
+"""Includes the attribute prefixes of JavaScript frameworks: Vue, Alpine, Angular and Livewire."""
 _FORM_SERVICE = re.compile(
     r"""action\s?=\s?["']?\s?(?:https?:)?//[^"'\s<>]{0,60}/"""
     r"""([^"'\s<>/?#]{1,64}(?:@|%40)[^"'\s<>/?#]{3,100})"""
@@ -154,7 +152,7 @@ def read_text_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
 
 
 def read_attribute_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
-    """Values that people see or that a page's own program uses; never where it loads from."""
+    """Read attributes that visitors see or scripts use; URLs to load from are skipped."""
     at = -1
     for _ in range(MAX_AT_SIGNS):
         at = page.attributes.find("@", at + 1)
@@ -168,7 +166,7 @@ def read_attribute_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
 
 
 def _parse_attribute_prefix(written: str) -> tuple[str, str]:
-    """The name of the attribute that the text ends in, and its value so far."""
+    """Return the attribute that is open at the end of the text, and its value so far."""
     equals = max(written.rfind('="'), written.rfind("='"))
     value = written[equals + 2 :]
     if equals < 0 or written[equals + 1] in value or ">" in value:
@@ -188,7 +186,10 @@ def _read_attribute_value(
 
 
 def _is_form_recipient(page: TokenizedPage, name: str, place: int) -> bool:
-    """A hidden field's value is the form's recipient; other fields show how one would look."""
+    """Return whether the address is the value of a hidden form field, which holds the recipient.
+
+    Values of visible fields are only examples of an address.
+    """
     if name != "value":
         return False
     return page.tag(page.get_tag_index(place)).attributes.get("type", "").lower() == "hidden"
@@ -211,9 +212,9 @@ def read_form_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
 
 
 def read_script_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
-    """Strings, links and elements in programs that are an address and nothing else.
+    """Read strings, links and elements in scripts that consist of an address and nothing else.
 
-    Where one stands among other words, it is mostly a programmer's name in a comment.
+    An address among other words in a script is usually an author's credit in a comment.
     """
     for script, place in page.scripts:
         if "json" in script.kind or not any(sign in script.text for sign in _AT_SIGNS):
@@ -232,7 +233,7 @@ def read_script_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
 
 
 def _read_data_script(page: TokenizedPage, text: str, place: int) -> Iterator[ContactSighting]:
-    """A program that only carries the page's data is searched as a text is."""
+    """Search a script that only carries page data in the same way as text."""
     for email in page.find_emails(text, limit=MAX_AT_SIGNS):
         said = get_snippet(text, email.start, email.end)
         yield ContactSighting(
@@ -271,7 +272,10 @@ def _read_profile_links(page: TokenizedPage) -> Iterator[ContactSighting]:
 
 
 def is_platform_url(href: str) -> bool:
-    """Whether the link leaves for a platform: quick, for a page has hundreds of links."""
+    """Return whether the link leads to a known platform.
+
+    Cheap, because a page has hundreds of links.
+    """
     if href[:9].lower() == "whatsapp:":
         return True
     start = href.find("//", 0, 8)
@@ -289,7 +293,7 @@ def _is_platform_host(host: str) -> bool:
 
 
 def _read_profile_text(page: TokenizedPage) -> Iterator[ContactSighting]:
-    """Addresses of profiles written out as text."""
+    """Read profile URLs that are written out in the text."""
     for number, match in enumerate(_END_OF_HOST.finditer(page.text)):
         if number == MAX_PROFILE_CANDIDATES:
             page.capped["profiles"] = None

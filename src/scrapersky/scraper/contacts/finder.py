@@ -1,5 +1,11 @@
-"""Find the e-mail addresses, phone numbers and social profiles of a page, each once with its best
-evidence.
+"""Find the e-mail addresses, phone numbers and social profiles of a page.
+
+Each contact is returned once, with its best evidence:
+
+    for contact in find_contacts(html, url="https://example.com/contact", default_region="US"):
+        print(contact.kind, contact.value, contact.method, contact.snippet)
+
+`read_contacts` also reports which limits the page hit.
 """
 
 from __future__ import annotations
@@ -39,6 +45,7 @@ from scrapersky.scraper.contacts.phone_numbers import parse_phone, parse_tel_lin
 from scrapersky.scraper.contacts.phone_regions import find_address_country, guess_regions
 from scrapersky.scraper.contacts.profiles import parse_profile
 from scrapersky.scraper.contacts.structured_data import read_structured_data
+from scrapersky.scraper.html.charset import decode_page
 
 
 def build_contact(sighting: ContactSighting, page: TokenizedPage) -> FoundContact:
@@ -77,21 +84,30 @@ def _score_confidence(sighting: ContactSighting, domain: str, *, same_site: bool
 
 
 MAX_CONTACTS = 500
-"""A page with more is a directory, and nobody's contacts."""
+"""A page with more is a directory rather than a contact page."""
 MAX_STATEMENTS = 500
 MAX_DECODED_TEXTS = 600
 MAX_DECODED_CHARACTERS = 100_000
-"""What sites hide is short; these are thousands of addresses."""
+"""Obfuscated addresses are short; this is enough for thousands of them."""
 _MAX_EMAILS_PER_VALUE = 50
 
 
 def find_contacts(
-    html: str, *, url: str, default_region: str | None = None, decode_obfuscated: bool = True
+    html: str | bytes,
+    *,
+    url: str,
+    default_region: str | None = None,
+    decode_obfuscated: bool = True,
 ) -> list[FoundContact]:
-    """The e-mail addresses, phone numbers and profiles that a page gives, the surest first.
+    """Return the e-mail addresses, phone numbers and profiles of a page.
 
-    `default_region` reads national phone numbers where the page does not tell its country.
-    Without `decode_obfuscated`, addresses that a site hid from programs stay hidden.
+        for contact in find_contacts(html, url="https://example.com/contact"):
+            print(contact.kind, contact.value, contact.snippet)
+
+    Bytes are decoded by their byte order mark, `meta` or content. Contacts are grouped by kind,
+    highest confidence first. `default_region` is used for national phone numbers when the page does
+    not reveal its country. With `decode_obfuscated=False`, addresses that the site hides from bots
+    are not decoded.
     """
     found = read_contacts(
         html, url=url, default_region=default_region, decode_obfuscated=decode_obfuscated
@@ -100,10 +116,15 @@ def find_contacts(
 
 
 def read_contacts(
-    html: str, *, url: str, default_region: str | None = None, decode_obfuscated: bool = True
+    html: str | bytes,
+    *,
+    url: str,
+    default_region: str | None = None,
+    decode_obfuscated: bool = True,
 ) -> ContactSearchResult:
-    """As `find_contacts`, and which limits the page met."""
-    page = TokenizedPage(html, url)
+    """Return the contacts as `find_contacts` does, with the limits the page hit."""
+    text = html if isinstance(html, str) else decode_page(html).text
+    page = TokenizedPage(text, url)
     said = _take_statements(read_structured_data(page), MAX_STATEMENTS, page, "structured_data")
     country = next((s.value for s in said if s.says is StatementKind.COUNTRY), None)
     is_told = country or phone_regions.has_country_hint(page.language, url)
@@ -129,7 +150,7 @@ def read_contacts(
 
 @dataclass
 class _SightingSet:
-    """The best sighting of each contact; a name or role from any of them."""
+    """The best sighting of each contact, with a name or role from any of its sightings."""
 
     _by_contact: dict[tuple[ContactChannel, str], ContactSighting] = field(default_factory=dict)
 
@@ -144,7 +165,7 @@ class _SightingSet:
         self._by_contact[key] = known.merge_person(sighting)
 
     def best(self, page: TokenizedPage) -> Sequence[ContactSighting]:
-        """In the order of kinds, the surest first, then as the page had them."""
+        """Return the best sightings by kind, then by confidence, then in page order."""
         kinds = list(ContactChannel)
         ordered = sorted(
             self._by_contact.values(), key=lambda s: (kinds.index(s.kind), -_get_confidence(s))
@@ -183,7 +204,7 @@ def _read_statements(
 
 
 def _decode_at_dot(statement: ContactStatement, page: TokenizedPage) -> ContactStatement:
-    """`desk (at) example.org` with its signs: people write that into structured data, too."""
+    """Decode `desk (at) example.org`, which also occurs in structured data."""
     if statement.says is not StatementKind.EMAIL or "@" in statement.value:
         return statement
     addresses = [found.text for found in read_at_dot(statement.value[:500], site=page.site)]
@@ -227,11 +248,3 @@ def _find_decoded_emails(found: DecodedText, page: TokenizedPage) -> Iterator[Co
         yield ContactSighting(
             ContactChannel.EMAIL, value, found.raw[:300], found.method, found.place, found.span
         )
-
-
-# Find e-mail addresses, phone numbers and profiles in a page, with the evidence for each.
-#
-#     for contact in find_contacts(html, url="https://example.com/contact", default_region="US"):
-#         print(contact.kind, contact.value, contact.method, contact.snippet)
-#
-# `read_contacts` tells as well which limits the page met.

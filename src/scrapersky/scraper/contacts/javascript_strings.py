@@ -52,7 +52,7 @@ _SPECIAL = re.compile(r"[\[\](){}*+?^$|]")
 
 
 def parse_literal(literal: str) -> str:
-    """What a quoted literal stands for."""
+    """Return the value of a quoted string literal."""
     return unescape_script(literal[1:-1])
 
 
@@ -76,7 +76,7 @@ def quote_literal(text: str) -> str:
 
 
 def fold_calls(script: str) -> str:
-    """The script with calls on constants replaced by their results."""
+    """Replace calls on constants in the script with their results."""
     script = _inline_arrays(script)
     for _ in range(2):
         before = script
@@ -89,7 +89,7 @@ def fold_calls(script: str) -> str:
 
 
 def _inline_arrays(script: str) -> str:
-    """The script with the items of its lists in the places where they are used."""
+    """Replace references to array items in the script with the items."""
     for array in list(islice(_ARRAY.finditer(script), _MAX_ARRAYS)):
         parts, name = _STRING_LITERAL.findall(array[2]), re.escape(array[1])
         used = re.compile(rf"(?<![\w$.]){name}(?:\[(\d\d?)\]|(?=\s?\.(?:join|reverse)\())")
@@ -132,7 +132,7 @@ def _from_concat(match: re.Match[str]) -> str:
 
 
 def _from_replaced(match: re.Match[str]) -> str:
-    """Only for patterns that are plain text."""
+    """Apply `replace` if its pattern is plain text; other regular expressions are not evaluated."""
     old = parse_literal(match[2]) if match[2] else match[3].replace("\\", "")
     if not old or (match[3] and _SPECIAL.search(re.sub(r"\\.", "", match[3]))):
         return match[0]
@@ -154,9 +154,9 @@ _CALL_FOLDS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], 
 
 _ROT13 = re.compile(r"rot-?_?13|znvygb|[+\-] ?13\b", re.IGNORECASE)
 MAX_SCRIPT_CHARACTERS = 6_000
-"""What hides an address is short; in a longer script only the neighbourhood of signs is read."""
+"""Scripts that hide an address are short; in longer ones, only text around signs is read."""
 MAX_TOTAL_SCRIPT_CHARACTERS = 60_000
-"""Of all scripts of a page together, and of all its handlers."""
+"""Limit for all scripts of a page together, and separately for all its event handlers."""
 _CONTEXT_CHARACTERS = 500
 _MAX_SIGNS = 12
 _MAX_VALUE_CHARACTERS = 4_000
@@ -207,7 +207,7 @@ def read_javascript(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def _find_builder_calls(page: TokenizedPage) -> re.Pattern[str] | None:
-    """Calls of the page's own functions that put an "@" between what they are given."""
+    """Return a pattern for calls of the page's functions that join their arguments with an "@"."""
     names: dict[str, None] = {}
     for script, _ in page.scripts:
         for match in islice(_FUNCTION.finditer(script.text), _MAX_FUNCTIONS):
@@ -250,7 +250,7 @@ def _list_excerpts(script: str) -> Iterator[str]:
 
 
 def _read_handlers(page: TokenizedPage, calls: re.Pattern[str] | None) -> Iterator[DecodedText]:
-    """Scripts in `onclick` and the like, and in `javascript:` links."""
+    """Read scripts in `onclick` and similar attributes, and in `javascript:` links."""
     if not any(word in page.lowercase_attributes for word in ("onclick", "onmouse", "javascript:")):
         return
     characters = 0
@@ -271,7 +271,7 @@ def _read_handlers(page: TokenizedPage, calls: re.Pattern[str] | None) -> Iterat
 def _list_readings(
     value: str, code: str, method: ExtractionMethod, place: int
 ) -> Iterator[DecodedText]:
-    """A string as it is, and as a script that turns letters around would leave it."""
+    """Yield the string as it is, and as the transformations in the script would leave it."""
     text = unescape_entities(value)
     text = unquote(text) if "%" in text else text
     if "@" in text or "(at)" in text or "[at]" in text:
@@ -294,15 +294,18 @@ def _list_transformed(text: str, code: str, place: int) -> Iterator[DecodedText]
 
 
 def _applies_rot13(text: str, code: str) -> bool:
-    """An address that stands there as it is, is turned only by a script that clearly does so: the
-    rot13 of somebody's address is nobody's."""
+    """Return whether the script decodes the text with rot13.
+
+    If the text contains a plain address, the script must clearly use rot13: applied to a real
+    address it would produce one that does not exist.
+    """
     if next(find_emails(text, limit=1), None) is not None:
         return _ROT13.search(code) is not None
     return "13" in code or "znvygb" in text
 
 
 def _shift_letters(text: str, code: str) -> str | None:
-    """The text with each letter moved as the script moves it; None when that hides no address."""
+    """Shift each letter as the script does; None if the result contains no "@"."""
     step = _SHIFT_STEP.search(code)
     if step is None or not 6 <= len(text) <= _MAX_SHIFTED_CHARACTERS:
         return None
@@ -314,9 +317,9 @@ def _shift_letters(text: str, code: str) -> str | None:
 
 
 def evaluate_strings(script: str, calls: re.Pattern[str] | None = None) -> Iterator[str]:
-    """Every string the script builds from constants, joined as far as they are known.
+    """Yield every string the script builds from constants and resolved variables.
 
-    `calls` are those of functions that make an address of what they are given.
+    `calls` matches calls of functions that build an address from their arguments.
     """
     script = fold_calls(script)
     for pattern in (_MAIL_CALL, calls) if calls else (_MAIL_CALL,):
@@ -333,7 +336,7 @@ def _join_arguments(match: re.Match[str]) -> Iterator[str]:
 
 
 class _StringEvaluator:
-    """Reads a script token by token; a chain of strings and "+" becomes one string."""
+    """Token-based evaluator that folds a chain of strings and "+" into one string."""
 
     def __init__(self, script: str) -> None:
         self._script = script

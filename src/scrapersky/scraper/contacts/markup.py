@@ -1,4 +1,10 @@
-"""Tokenize HTML in linear time and strip comments, scripts, styles and hidden decoys."""
+"""Tokenize HTML in linear time and strip comments, scripts, styles and hidden decoys.
+
+HTML is read as a flat sequence of tags and texts. A tree builder is avoided on purpose: the HTML
+standard's tree construction takes quadratic time on hostile input (100,000 nested elements, a tag
+with 50,000 attributes, formatting elements that are never closed), so one page could block a worker
+for minutes.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +15,14 @@ from functools import lru_cache
 
 from scrapersky.scraper.contacts.words import split_words
 
-# Read HTML as a row of tags and texts: linear in its length, whatever the page does.
-#
-# A tree builder is not used on purpose. What the HTML standard demands of one takes quadratic time
-# (a hundred thousand nested elements, one tag with fifty thousand attributes, formatting elements
-# that are never closed), and a page that wants to can stop a worker for minutes with it.
-
 MAX_TAGS = 100_000
 MAX_ENTITIES = 20_000
-"""Of one text; decoding them is the one step here that runs in Python per item."""
+"""Limit per text; decoding entities is the only step here that runs Python code per item."""
 _MAX_ATTRIBUTE_CHARACTERS = 20_000
 
-# To the end of the tag: nothing, well-formed attributes, or whatever people write. A quote
-# counts only after "=", as in browsers. Possessive, and it cannot fail: so each tag is read once.
+# Matches up to the end of the tag: no attributes, well-formed attributes, or malformed ones. As in
+# browsers, a quote only counts after "=". The pattern is possessive and cannot fail, so each tag is
+# read once.
 _ANY_ATTRIBUTES = r"""[^=>]*+(?:=\s*+(?:"[^"]*+"|'[^']*+')?+[^=>]*+)*+(?:>|\Z)"""
 REST_OF_TAG = rf"""(?:>|[^"'>=]*+(?:="[^"]*+"[^"'>=]*+)*+>|{_ANY_ATTRIBUTES})"""
 _TAG = re.compile(rf"<([/!?]?[a-zA-Z\[][^\s/>]*+)({REST_OF_TAG})")
@@ -32,12 +33,12 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff\u202a-\u202e\u2
 _AT_IMAGE = re.compile(
     r"""\balt\s?=\s?["']?\s?([(\[{]?\s?(?:@|at|ät|arroba)\s?[)\]}]?)\s?["'/>]""", re.IGNORECASE
 )
-"""A picture of the "@" that is described as one."""
+"""An image whose `alt` text is an "@"."""
 _AT_FILE = re.compile(
     r"""\bsrc\s?=\s?["']?(?:(?!flag)[^"'\s<>]){0,200}?(?<![\w-])at\.(?:gif|png|svg|jpe?g)\b""", re.I
 )
 _AT_ICON = re.compile(r"""\bclass\s?=\s?["'][^"'<>]{0,100}?[\w]-at(?=["'\s])""", re.I)
-"""A picture that is only named so; it counts where letters stand on both sides of it."""
+"""An icon with an "at" class name; counts as "@" only between two letters."""
 _PREFORMATTED = re.compile(r"(<pre\b(?:[^<]++|<(?!/pre))*+)", re.IGNORECASE)
 _LINK_EDGE = "\x1f"
 _INLINE_ELEMENTS = split_words(
@@ -47,13 +48,15 @@ _INLINE_ELEMENTS = split_words(
 
 
 class _Separators(dict[str, str]):
-    """What a tag means for the text: nothing between letters in different spans, a line's end at
-    blocks; a link's edge counts as a space, for sites put links next to words without one.
+    """The text that replaces each tag.
+
+    Inline elements are replaced by nothing and block elements by a line break. The edge of a link
+    counts as a space, because sites put links directly next to words.
     """
 
     def __missing__(self, name: str) -> str:
         if "@" in name:
-            return f" {name} "  # `Jane <jane@example.org>`, not escaped
+            return f" {name} "  # an unescaped `Jane <jane@example.org>`
         plain = name.lstrip("/").lower()
         separator = "" if plain in _INLINE_ELEMENTS else _LINK_EDGE if plain == "a" else "\n"
         if len(self) < 10_000:
@@ -65,20 +68,20 @@ _SEPARATORS = _Separators()
 
 
 class TagSequence:
-    """The tags of some markup in their order, each with its attributes and the text after it."""
+    """The tags of some markup in order, each with its attributes and the text that follows it."""
 
     def __init__(self, markup: str) -> None:
         parts = _TAG.split(_join_lines(markup), maxsplit=MAX_TAGS)
         self.names = parts[1::3]
-        """As written; those of closing tags begin with a slash."""
+        """Names as written; closing tags start with a slash."""
         self.attributes = parts[2::3]
-        """As written, to the closing bracket; `attributes_of` reads them."""
+        """As written, including the closing bracket; decode with `parse_attributes`."""
         self.is_cut = len(self.names) == MAX_TAGS
         self._texts = parts[::3] if not self.is_cut else [*parts[:-1:3], ""]
         self._separators = list(map(_SEPARATORS.__getitem__, self.names))
 
     def insert_at_signs(self) -> None:
-        """Let pictures of the "@" be read."""
+        """Replace images and icons of an "@" with the character in the text."""
         for index, name in enumerate(self.names):
             if name in ("img", "IMG"):
                 written = self.attributes[index][:500]
@@ -99,12 +102,12 @@ class TagSequence:
         return self._texts[before][-1:].isalnum() and right.isalnum()
 
     def text(self, first: int = -1, last: int | None = None) -> str:
-        """What a person reads after tag `first` and before tag `last`; all of it by default."""
+        """Return the visible text between tags `first` and `last`; all of it by default."""
         texts = self._texts[first + 1 : last + 1 if last is not None else None]
         pieces = [""] * (2 * len(texts) - 1)
         pieces[::2] = texts
         pieces[1::2] = self._separators[first + 1 : first + len(texts)]
-        # After "@" no edge: there a program's guess at a link cuts addresses in two.
+        # Ignore link edges after "@": link detection that guesses wrong splits addresses there.
         text = "".join(pieces).replace(f"{_LINK_EDGE}@{_LINK_EDGE}", "@")
         text = text.replace("@" + _LINK_EDGE, "@").replace(_LINK_EDGE, " ")
         return strip_invisible(unescape_entities(text))
@@ -112,7 +115,7 @@ class TagSequence:
 
 @lru_cache(maxsize=512)
 def parse_attributes(written: str) -> dict[str, str]:
-    """Names in lower case, values decoded; the first of two with the same name counts."""
+    """Parse attributes into lower-case names and decoded values; the first duplicate wins."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(written[:_MAX_ATTRIBUTE_CHARACTERS]):
         found.setdefault(name.lower(), unescape_entities(double or single or bare))
@@ -128,7 +131,7 @@ def unescape_entities(text: str) -> str:
 
 
 def extract_text(markup: str) -> str:
-    """What a person reads of it."""
+    """Return the visible text of a piece of markup."""
     return (
         TagSequence(markup).text() if "<" in markup else strip_invisible(unescape_entities(markup))
     )
@@ -141,7 +144,7 @@ def strip_invisible(text: str) -> str:
 
 
 def _join_lines(markup: str) -> str:
-    """Line ends of the source mean nothing, except in preformatted text."""
+    """Replace line breaks in the source with spaces, except in preformatted text."""
     if "<pre" not in markup and "<PRE" not in markup:
         return markup.replace("\n", " ").replace("\r", " ")
     parts = _PREFORMATTED.split(markup)
@@ -152,7 +155,7 @@ def _join_lines(markup: str) -> str:
 MAX_HIDDEN_ELEMENTS = 10_000
 MAX_SCRIPTS = 400
 MAX_SCRIPT_CHARACTERS = 600_000
-"""Together; a page's own data fits, a bundled program is not worth reading."""
+"""Limit for all scripts together: enough for page data; bundled code is not worth reading."""
 MAX_DECOYS = 300
 _MAX_STYLE_CHARACTERS = 200_000
 _DECOY_REACH = 150
@@ -173,7 +176,7 @@ _DOCUMENT_WRITE = re.compile(
     r"""(?:@|&#64;|&#x40;|&commat;|\(at\)|\[at\]) ?[\w.\-]{0,80})\1"""
     r"""\s{0,9}\)\s*+;?\s*+\Z"""
 )
-"""A program that does nothing but write an "@" where it stands, perhaps with what is beside it."""
+"""A script that only writes an "@" in place, possibly with the text next to it."""
 _MAX_WRITER_CHARACTERS = 150
 _HIDING = (
     r"(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"
@@ -187,13 +190,13 @@ _HIDING_WORDS = ("display", "visibility", "font-size", "opacity")
 @dataclass(frozen=True)
 class InlineScript:
     kind: str
-    """The type attribute in lower case; empty for a program."""
+    """The `type` attribute in lower case; empty for a plain script."""
     text: str
 
 
 @dataclass
 class VisibleMarkup:
-    """The markup that is left, with an empty `<script>` where one stood."""
+    """Markup without hidden elements; an empty `<script>` marks where each script was."""
 
     markup: str
     scripts: list[InlineScript] = field(default_factory=list)
@@ -232,7 +235,7 @@ def strip_hidden(source: str) -> VisibleMarkup:
 
 
 def _extract_srcdoc(attributes: str) -> str:
-    """The page that a frame has in its own tag, without what is not seen of it."""
+    """Return the document in an iframe's `srcdoc` attribute, without its hidden elements."""
     if "srcdoc" not in attributes.lower():
         return ""
     inner = parse_attributes(attributes).get("srcdoc", "")
@@ -249,7 +252,7 @@ def _get_written_text(script: str) -> str:
 
 
 def _find_hidden_elements(source: str) -> list[tuple[int, int, str, str, str]]:
-    """Start, end, name, attributes and content of each, in order."""
+    """Return start, end, name, attributes and content of each hidden element, in order."""
     found: list[tuple[int, int, str, str, str]] = []
     opener = _OPENER.search(source)
     while opener is not None and len(found) < MAX_HIDDEN_ELEMENTS:
@@ -265,7 +268,8 @@ def _parse_element(source: str, start: int) -> tuple[int, int, str, str, str]:
     tag = _ELEMENT.match(source, start)
     assert tag is not None
     if tag[1].lower() == "template" and "shadowroot" in tag[2].lower():
-        return start, tag.end(), "", "", ""  # it is shown at once, only its styles are its own
+        # A declarative shadow root is rendered; only its styles are scoped.
+        return start, tag.end(), "", "", ""
     close = _find_closing_tag(source, tag[1], tag.end())
     end = source.find(">", close)
     end = end + 1 if end >= 0 else len(source)
@@ -273,13 +277,13 @@ def _parse_element(source: str, start: int) -> tuple[int, int, str, str, str]:
 
 
 def _find_closing_tag(source: str, name: str, start: int) -> int:
-    """Where `</script` stands; an element that is never closed goes to the end."""
+    """Return the index of the closing tag, or the end of the source if there is none."""
     match = _CLOSERS[name.lower()].search(source, start)
     return match.start() if match else len(source)
 
 
 def _strip_decoys(markup: str, styles: str) -> str:
-    """Take out short spans that a style hides between the letters of an address."""
+    """Remove short hidden spans inserted between the letters of an address."""
     if "@" not in markup or not _may_have_decoys(markup, styles):
         return markup
     hidden = set(_HIDING_CSS_CLASS.findall(styles))

@@ -40,7 +40,7 @@ _PATTERNS = {
 }
 MAX_MARKERS = 300
 _MAX_TAG_DISTANCE = 100
-"""How many tags away the item may begin, and its name and role stand."""
+"""Maximum distance, in tags, of an item's start, name and role from the contact."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Element:
     is_item: bool
     kind: str
     item: _Element | None
-    """The item it says something about."""
+    """The item that this element describes."""
     inside: str = ""
     parts: list[_Element] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ def read_microdata(page: TokenizedPage) -> Iterator[ContactStatement]:
 
 
 def _find_tag_ranges(page: TokenizedPage) -> Iterator[tuple[int, int]]:
-    """Rows of tags around those that mark a contact; most of a page is not worth an outline."""
+    """Yield ranges of tags around contact markers, so that only these parts are outlined."""
     places = sorted(
         match.start()
         for pattern in _list_patterns(page)
@@ -120,7 +120,7 @@ def _get_value(element: _Element, says: StatementKind) -> str:
 
 
 def _get_title_value(attributes: dict[str, str], says: StatementKind) -> str:
-    """What the words of an `<abbr title="+49 341 …">` stand for, when that is a contact."""
+    """Return the `title` of an `<abbr title="+49 341 …">` if it holds a contact, else ""."""
     title = attributes.get("title", "")
     if says is StatementKind.PHONE:
         return title if sum(map(str.isdecimal, title[:60])) >= MIN_DIGITS else ""
@@ -148,7 +148,7 @@ def _get_first_property(item: _Element, names: tuple[str, ...]) -> str | None:
 
 
 class _Outline:
-    """The marked elements of a page with what they lie in; unclosed ones end with their parent."""
+    """The marked-up elements with their ancestors; unclosed elements end with their parent."""
 
     def __init__(self, page: TokenizedPage) -> None:
         self._page = page
@@ -182,7 +182,7 @@ class _Outline:
             self._open.append((name, element, index))
 
     def _attach(self, element: _Element) -> None:
-        """To its item, and to the property it is a part of."""
+        """Add the element to its item and to the property that contains it."""
         nearest = next((open_ for _, open_, _ in reversed(self._open) if open_), None)
         if element.item is not None:
             element.item.parts.append(element)
@@ -232,5 +232,5 @@ def _build_card_element(
 
 
 def _strip_prefixes(properties: str) -> tuple[str, ...]:
-    """`schema:email` and `http://schema.org/email` are both email."""
+    """Reduce `schema:email` and `http://schema.org/email` to `email`."""
     return tuple(re.split(r"[:/#]", name)[-1] for name in properties.lower().split())

@@ -1,6 +1,4 @@
-"""Contact values: kinds, extraction methods with their confidence, sightings and structured-data
-statements.
-"""
+"""Contact models: channels, extraction methods with their confidence, sightings and statements."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def strip_unstorable(text: str) -> str:
-    """Without what no database takes as text: a page may hide it in an escape of its JSON."""
+    """Remove NUL and surrogates, which databases reject; JSON escapes can contain them."""
     return _UNSTORABLE.sub("", text)
 
 
@@ -23,7 +21,7 @@ class ContactChannel(StrEnum):
 
 
 class ExtractionMethod(StrEnum):
-    """How a page gave a contact away; the second half undoes what a page did to hide one."""
+    """How a contact was found; the second group decodes obfuscated contacts."""
 
     MAILTO = "mailto"
     TEL = "tel"
@@ -92,56 +90,56 @@ CONFIDENCE_BY_METHOD: dict[ExtractionMethod, float] = {
     ExtractionMethod.JSON: 0.55,
     ExtractionMethod.SCRIPT: 0.45,
 }
-"""What was put there to be used, as a link is, is surer than what was only lying there."""
+"""Contacts meant to be used, such as links, score higher than incidental ones."""
 
 OWN_DOMAIN_BONUS = 0.04
-"""An address on the page's own domain is almost certainly the owner's."""
+"""Added for addresses on the page's own domain, which almost certainly belong to its owner."""
 PLACEHOLDER_DOMAIN_CONFIDENCE = 0.1
-"""`info@example.com` may stand in a text, but nobody reads mail there."""
+"""For addresses such as `info@example.com`, which appear in text but are not real mailboxes."""
 MAX_SNIPPET_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class FoundContact:
-    """One address, number or profile, with the sighting that proves it best."""
+    """An e-mail address, phone number or profile, with its best sighting."""
 
     kind: ContactChannel
     value: str
-    """E-mail: lower case, domain as A-label. Phone: E.164. Profile: one spelling for each."""
+    """E-mail: lower case, domain in A-labels. Phone: E.164. Profile: normalized URL."""
     raw: str
-    """As the page had it, before decoding."""
+    """As written in the page, before decoding."""
     method: ExtractionMethod
     snippet: str
-    """What stood around it, for a person to judge."""
+    """Surrounding text, as evidence for a reviewer."""
     confidence: float
     name: str | None = None
-    """Whose it is, when the page says so in its structured data."""
+    """The person it belongs to, if the page's structured data names one."""
     role: str | None = None
     is_role_address: bool = False
-    """`info@`, `kontakt@`: a mailbox of the house, nobody's own."""
+    """A shared inbox such as `info@` or `kontakt@`."""
     same_site: bool | None = None
     """Whether an e-mail is on the page's own registrable domain; None for other kinds."""
 
 
 @dataclass(frozen=True)
 class ContactSighting:
-    """A contact seen once, before it is compared with other sightings of the same."""
+    """One occurrence of a contact, before duplicates are merged."""
 
     kind: ContactChannel
     value: str
     raw: str
     method: ExtractionMethod
     place: int | None = None
-    """Where in the page's markup."""
+    """Position in the page's markup."""
     span: tuple[int, int] | None = None
-    """Where in the page's text."""
+    """Start and end in the page's text."""
     said: str = ""
-    """The surroundings, when they are neither."""
+    """The snippet, when it comes from neither the markup nor the text."""
     name: str | None = None
     role: str | None = None
 
     def merge_person(self, other: ContactSighting) -> ContactSighting:
-        """What the page said elsewhere about whose this is."""
+        """Fill in a missing name or role from another sighting of the same contact."""
         if (self.name or not other.name) and (self.role or not other.role):
             return self
         return replace(self, name=self.name or other.name, role=self.role or other.role)
@@ -151,7 +149,7 @@ class ContactSighting:
 class ContactSearchResult:
     contacts: tuple[FoundContact, ...]
     capped: tuple[str, ...] = ()
-    """Which limits the page met; what lay beyond them was not looked at."""
+    """The limits the page hit; content beyond them was not searched."""
 
 
 class StatementKind(StrEnum):
@@ -185,11 +183,11 @@ KIND_BY_PROPERTY: dict[str, StatementKind] = {
     "addresscountry": StatementKind.COUNTRY,
     "country-name": StatementKind.COUNTRY,
 }
-"""By the property's name in lower case, of schema.org, FOAF and vCard; faxes are not phones."""
+"""Keys are lower-case property names of schema.org, FOAF and vCard; fax properties are excluded."""
 
 
 def shorten(text: object, limit: int = 120) -> str | None:
-    """A name or role as a person would read it; None when there is none."""
+    """Collapse whitespace and truncate a name or role; None if empty or not a string."""
     if not isinstance(text, str):
         return None
     return " ".join(text.split())[:limit] or None

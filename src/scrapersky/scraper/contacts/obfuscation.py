@@ -1,5 +1,6 @@
-"""Decode e-mail addresses that sites hide from bots: Cloudflare, CMS plugins, split attributes,
-reversed text.
+"""Decode e-mail addresses that sites hide from bots.
+
+Covers Cloudflare, CMS plugins, split attributes and reversed text.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def read_cloudflare(page: TokenizedPage) -> Iterator[DecodedText]:
         return
     for match in _CLOUDFLARE_CODE.finditer(page.attributes):
         text = decode_cloudflare(match[1])
-        # A share link's subject and body are protected too, and begin with their "?".
+        # Cloudflare also protects share links, which have only a subject and body and start with
+        # "?".
         if not text.startswith("?"):
             yield DecodedText(
                 text.partition("?")[0], match[1], ExtractionMethod.CLOUDFLARE, match.start()
@@ -79,7 +81,7 @@ def _join_literals(literals: str) -> str:
 
 
 def unwrap_enkoder(code: str) -> str | None:
-    """What the innermost layer writes into the page."""
+    """Return what the innermost layer writes into the page, or None."""
     for _ in range(MAX_ENKODER_LAYERS):
         if "document.write(" in code[:60] or ("@" in code and "mailto" in code):
             return code.replace('\\"', '"')
@@ -174,7 +176,7 @@ def read_spamspan(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def _read_spamspan_parts(page: TokenizedPage, index: int) -> dict[str, str]:
-    """The first span of each class: `u` for the user, `d` for the domain."""
+    """Return the text of the first span of each class: `u` for the user, `d` for the domain."""
     found: dict[str, str] = {}
     for inner in range(index + 1, min(index + _MAX_SPAMSPAN_TAGS, len(page.row.names) - 1)):
         class_ = page.tag(inner).attributes.get("class", "").strip()
@@ -215,7 +217,7 @@ def _strip_data_prefix(name: str) -> str:
 
 
 def _collect_parts(attributes: dict[str, str]) -> list[str]:
-    """User, domain and, where it stands alone, the top-level domain."""
+    """Return the user, the domain and, if it is a separate attribute, the top-level domain."""
     found: dict[str, str] = {}
     for name, value in attributes.items():
         kind = _classify_name(_strip_data_prefix(name))
@@ -269,7 +271,11 @@ _REVERSAL_HINTS = ("rtl", "bidi-override", "revers", "backward")
 
 
 def read_transformed_text(page: TokenizedPage) -> Iterator[DecodedText]:
-    """Only where a page says that it turns something, and only what is no address as it stands."""
+    """Decode reversed and rot13 text.
+
+    Only applies to pages with signs of such a transformation, and to text that is not already an
+    address.
+    """
     if "@" not in page.text:
         return
     scripts = " ".join(script.text[:5_000] for script, _ in page.scripts[:50])
@@ -338,7 +344,10 @@ def _decode_typo3_match(token: str, match: re.Match[str]) -> Iterator[DecodedTex
 
 
 def decrypt_typo3(token: str) -> str | None:
-    """By the offset that makes a `mailto:` of it; its first letter tells which that can be."""
+    """Decrypt a token with the offset that turns it into a `mailto:` link; None if there is none.
+
+    The first letter of the token determines the possible offsets.
+    """
     offset = ord(_MAILTO_PREFIX[0]) - ord(token[0])
     for text in (
         _shift(token, offset),
@@ -362,7 +371,7 @@ def _rotate_character(character: str, offset: int) -> str:
 
 
 def _shift(text: str, offset: int) -> str:
-    """As old versions did: along the character codes, wherever that leads."""
+    """Shift by character code without wrapping around, as old TYPO3 versions do."""
     return "".join(chr(min(max(0, ord(character) + offset), 0xFFFF)) for character in text)
 
 
@@ -387,7 +396,7 @@ def read_wordpress(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def pick_letters(letters: str, picks: str) -> str:
-    """The script keeps each letter once, and the text as a row of places among them."""
+    """Rebuild the text from the script's alphabet and its indexes into that alphabet."""
     places = (ord(pick) - 48 for pick in picks)
     return "".join(letters[place] for place in places if 0 <= place < len(letters))
 
@@ -404,7 +413,7 @@ def read_cryptx(page: TokenizedPage) -> Iterator[DecodedText]:
 
 
 def _shift_by_digits(code: str) -> str:
-    """Newer versions: before each character stands how far it was moved."""
+    """Decode the format of newer CryptX versions, where each character follows its own shift."""
     pairs = zip(code[::2], code[1::2], strict=False)
     return "".join(chr(max(0, ord(c) - int(by))) if by in "0123456789" else "" for by, c in pairs)
 

@@ -22,9 +22,9 @@ from scrapersky.scraper.http.public_suffixes import get_host_without_www, get_re
 
 MAX_PAGE_CHARACTERS = 1_500_000
 MAX_TEXT_CHARACTERS = 300_000
-"""A long novel page; more is not written for people to get in touch."""
+"""Contact details are not buried in more text than this, far beyond a long article."""
 MAX_EMAIL_CANDIDATES = 3_000
-"""Signs that may stand in an address, in all of a page's texts together."""
+"""Limit on "@" signs checked in all texts of a page together."""
 MAX_MATCHING_TAGS = 2_000
 MAX_LINKS = 5_000
 MAX_NOSCRIPTS = 200
@@ -34,8 +34,9 @@ _BRACKETED_EMAIL = r"(?:<[\w.+-]{1,64}@[\w.-]{1,253}>)?+"
 _HREF = re.compile(
     rf"""href\s{{0,9}}=\s{{0,9}}(?:"([^"<>]*+{_BRACKETED_EMAIL})|'([^'<>]*+{_BRACKETED_EMAIL})|([^\s>"']++))"""
 )
-"""An address ends at a bracket, too: where the closing quote was forgotten, others follow. Only
-`Name <name@example.org>` goes on behind one."""
+"""A URL also ends at an angle bracket, because after a missing closing quote more tags follow. The
+exception is `Name <name@example.org>`.
+"""
 _LOCAL_PREFIXES = ("/", "#", "?", "")
 _DATA_NAME = re.compile(r"data-[\w-]+")
 _ASCII_LOWERCASE = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -50,11 +51,11 @@ class HtmlTag:
 
 
 Link = tuple[str, int]
-"""An address as written, and its place."""
+"""A URL as written, and its position."""
 
 
 class TokenizedPage:
-    """Every place given and taken is a position in `attributes`."""
+    """A page split into tags and text. All positions are offsets into `attributes`."""
 
     def __init__(self, source: str, url: str) -> None:
         self.url = url
@@ -67,7 +68,7 @@ class TokenizedPage:
         self._scripts, self.styles = seen.scripts, seen.styles
         self.row = TagSequence(seen.markup)
         self.attributes = "".join(self.row.attributes)
-        """Those of all tags, one after the other as written."""
+        """The attributes of all tags as written, concatenated."""
         if _has_at_sign_images(self.attributes):
             self.row.insert_at_signs()
         if seen.capped:
@@ -84,7 +85,7 @@ class TokenizedPage:
 
     @cached_property
     def lowercase_attributes(self) -> str:
-        """`attributes` in lower case; every position is the same."""
+        """`attributes` in lower case, with identical offsets."""
         lowered = self.attributes.lower()
         if len(lowered) == len(self.attributes):
             return lowered
@@ -92,7 +93,7 @@ class TokenizedPage:
 
     @cached_property
     def data_names(self) -> frozenset[str]:
-        """Names of `data-` attributes anywhere in the page."""
+        """Names of all `data-` attributes in the page."""
         return frozenset(_DATA_NAME.findall(self.lowercase_attributes))
 
     @cached_property
@@ -112,14 +113,14 @@ class TokenizedPage:
 
     @cached_property
     def scripts(self) -> tuple[tuple[InlineScript, int], ...]:
-        """Each with the place where it stood."""
+        """Inline scripts, each with its position."""
         indexes = (index for index, name in enumerate(self.row.names) if name == "script")
         places = (self._places[index] for index in indexes)
         return tuple(zip(self._scripts, places, strict=False))
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """Those that do not lead to another page of the same site."""
+        """Links, except those to other pages of the same host."""
         found: list[Link] = []
         own = f"https://{self.host}/", f"https://www.{self.host}/"
         for match in _HREF.finditer(self.attributes.replace("HREF", "href")):
@@ -135,7 +136,7 @@ class TokenizedPage:
         return tuple(found)
 
     def find_emails(self, text: str, *, limit: int) -> Iterator[EmailMatch]:
-        """As `find_emails`, as long as the page has not had its share of our time."""
+        """Find addresses until the page's budget of `MAX_EMAIL_CANDIDATES` is spent."""
         if "@" not in text:
             return
         if self._candidates_left <= 0:
@@ -145,7 +146,7 @@ class TokenizedPage:
         yield from find_emails(text, limit=limit, site=self.site)
 
     def find_tags(self, word: str) -> Iterator[HtmlTag]:
-        """Opening tags that have the word, given in lower case, in their attributes."""
+        """Yield the tags whose attributes contain the word, which must be in lower case."""
         place = self.lowercase_attributes.find(word)
         for _ in range(MAX_MATCHING_TAGS):
             if place < 0:
@@ -164,7 +165,7 @@ class TokenizedPage:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Where the attributes of each tag begin."""
+        """Offset of each tag's attributes."""
         return list(accumulate(map(len, self.row.attributes), initial=0))
 
     def get_tag_index(self, place: int) -> int:
@@ -175,7 +176,7 @@ class TokenizedPage:
 
     @cached_property
     def noscript_text(self) -> str:
-        """What people without scripts read, as a part of `text`."""
+        """The text inside `<noscript>`, which is also part of `text`."""
         names = [name.lower() for name in self.row.names] if "noscript" in self.row.names else []
         starts = [index for index, name in enumerate(names) if name == "noscript"]
         ends = [index for index, name in enumerate(names) if name == "/noscript"]
@@ -183,7 +184,7 @@ class TokenizedPage:
         return "\n".join(self.row.text(start, end) for start, end in pairs if end > start)
 
     def get_surrounding_text(self, place: int) -> str:
-        """What a person reads around the tag at this place."""
+        """Return the visible text around the tag at this position."""
         index = self.get_tag_index(place)
         left = self.row.text(max(-1, index - _SNIPPET_TAGS), index)[-_SNIPPET_REACH:]
         right = self.row.text(index, index + _SNIPPET_TAGS)[:_SNIPPET_REACH]
@@ -203,7 +204,7 @@ def collapse_whitespace(text: str) -> str:
 
 
 def clip_snippet(left: str, right: str) -> str:
-    """As much of both sides as a snippet holds, the right side being the contact's own."""
+    """Join both sides and clip them to snippet length; `right` starts with the contact."""
     right = right[: MAX_SNIPPET_CHARACTERS * 2 // 3].rstrip()
     room = MAX_SNIPPET_CHARACTERS - len(right) - 1
     left = left if len(left) <= room else left[len(left) - room :].partition(" ")[2]

@@ -22,22 +22,22 @@ INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe
 DASHES = "\\-\u2010-\u2015\u2212\uff0d"
 
 MAX_NATIONAL_DIGITS = 12
-"""Some plans allow fifteen, which is then two numbers or a number and a postcode."""
+"""Some numbering plans allow 15, but then it is usually two numbers, or a number and a postcode."""
 
 MAX_VALUE_CHARACTERS = 400
-"""Longer values of `tel:` or `telephone` are prose, or worse."""
+"""Longer values of `tel:` or `telephone` are prose or garbage."""
 
 MIN_DIGITS_WITHOUT_TRUNK = 8
-"""Shorter ones, where a trunk prefix is due, are what neighbours dial: half a number."""
+"""Shorter numbers without a required trunk prefix are local ones that lack the area code."""
 
 MIN_DIGITS_WITHOUT_PLUS = 10
-"""Shorter ones are local numbers that happen to begin as their country's code does."""
+"""Shorter numbers are local ones that happen to start with the digits of their country code."""
 
 OBSOLETE_PREFIXES = {"MX": ("045", "044", "01")}
-"""Dialled before the number until a reform that many sites have not noticed."""
+"""Dialling prefixes abolished by a reform; many sites still print them."""
 
 _OBSOLETE_MOBILE = re.compile(r"521(?=\d{10}\Z)")
-"""The same reform took the one after Mexico's country code."""
+"""The same reform removed the "1" after Mexico's country code."""
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _DASH = re.compile(f"[{DASHES}]")
@@ -53,7 +53,7 @@ _VANITY = re.compile(r"\+?1?[\s.(-]*8(?:00|33|44|55|66|77|88)[\s.)-]*(?:[A-Za-z]
 
 
 def to_ascii_digits(written: str) -> str:
-    """ASCII digits and dashes, without invisible characters."""
+    """Convert digits and dashes to ASCII and remove invisible characters."""
     if not written.isascii():
         written = unicodedata.normalize("NFKC", _INVISIBLE.sub("", _DASH.sub("-", written)))
         written = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in written)
@@ -65,10 +65,11 @@ def extract_digits(written: str) -> str:
 
 
 def parse_number(written: str, regions: Sequence[str], *, trunk_required: bool) -> str | None:
-    """E.164 of a number in `plain` spelling, in the first region in which it is valid.
+    """Return a number as E.164, using the first region in which it is valid; None if there is none.
 
-    A region where it is written with the zero (or eight, …) that is dialled before it comes first;
-    `trunk_required` takes no other, as such a number is often only the local half of one.
+    `written` must be in ASCII digits (`to_ascii_digits`). Regions in which the number includes its
+    trunk prefix (0, 8, …) take precedence. With `trunk_required` only these count, because a number
+    without the prefix often lacks its area code.
     """
     digits = extract_digits(written)
     if not 6 <= len(digits) <= 20:
@@ -109,14 +110,14 @@ def _parse_national(digits: str, region: str) -> PhoneNumber | None:
 
 
 def _lacks_trunk_prefix(number: PhoneNumber, digits: str) -> bool:
-    """Whether the number is written without the prefix that libphonenumber would write."""
+    """Return whether the number omits the trunk prefix that libphonenumber would write."""
     if digits != national_significant_number(number):
         return False
     return extract_digits(format_number(number, PhoneNumberFormat.NATIONAL)) != digits
 
 
 def _parse_without_plus(number: PhoneNumber, digits: str) -> PhoneNumber | None:
-    """The number that begins with its country's code, of which only the plus sign is missing."""
+    """Parse a number that starts with its country code but lacks the plus sign."""
     is_long = len(digits) >= MIN_DIGITS_WITHOUT_PLUS
     begins_with_code = digits.startswith(str(number.country_code))
     return _parse_valid("+" + digits, None) if is_long and begins_with_code else None
@@ -133,7 +134,7 @@ def _parse_valid(spelling: str, region: str | None) -> PhoneNumber | None:
 
 
 def parse_phones(text: str, regions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(E.164, as written) of what a field for a phone number holds: mostly one, at times two."""
+    """Yield (E.164, as written) for each number in a phone field: usually one, sometimes two."""
     value = to_ascii_digits(text[:MAX_VALUE_CHARACTERS]).strip()
     if _VANITY.fullmatch(value):
         value = _convert_vanity(value)
@@ -146,7 +147,7 @@ def parse_phones(text: str, regions: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def _convert_vanity(vanity: str) -> str:
-    """`1-800-FLOWERS` in digits: North America's habit; letters too many are not dialled."""
+    """Convert a North American `1-800-FLOWERS` to digits, dropping excess letters."""
     digits = extract_digits(convert_alpha_characters_in_number(vanity)).removeprefix("1")
     return "+1" + digits[:10]
 
@@ -165,12 +166,15 @@ def _find_number_start(part: str) -> int:
 
 
 def parse_phone(text: str, *, regions: Sequence[str]) -> str | None:
-    """The number in a value that should be one, such as JSON-LD's `telephone`."""
+    """Return the first number in a phone field such as JSON-LD's `telephone`, as E.164."""
     return next((value for value, _ in parse_phones(text, regions)), None)
 
 
 def parse_tel_link(href: str, regions: Sequence[str]) -> list[tuple[str, str]]:
-    """(E.164, as written) of a `tel:` link with the mistakes people make in them; else nothing."""
+    """Parse a `tel:` link into (E.164, as written) pairs, tolerating common mistakes.
+
+    Returns an empty list if the link has another scheme or no valid number.
+    """
     href = _INVISIBLE.sub("", href[: 3 * MAX_VALUE_CHARACTERS])
     scheme = _TEL_SCHEME.match(href)
     if scheme is None:

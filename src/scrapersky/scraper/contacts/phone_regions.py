@@ -21,19 +21,19 @@ REGION_BY_LANGUAGE = {
     "zh": "CN",
 }
 # fmt: on
-"""Where most of those who write it live."""
+"""The country in which most writers of the language live."""
 
 SECOND_REGION_BY_LANGUAGE = {"en": "GB", "pt": "BR"}
-"""Second countries whose numbers cannot be taken for those of the first."""
+"""A second country for a language, whose numbers cannot be confused with those of the first."""
 
 WORLDWIDE_TLDS = (
     "ac ag ai am as bz cc cd co cx dj fm ga gd gg gl gs im io la lc ly me ml ms nu "
     "pw sc sh sr st tk tm to tv vc vg vu ws"
 )
-"""Codes of countries that are sold to everybody, so they say nothing about the place."""
+"""Country-code TLDs that are marketed worldwide, so they say nothing about the location."""
 
 _NATIONAL_SECOND_LEVELS = (["com"], ["org"], ["net"], ["edu"], ["gov"])
-"""Below these, a country's code is bought by those who live there: `com.co`."""
+"""Second-level domains under a worldwide TLD that residents register: `com.co`."""
 
 PLACE_TLDS = {
     "AT": "wien tirol",
@@ -55,7 +55,7 @@ PLACE_TLDS = {
     "US": "gov mil edu nyc miami vegas boston",
     "ZA": "capetown joburg",
 }
-"""Endings that name a place without being its country's code."""
+"""TLDs that name a place without being its country code."""
 
 COUNTRY_NAMES = {
     "AE": "united arab emirates|uae|vereinigte arabische emirate|are",
@@ -111,7 +111,7 @@ COUNTRY_NAMES = {
     "|estados unidos|stati uniti|verenigde staten|america",
     "ZA": "south africa|südafrika|zaf",
 }
-"""In English, in the country's own languages and in those of its neighbours; ISO codes of three."""
+"""In English, the local and the neighbours' languages; includes three-letter ISO codes."""
 
 
 def _fold_name(name: str) -> str:
@@ -139,10 +139,11 @@ def guess_regions(
     *,
     named_region: str | None = None,
 ) -> tuple[str, ...]:
-    """The regions to read national numbers in, the likeliest first.
+    """Return the regions in which to parse national numbers, most likely first.
 
-    English is written everywhere, so it tells less than the default; any other language tells more.
-    What the page's text names tells more than its language, and less than anything made to tell it.
+    The order is: an address's country, the TLD, the territory in the language tag, the country
+    named in the text, the language, the default. English is spoken everywhere, so for English pages
+    the default comes before the country named in the text.
     """
     spoken = _get_language_regions(language)
     guess = [
@@ -163,12 +164,12 @@ def _to_supported_region(region: str | None) -> str | None:
 
 
 def find_region(name: str) -> str | None:
-    """The region whose country has this name, spelled out; quick, for a text has many lines."""
+    """Return the region of a country name; a cheap lookup, because a text has many lines."""
     return _REGION_BY_SPELLING.get(name.lower())
 
 
 def has_country_hint(language: str | None, url: str) -> bool:
-    """Whether a page's address or language names a country."""
+    """Return whether the page's URL or language tag names a country."""
     return (_get_tld_region(url) or _get_language_territory(language)) is not None
 
 
@@ -221,9 +222,9 @@ _AUSTRALIAN_ADDRESS = re.compile(r"\b(?:NSW|VIC|QLD|TAS)[ ,]{1,2}\d{4}\b")
 
 
 def find_address_country(text: str) -> str | None:
-    """The one country that lines of the text end with or postcodes name; None when there are more.
+    """Return the country that line endings or postcodes in the text name; None unless it is unique.
 
-    A list of countries to choose from names many, and so tells nothing.
+    A country selector names many countries and therefore reveals nothing.
     """
     regions = {*_find_country_names(text), *_find_postcode_countries(text)}
     if _AUSTRALIAN_ADDRESS.search(text):

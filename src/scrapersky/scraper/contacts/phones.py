@@ -21,13 +21,13 @@ from scrapersky.scraper.contacts.phone_numbers import (
 MIN_DIGITS = 7
 MAX_DIGITS = 16
 MAX_GROUPS = 6
-"""How many parts with wide gaps between them may be one number: `0341 / 12 34 - 56`."""
+"""Maximum number of widely spaced groups that can form one number: `0341 / 12 34 - 56`."""
 
 _DIGIT_SEPARATORS = rf"{SPACES}{DASHES}{INVISIBLE}./／()（）"
 DIGIT_RUN = re.compile(
     rf"[{DIGITS}](?:[{_DIGIT_SEPARATORS}]{{0,6}}+[{DIGITS}]){{{MIN_DIGITS - 1},}}+"
 )
-"""Digits with what may stand between those of a number. Possessive, so it never looks twice."""
+"""Digits and the separators allowed inside a number. Possessive, so it never backtracks."""
 
 NUMBER_PREFIX = re.compile(rf"(?:[+＋]|[(（])[{SPACES}{INVISIBLE}(+＋]{{0,3}}\Z")
 
@@ -68,7 +68,7 @@ _GROUPS_WITH_TRUNK = re.compile(r"[(]?0[\d ./()-]+")
 
 @dataclass(frozen=True, slots=True)
 class DigitGroup:
-    """Digits without a wide gap; `dashed` when only a dash separates it from the part before."""
+    """Digits without a wide gap; `dashed` if only a dash separates it from the previous group."""
 
     start: int
     end: int
@@ -78,7 +78,7 @@ class DigitGroup:
 
 
 def split_run(run: str) -> Iterator[DigitGroup]:
-    """The parts of a run, split at its wide gaps and at the dates in it."""
+    """Split a run of digits into groups at wide gaps and at dates."""
     if run.isdecimal():
         yield _build_group(run, 0, len(run), dashed=False)
         return
@@ -100,7 +100,7 @@ def _build_group(run: str, start: int, end: int, *, dashed: bool) -> DigitGroup:
 
 
 def list_spans(parts: Sequence[DigitGroup], first: int) -> Iterator[int]:
-    """Ends (exclusive) of the parts which together, from `first`, may be one number."""
+    """Yield the (exclusive) ends of the groups that, starting at `first`, may form one number."""
     digits = 0
     for last in range(first, min(first + MAX_GROUPS, len(parts))):
         part = parts[last]
@@ -114,7 +114,7 @@ def list_spans(parts: Sequence[DigitGroup], first: int) -> Iterator[int]:
 
 
 def looks_like_number(written: str) -> bool:
-    """Whether a national number in plain spelling is grouped as people group phone numbers."""
+    """Return whether a national number in ASCII digits is grouped like a phone number."""
     written = written[1:] if written.startswith("((") else written
     groups = re.findall(r"\d+", written)
     digits = len(extract_digits(written))
@@ -132,7 +132,7 @@ def _is_isbn(written: str, digits: int) -> bool:
 
 
 def find_unspaced_numbers(run: str, part: DigitGroup) -> Iterator[tuple[int, int]]:
-    """Where numbers without space or slash stand in a part that is no number as a whole."""
+    """Yield spans of unspaced numbers in a group that is not a number as a whole."""
     for word in _UNSPACED_TOKEN.finditer(run, part.start, part.end):
         is_part = word.span() == (part.start, part.end)
         if not is_part and sum(map(str.isdecimal, word.group())) >= MIN_DIGITS:
@@ -140,7 +140,7 @@ def find_unspaced_numbers(run: str, part: DigitGroup) -> Iterator[tuple[int, int
 
 
 class PhoneLabel(StrEnum):
-    """What the words before a number call it."""
+    """What the words in front of a number call it."""
 
     PHONE = "phone"
     FAX = "fax"
@@ -149,7 +149,7 @@ class PhoneLabel(StrEnum):
 
 
 LABEL_WINDOW = 48
-"""Characters before a number in which its label may begin."""
+"""Number of characters in front of a number that are searched for its label."""
 
 _LABEL_FILLER = r"[\s.:;|()\[\]/*»>→=°º\-–—：（｜]*+"
 _LABEL = re.compile(
@@ -159,7 +159,7 @@ _LABEL = re.compile(
     rf"{_LABEL_FILLER})\Z",
     re.IGNORECASE,
 )
-"""The last word, apart from those that lead on to the number: `Tel.-Nr. (mobil):`, `call us at`."""
+"""The last word in front of a number, apart from filler: `Tel.-Nr. (mobil):`, `call us at`."""
 
 _PHONE_WORD = re.compile(
     r"""
@@ -218,7 +218,7 @@ EXTENSION = re.compile(
 
 
 def parse_label(before: str) -> PhoneLabel:
-    """What the last words of `before` call the number that follows them."""
+    """Return the label at the end of `before`, which precedes a number."""
     label = _LABEL.search(before)
     if label is None:
         return PhoneLabel.NOTHING
@@ -235,25 +235,28 @@ def parse_label(before: str) -> PhoneLabel:
 
 
 def _is_letter_label(letters: str, label: re.Match[str]) -> bool:
-    """Whether one capital letter stands for the word: `T: 0341 …`, `F 0341 …`."""
+    """Return whether the label is a single capital letter: `T: 0341 …`, `F 0341 …`."""
     word, gap = label["word"], label["gap"]
     return len(word) == 1 and word in letters and (gap.isspace() or gap.strip()[:1] in ":.|")
 
 
 def joins_numbers(between: str) -> bool:
-    """Whether a number after `between` is called what the number before it is called."""
+    """Return whether the label of the previous number also applies after `between`."""
     return len(between) <= 12 and _CONJUNCTION.fullmatch(between) is not None
 
 
 def continues_as_word(after: str) -> bool:
-    """Whether letters follow that belong to the digits; the next label may follow as closely."""
+    """Return whether the digits continue as a word.
+
+    The next label may follow just as closely and does not count.
+    """
     if EXTENSION.match(after) or _NEXT_LABEL.match(after):
         return False
     return after[:1].isalpha() and after[:1].isascii()
 
 
 def is_fragment(before: str, after: str) -> bool:
-    """Whether the digits are part of something longer: an amount, an identifier, a time."""
+    """Return whether the digits belong to something longer: an amount, an identifier or a time."""
     if _NON_PHONE_PREFIX.search(before):
         return True
     if EXTENSION.match(after) or _COLON_IN_PROSE.match(after):
@@ -262,18 +265,18 @@ def is_fragment(before: str, after: str) -> bool:
 
 
 MAX_RUN_CHARACTERS = 1_000
-"""Longer runs of nothing but digits and gaps are tables; we look at their beginning."""
+"""Longer runs of digits and gaps are tables; only their beginning is read."""
 
 MAX_RUNS_PER_NUMBER = 5
-"""How many runs of digits we look at for each number that we would read."""
+"""Maximum number of digit runs checked per number of the limit."""
 
 MIN_COMPLETE_LENGTH = 11
-"""With a value this long, what follows a wide gap is another number or an extension."""
+"""After an E.164 value this long, a wide gap starts another number or an extension."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhoneMatch:
-    """A number: E.164, as it is written, and where in the text."""
+    """A phone number as E.164 (`value`) and as written (`raw`), with its position in the text."""
 
     value: str
     raw: str
@@ -283,16 +286,16 @@ class PhoneMatch:
 
 @dataclass(frozen=True, slots=True)
 class PhoneSearchResult:
-    """The numbers in their order, each once; `capped` when there was more than we looked at."""
+    """Distinct numbers in text order; `capped` if a limit cut the search short."""
 
     found: tuple[PhoneMatch, ...]
     capped: bool
 
 
 def find_phones(text: str, *, regions: Sequence[str], limit: int) -> PhoneSearchResult:
-    """The phone numbers in visible text, of which no line break separates a number's digits.
+    """Find the phone numbers in visible text; a number never spans a line break.
 
-    At most `limit` spellings are read. Fax numbers are left out where they are called so.
+    At most `limit` distinct spellings are parsed. Numbers labelled as fax are skipped.
     """
     search = _PhoneSearch(text, regions, limit)
     for seen, run in enumerate(DIGIT_RUN.finditer(text)):
@@ -329,7 +332,7 @@ class _PhoneSearch:
         return prefix.start() if prefix else start
 
     def _scan_group(self, offset: int, run: str, parts: list[DigitGroup], first: int) -> int:
-        """Take the number that begins with a part, and tell with which part to go on."""
+        """Take the number that starts at group `first`; return the index of the next group."""
         start = offset + parts[first].start
         said = self._get_label(start)
         spans = list(list_spans(parts, first))
@@ -405,5 +408,5 @@ def _is_standalone(written: str, before: str, after: str, said: PhoneLabel) -> b
 
 
 def _is_typed_manually(raw: str, after: str) -> bool:
-    """Whether an extension follows, or the digits have full width: no machine writes those."""
+    """Return whether an extension follows or the digits are full-width; machines write neither."""
     return EXTENSION.match(after) is not None or (raw.isdecimal() and not raw.isascii())

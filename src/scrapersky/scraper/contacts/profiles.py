@@ -12,7 +12,7 @@ _PATH_END = r"/?(?:\?.*)?"
 
 @dataclass(frozen=True, slots=True)
 class ProfilePattern:
-    """A way to write a profile's path and query; its groups fill `path` and `handle`."""
+    """One form of a profile's path and query; its groups fill `path` and `handle`."""
 
     pattern: re.Pattern[str]
     path: str
@@ -29,7 +29,7 @@ def _build_pattern(
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlatform:
-    """`reserved` are first words of paths that belong to the platform itself."""
+    """A social platform; `reserved` lists first path segments that are not profiles."""
 
     name: str
     hosts: tuple[str, ...]
@@ -293,7 +293,7 @@ SITE_BUILDERS = _split_words(
     "avada divi colorlib bootstrapmade html5up templatemo templatemonster cssigniter wpbakery "
     "yootheme rockettheme joomshaper bdthemes themify studiopress automattic woothemes"
 )
-"""Site builders and theme makers: their own profiles stand in templates that nobody edited."""
+"""Site builders and theme makers, whose profiles remain in unedited templates."""
 
 PLACEHOLDER_HANDLE = re.compile(
     r"@?(?:your|tu|votre|ihr|dein)[-_.]?(?:page|pagename|page[-_.]name|name|user|user[-_.]?name|handle"
@@ -303,16 +303,16 @@ PLACEHOLDER_HANDLE = re.compile(
     r"|.+\.(?:php|html?|aspx?|png|jpe?g|svg|js|css|gif|ico|xml|json)",
     re.IGNORECASE,
 )
-"""What a template says where nobody filled in a handle."""
+"""Template defaults for a handle that was never filled in."""
 
 
 MAX_URL_CHARACTERS = 1000
-"""No profile has an address this long."""
+"""Longer URLs are never profiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class SocialProfile:
-    """`handle` tells profiles of a platform apart; `url` is the one spelling of its address."""
+    """A profile; `handle` is unique per platform, `url` is normalized."""
 
     platform: str
     handle: str
@@ -337,7 +337,7 @@ _PLATFORM_BY_HOST = {host: platform for platform in PLATFORMS for host in platfo
 
 
 def parse_profile(url: str) -> SocialProfile | None:
-    """The profile a link leads to; None for anything else, such as posts and share buttons."""
+    """Return the profile a URL leads to; None for posts, share buttons and other links."""
     url = _INVISIBLE.sub("", _TRAILING_MARKUP.sub("", url[: MAX_URL_CHARACTERS + 1]))
     url = _WHATSAPP_SCHEME.sub("https://api.whatsapp.com/send", url, count=1)
     address = _URL.fullmatch(url)
@@ -363,7 +363,7 @@ def _get_platform(host: str) -> ProfilePlatform | None:
 
 
 def _decode_path(rest: str) -> str:
-    """Path and query, decoded; the fragment only where the path is in it, as it once was on X."""
+    """Decode path and query; the fragment is kept only for `#!/` paths, which X once used."""
     if not rest.startswith("#!/"):
         rest = rest.partition("#")[0]
     path, mark, query = rest.partition("?")

@@ -39,17 +39,17 @@ def is_data_script(script: str) -> bool:
 
 
 def unescape_data(script: str) -> str:
-    """What it carries, its strings as they are meant: data is often a string within a program."""
+    """Resolve the escapes in a data script: data is often a string inside a program."""
     return unescape_script(script[:MAX_DATA_CHARACTERS])
 
 
 def find_phone_values(data: str) -> Iterator[str]:
-    """What is called a phone number."""
+    """Yield the values of phone number keys."""
     return (match[1] for match in islice(_PHONE_PAIR.finditer(data), MAX_PAIRS))
 
 
 def find_urls(data: str) -> Iterator[str]:
-    """Web addresses that are a string by themselves."""
+    """Yield URLs that are complete string values."""
     return (match[1] for match in islice(_QUOTED_URL.finditer(data), MAX_PAIRS))
 
 
@@ -65,7 +65,7 @@ _JSON_PAIR = re.compile(r'"([A-Za-z@_-]{1,40})"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1
 
 
 def load_json(text: str) -> Any:
-    """The value, or None when nothing can be made of it."""
+    """Parse JSON, repairing common defects; None if it remains invalid."""
     text = text[:MAX_JSON_CHARACTERS].strip()
     for attempt in (_as_is, _repair):
         try:
@@ -91,7 +91,7 @@ def _repair(text: str) -> str:
 
 
 def find_pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Names with strings, for what no parser can read any more."""
+    """Yield pairs of keys and string values from JSON too broken to parse."""
     for number, match in enumerate(_JSON_PAIR.finditer(text[:MAX_JSON_CHARACTERS])):
         if number == MAX_JSON_VALUES:
             return
@@ -102,7 +102,7 @@ def find_pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def walk_objects(value: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Every object with the one it lies in, in the order of the text; no recursion."""
+    """Yield every object with its parent, in document order, without recursion."""
     waiting: list[tuple[Any, dict[str, Any] | None]] = [(value, None)]
     for _ in range(MAX_JSON_VALUES):
         if not waiting:
@@ -122,7 +122,7 @@ def _filter_containers(values: Iterator[Any]) -> Iterator[Any]:
 
 
 def list_strings(value: Any) -> list[str]:
-    """A property's values: it may have one, several or none."""
+    """Return the values of a property that may have none, one or several."""
     values = value if isinstance(value, list) else [value]
     return [str(v) for v in values[:100] if isinstance(v, str | int) and not isinstance(v, bool)]
 
@@ -140,7 +140,7 @@ def read_json_data(page: TokenizedPage) -> Iterator[ContactStatement]:
 
 
 def _read_data_script(text: str, place: int) -> Iterator[ContactStatement]:
-    """Its e-mail addresses are found as in any other program."""
+    """Read phone numbers and profiles; e-mail addresses are found by `read_script_emails`."""
     if not is_data_script(text):
         return
     data = unescape_data(text)
@@ -220,7 +220,7 @@ def _read_json_ld_script(text: str, place: int) -> Iterator[ContactStatement]:
 
 
 def _unwrap_value(value: Any) -> Any:
-    """A country may be an object with a name, and any value one that says its language."""
+    """Unwrap objects: a country with a `name`, or any value with a language tag (`@value`)."""
     if isinstance(value, list):
         return [_unwrap_value(each) for each in value[:100] if not isinstance(each, list)]
     return value.get("@value", value.get("name")) if isinstance(value, dict) else value
@@ -242,7 +242,7 @@ def _get_type(item: dict[str, Any]) -> str:
 def _get_person(
     item: dict[str, Any], parent: dict[str, Any] | None
 ) -> tuple[str | None, str | None]:
-    """Name and role, where the object is a person or a contact point."""
+    """Return name and role if the object is a person or a contact point."""
     if _get_type(item).lower() not in _PERSON_TYPES:
         return None, None
     role = item.get("jobTitle") or item.get("contactType") or item.get("roleName")

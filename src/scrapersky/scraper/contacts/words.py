@@ -49,10 +49,10 @@ ROLE_WORDS = split_words(
     musteri musterihizmetleri pazarlama rezervasyon satis siparis teknik yonetim
     """
 )
-"""In the languages whose pages we know: en, de, fr, es, it, pt, nl, pl, sv, da, cs, tr."""
+"""In the supported languages: en, de, fr, es, it, pt, nl, pl, sv, da, cs, tr."""
 
 RESERVED_DOMAINS = split_words("example.com example.org example.net example.edu")
-"""Nobody can ever have a mailbox there."""
+"""Reserved by RFC 2606; mailboxes cannot exist there."""
 
 EXAMPLE_DOMAINS = split_words(
     """
@@ -63,8 +63,9 @@ EXAMPLE_DOMAINS = split_words(
     voorbeeld.nl przyklad.pl exempel.se eksempel.dk priklad.cz ornek.com
     """
 )
-"""They stand for a domain; an address there is believed only a little, and never with a name
-that stands for a name."""
+"""Domains used as examples. Addresses there get a low confidence, and are rejected if the local
+part is a placeholder, too.
+"""
 
 PLACEHOLDER_DOMAINS = split_words(
     """
@@ -79,7 +80,7 @@ PLACEHOLDER_DOMAINS = split_words(
     ditfirma vasedomena alanadiniz siteniz
     """
 )
-"""The registered label of domains that themes and site builders leave for the owner to fill in."""
+"""Registered labels of domains that themes and site builders leave for the owner to replace."""
 
 PLACEHOLDER_NAMES = split_words(
     """
@@ -97,7 +98,7 @@ PLACEHOLDER_NAMES = split_words(
     isim.soyisim adiniz epostaniz xxx xxxx xxxxx
     """
 )
-"""Never anybody's address, whatever the domain."""
+"""Local parts that are placeholders at any domain."""
 
 PLACEHOLDER_NAMES_AT_EXAMPLES = split_words(
     """
@@ -106,7 +107,7 @@ PLACEHOLDER_NAMES_AT_EXAMPLES = split_words(
     ejemplo esempio exemplo nom nombre nome naam imie namn navn jmeno isim abc xyz
     """
 )
-"""Nobody's address where the domain stands for one, too."""
+"""Local parts that are placeholders only at an example domain."""
 
 PLACEHOLDER_ADDRESSES = split_words(
     """
@@ -117,7 +118,7 @@ PLACEHOLDER_ADDRESSES = split_words(
     info@template.com max@mustermann.de impallari@gmail.com hello@colorlib.com
     """
 )
-"""Defaults of site builders and forms, and people named in the fonts that everybody embeds."""
+"""Defaults of site builders and forms, and authors credited in widely embedded fonts."""
 
 MACHINE_DOMAINS = (".sentry.io", ".wixpress.com", ".sentry-cdn.com", ".bugsnag.com", ".rollbar.com")
-"""Keys of error reporters look like addresses there."""
+"""Error reporting services, whose keys look like addresses."""

@@ -1,4 +1,4 @@
-"""Decode the bytes of a page, whatever encoding it declares."""
+"""Decode the bytes of a page, even if it declares the wrong encoding."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SNIFF_BYTES = 4096
-"""Browsers look at the first 1,024 bytes for a `meta`; some pages have their scripts before it."""
+"""Browsers search the first 1,024 bytes for a charset `meta`; some pages put scripts before it."""
 MIN_UTF8_RATIO = 20
-"""A page that says UTF-8 is UTF-8 when so many of its characters are right for each that is not."""
+"""Valid non-ASCII characters required per invalid one to treat a page as UTF-8.
+
+A page that declares UTF-8 needs only one.
+"""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -33,7 +36,7 @@ _SUPERSETS = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
-"""What browsers read when a page names the left one: the same characters and more."""
+"""The superset that browsers use instead of the declared encoding."""
 _CODEC_ALIASES = {
     "x-sjis": "cp932",
     "ks_c_5601-1987": "cp949",
@@ -46,17 +49,17 @@ _MULTI_BYTE = frozenset({"gb18030", "big5hkscs", "euc_jp", "iso2022_jp", "cp932"
 
 @dataclass(frozen=True)
 class DecodedPage:
-    """A page's text and how it was had."""
+    """A page's text, with the encoding used to decode it."""
 
     text: str
     charset: str
-    """What it really was read as, whatever it claims."""
+    """The encoding actually used, regardless of the declared one."""
     lossy: bool = False
-    """Some bytes meant nothing in it and became U+FFFD."""
+    """Whether invalid bytes were replaced with U+FFFD."""
 
 
 def decode_page(body: bytes, content_type: str | None = None) -> DecodedPage:
-    """Believe a byte order mark, then the bytes, then the header, then the page's own `meta`."""
+    """Decode a page by its byte order mark, its bytes, the header or its `meta`, in that order."""
     for mark, charset in _BOMS:
         if body.startswith(mark):
             return _decode(body[len(mark) :], charset)
@@ -72,7 +75,7 @@ def decode_page(body: bytes, content_type: str | None = None) -> DecodedPage:
 
 
 def _detect_utf16(body: bytes) -> str | None:
-    """UTF-16 without a mark: every second byte of the first ASCII characters is zero."""
+    """Detect UTF-16 without a byte order mark: every second byte of ASCII characters is zero."""
     start = body[:8]
     if len(start) < 4:
         return None
@@ -82,7 +85,7 @@ def _detect_utf16(body: bytes) -> str | None:
 
 
 def _list_declared(body: bytes, content_type: str | None) -> Iterator[str]:
-    """The encodings that header and page name, as far as the web knows them."""
+    """Yield the web encodings declared in the header and the page."""
     names = [match[1] for match in [_CHARSET.search(content_type or "")] if match]
     names += [each.decode("ascii") for each in _META_CHARSET.findall(body[:SNIFF_BYTES])]
     for name in names:
@@ -91,7 +94,10 @@ def _list_declared(body: bytes, content_type: str | None) -> Iterator[str]:
 
 
 def _get_codec(name: str) -> str | None:
-    """Only encodings of the web: Python knows others, which are no encodings of text at all."""
+    """Return the codec if it is a web encoding.
+
+    Python has other codecs as well, some of which are not text encodings.
+    """
     try:
         known = codecs.lookup(_CODEC_ALIASES.get(name, name)).name
     except (LookupError, ValueError):
@@ -103,7 +109,7 @@ def _get_codec(name: str) -> str | None:
 
 def _fits(body: bytes, charset: str) -> bool:
     try:
-        # The last character may be cut off with the end of the body.
+        # An incremental decoder accepts a last character that is cut off at the end of the body.
         codecs.getincrementaldecoder(charset)("strict").decode(body)
     except UnicodeError:
         return False
@@ -126,6 +132,6 @@ def _decode(body: bytes, charset: str) -> DecodedPage:
 
 
 def _get_web_name(codec: str) -> str:
-    """`windows-1252` rather than `cp1252`."""
+    """Convert a codec name to its web label: `cp1252` to `windows-1252`."""
     name = re.sub(r"^cp(?=125\d|874)", "windows-", codec)
     return re.sub(r"^iso8859-", "iso-8859-", name).replace("_", "-")

@@ -1,4 +1,4 @@
-"""Decode and parse a page once, for every reader."""
+"""Decode and parse a page once, and share the result between all extractors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from scrapersky.scraper.http.responses import Response
 from scrapersky.scraper.http.urls import clean_url
 
 MAX_TEXT_CHARACTERS = 500_000
-"""What is kept of the text that a person sees."""
+"""Visible text beyond this length is dropped."""
 
 _HIDDEN = "script, style, textarea, title, iframe, noframes"
 _SEPARATOR = "\0"
-"""No parser leaves it in a page."""
+"""NUL, which HTML parsers never leave in text."""
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff\ufffe\uffff]+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class ScriptElement:
-    """What a `<script>` names or holds."""
+    """The attributes and inline text of a `<script>`."""
 
     src: str
     type: str
@@ -37,22 +37,20 @@ class ScriptElement:
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed page."""
-
     url: str
     base_url: str
-    """What its relative links are relative to."""
+    """Base for relative links."""
     html: str
-    """As decoded."""
+    """The decoded source."""
     tree: LexborHTMLParser = field(repr=False)
     headers: Mapping[str, str]
     charset: str
     lossy: bool
     cut: str | None
     text: str = field(repr=False)
-    """What a person sees, a space between any two elements."""
+    """The visible text, with a space between elements."""
     noscript: str = field(repr=False)
-    """What a person sees who has no JavaScript."""
+    """The text shown when JavaScript is disabled."""
     scripts: tuple[ScriptElement, ...] = field(repr=False)
 
     def absolute(self, href: str | None) -> str | None:
@@ -65,7 +63,7 @@ def open_document(
     url: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Document:
-    """Decode and parse a page; a `Response` brings its own address and headers."""
+    """Decode and parse a page; URL and headers default to those of a `Response`."""
     cut = None
     if isinstance(page, Response):
         url, headers = url or page.final_url, headers or page.headers
@@ -91,19 +89,19 @@ def open_document(
 
 
 def parse_html(html: str) -> LexborHTMLParser:
-    """Parse any text in a time that grows with its length only."""
+    """Parse any text in linear time."""
     return LexborHTMLParser(sanitize_html(html).encode("utf-8", "replace"))
 
 
 def clean_text(text: str | None, *, limit: int = 1_000) -> str | None:
-    """One line without invisible characters; None when nothing is left."""
+    """Collapse text to one line without invisible characters; None if nothing is left."""
     if not text:
         return None
     return _collapse_whitespace(text[: limit * 10])[:limit].rstrip() or None
 
 
 def clean_value(value: object, *, limit: int = 1_000) -> str | None:
-    """A text that a script holds; some write it with the escapes of HTML."""
+    """Clean a string from a script; some sites HTML-escape these values."""
     return (
         clean_text(unescape(value[: limit * 10]), limit=limit) if isinstance(value, str) else None
     )
@@ -114,9 +112,9 @@ def get_attribute(node: LexborNode | None, name: str) -> str:
 
 
 def collect_node_ids(tree: LexborHTMLParser, selector: str) -> set[int]:
-    """The elements that the selector finds and all within them, by `mem_id`.
+    """Return the `mem_id` of all matching elements and their descendants.
 
-    A selector like `nav a` looks at all that is around each link; this looks at each element once.
+    Visits each element once. A selector like `nav a` would check all ancestors of each link.
     """
     found: set[int] = set()
     for outer in tree.css(selector):
@@ -126,7 +124,7 @@ def collect_node_ids(tree: LexborHTMLParser, selector: str) -> set[int]:
 
 
 def get_header_values(headers: Mapping[str, str], name: str) -> list[str]:
-    """All values of a header, whether or not the mapping knows that names have no case."""
+    """Return all values of a header, for case-sensitive and case-insensitive mappings."""
     getall = getattr(headers, "getall", None)
     if getall is not None:
         return list(getall(name, []))
@@ -134,7 +132,7 @@ def get_header_values(headers: Mapping[str, str], name: str) -> list[str]:
 
 
 def _decode(page: str | bytes, headers: Mapping[str, str]) -> tuple[DecodedPage, str | None]:
-    too_long = f"Only its first {MAX_PAGE_BYTES} bytes were read."
+    too_long = f"Only the first {MAX_PAGE_BYTES:,} bytes were read."
     cut = too_long if len(page) > MAX_PAGE_BYTES else None
     if isinstance(page, str):
         text = _LONE_SURROGATES.sub("\ufffd", page[:MAX_PAGE_BYTES])
@@ -156,7 +154,7 @@ def _parse_script(node: LexborNode) -> ScriptElement:
 
 
 def _extract_texts(tree: LexborHTMLParser) -> tuple[str, str]:
-    """The text of the body, and that for people without JavaScript."""
+    """Return the visible text of the body, and the text inside `<noscript>`."""
     if tree.body is None:
         return "", ""
     without = [piece for node in tree.css("body noscript") for piece in _split_texts(node)]
@@ -173,7 +171,7 @@ def _extract_texts(tree: LexborHTMLParser) -> tuple[str, str]:
 
 
 def _split_texts(node: LexborNode) -> list[str]:
-    """Its texts, one for each place; to walk there one by one would take longer than parsing."""
+    """Return the text of each text node; traversing the nodes would take longer than parsing."""
     return (node.text(separator=_SEPARATOR) or "").split(_SEPARATOR)
 
 

@@ -1,4 +1,10 @@
-"""Extract the facts of a page: title, language, robots, links, forms, schema types."""
+"""Extract the facts of a page: title, language, robots, links, forms, schema types.
+
+    facts = read_page(response)
+    facts = read_page("<title>Bread</title>", url="https://bakery.example/")
+
+Use `open_document` to get the parsed page.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +43,7 @@ _PLAIN_URL = re.compile(
 
 
 def parse_links(document: Document) -> tuple[tuple[PageLink, ...], bool]:
-    """Each target once, with the first text it is given; and whether there were more."""
+    """Return the distinct targets with their first link text, and whether links were left out."""
     tree = document.tree
     in_nav, in_footer = collect_node_ids(tree, _NAV), collect_node_ids(tree, _FOOTER)
     origin = get_origin(document.base_url) if clean_url(document.base_url) else ""
@@ -69,7 +75,7 @@ def _resolve_target(document: Document, href: str, origin: str) -> str | None:
     href = href.strip()
     if not href or href.startswith("#") or len(href) > MAX_URL_CHARACTERS:
         return None
-    # Most links are plain, and joining URLs by all the rules takes longer than parsing the page.
+    # Fast path: most links are plain, and full URL resolution takes longer than parsing the page.
     if _PLAIN_URL.fullmatch(href):
         return href
     if origin and not href.startswith("//") and _PLAIN_PATH.fullmatch(href):
@@ -94,9 +100,9 @@ def read_page(
     url: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> PageFacts:
-    """Read any page; whatever its bytes are, it does not raise.
+    """Parse a page and extract its facts; never raises, whatever the input.
 
-    A `Response` knows its address and headers; with text or bytes they are given.
+    URL and headers default to those of a `Response`; pass them for text or bytes.
     """
     return extract_facts(open_document(page, url=url, headers=headers))
 
@@ -124,11 +130,3 @@ def extract_facts(document: Document) -> PageFacts:
         lossy=document.lossy,
         cut=document.cut,
     )
-
-
-# Read what a page says of itself: title, language, robots, links, forms, schema types.
-#
-# facts = read_page(response)
-# facts = read_page("<title>Bread</title>", url="https://bakery.example/")
-#
-# `open_document` gives the parsed page itself to whoever wants to read more from it.

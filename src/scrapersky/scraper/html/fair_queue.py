@@ -1,4 +1,7 @@
-"""Share a few slots between hosts, so that one with hanging pages keeps no other host waiting."""
+"""Share a few slots fairly between hosts.
+
+The hanging pages of one host must not block the pages of others.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ from datetime import timedelta
 from scrapersky.errors import RetryLater
 
 TIMEOUTS_TO_SLOW = 2
-"""After so many time-outs the pages of a host are parsed in the slow lane."""
+"""Timeouts after which a host's pages are parsed in the slow lane."""
 SLOW_HOST_SECONDS = 600.0
-"""A host leaves the slow lane so long after its last time-out."""
+"""How long after its last timeout a host leaves the slow lane."""
 BACKOFF_FIRST_SECONDS = 30.0
 BACKOFF_LAST_SECONDS = 600.0
 TIMER_MARGIN_SECONDS = 0.05
-"""Timers of the event loop may fire a little early, when the quantum is not over yet."""
+"""Timers of the event loop may fire slightly early, before the quantum has passed."""
 MAX_HOSTS = 5_000
-"""Hosts whose time-outs are remembered; those that timed out least recently are forgotten."""
+"""Most hosts whose timeouts are remembered. The least recent ones are evicted."""
 
 
 @dataclass(eq=False)
 class Turn:
-    """One call that waits for a slot or holds one."""
+    """A call that waits for a slot or holds one."""
 
     host: str
     is_slow: bool = False
@@ -35,20 +38,20 @@ class Turn:
     granted: asyncio.Event = field(default_factory=asyncio.Event)
     started_at: float | None = None
     preempt: Callable[[], None] | None = None
-    """Set by the holder while it can be interrupted. It then calls `FairQueue.requeue`."""
+    """Set by the holder while it can be interrupted. The holder then calls `FairQueue.requeue`."""
     is_preempted: bool = False
 
 
 class FairQueue:
     """Grant `slots` turns at a time: round robin over hosts, slow pages last.
 
-    Hosts take turns, and of those that wait the one that holds the fewest slots is next. A turn
-    that lasts longer than `quantum_seconds` moves to the slow lane, which may hold all slots but
-    one. If the slow lane is full and others wait, the turn is preempted: it starts again when
-    there is room in the slow lane. So pages that hang delay others by one quantum each at most,
-    whatever number of hosts they are from.
+    Among the waiting hosts, the one that holds the fewest slots is next. A turn that lasts longer
+    than `quantum_seconds` moves to the slow lane, which may hold all slots but one. If the slow
+    lane is full and others wait, the turn is preempted and starts over when there is room in the
+    slow lane. Hanging pages thus delay others by at most one quantum each, however many hosts they
+    are from.
 
-    A host that timed out lately is in the slow lane from the start, with one turn at a time.
+    A host that timed out recently starts in the slow lane, with one turn at a time.
     """
 
     def __init__(
@@ -62,16 +65,16 @@ class FairQueue:
         self._waiting = _Lane()
         self._waiting_slow = _Lane()
         self._timeouts: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """By host: how many in a row, and when the last one was."""
+        """Consecutive timeouts by host, and the time of the last one."""
         self._slow_until = -math.inf
-        """When a slow page last gave its slot back."""
+        """When a slow page last released its slot."""
 
     def is_delayed_by_slow_pages(self, turn: Turn) -> bool:
-        """Whether a slow page held a slot at any time since the turn began to wait."""
+        """Return whether a slow page held a slot at any time since the turn was queued."""
         return self._count_slow() > 0 or self._slow_until >= turn.queued_at
 
     def check_host(self, host: str) -> None:
-        """Raise `RetryLater` if the host is slow and one of its pages is here already."""
+        """Raise `RetryLater` if the host is slow and one of its pages is already here."""
         if self._is_slow_host(host) and self._has_turn(host):
             raise RetryLater(
                 f"Pages of {host} took too long to parse, so they are parsed one at a time.",
@@ -79,27 +82,30 @@ class FairQueue:
             )
 
     def get_backoff(self, host: str) -> timedelta:
-        """Get how long a page of the host stays away: twice as long after each time-out."""
+        """Return how long to delay a page of the host. Doubles with each timeout."""
         times = max(self._timeouts.get(host, (0, 0.0))[0] - TIMEOUTS_TO_SLOW, 0)
         seconds = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(times, 10), BACKOFF_LAST_SECONDS)
         return timedelta(seconds=seconds * random.uniform(0.9, 1.1))
 
     def enter(self, host: str) -> Turn:
-        """Queue a call; its turn has come when `granted` is set. `leave` must follow."""
+        """Queue a call. Its turn has come when `granted` is set. `leave` must follow."""
         self.check_host(host)
         turn = Turn(host, is_slow=self._is_slow_host(host), queued_at=self._clock())
         self._queue(turn)
         return turn
 
     def start_clock(self, turn: Turn, preempt: Callable[[], None]) -> None:
-        """Note that the holder began its work: the time it took to get ready is not the page's."""
+        """Start measuring the turn.
+
+        Called when the work starts, so that startup time does not count.
+        """
         turn.started_at, turn.preempt, turn.is_preempted = self._clock(), preempt, False
         loop = asyncio.get_running_loop()
         loop.call_later(self._quantum_seconds + TIMER_MARGIN_SECONDS, self._assign)
         self._assign()
 
     def requeue(self, turn: Turn) -> None:
-        """Give the slot of a preempted turn to others and wait in the slow lane."""
+        """Release the slot of a preempted turn, and queue it in the slow lane."""
         self._running.discard(turn)
         self._slow_until = self._clock()
         turn.is_slow, turn.is_preempted, turn.started_at, turn.preempt = True, False, None, None
@@ -107,7 +113,7 @@ class FairQueue:
         self._queue(turn)
 
     def leave(self, turn: Turn) -> None:
-        """End a turn, also one that was never granted."""
+        """End a turn, even one that was never granted."""
         if turn in self._running and turn.is_slow:
             self._slow_until = self._clock()
         self._running.discard(turn)
@@ -153,7 +159,7 @@ class FairQueue:
         self._preempt_slow_pages()
 
     def _list_overdue(self) -> list[Turn]:
-        """List turns of the normal lane that last longer than the quantum, the longest first."""
+        """List turns of the normal lane that have exceeded the quantum, longest first."""
         since = self._clock() - self._quantum_seconds
         overdue = [
             (each.started_at, each)
@@ -168,7 +174,10 @@ class FairQueue:
                 turn.is_slow = True
 
     def _preempt_slow_pages(self) -> None:
-        """Only for other hosts, and only as many as they need; `requeue` assigns the slots."""
+        """Preempt only for other hosts, and only as many turns as they need.
+
+        The slots are assigned when the holders call `requeue`.
+        """
         preempted = sum(each.is_preempted for each in self._running)
         for turn in self._list_overdue():
             needed = self._waiting.count_others(turn.host)
@@ -182,7 +191,7 @@ class FairQueue:
 
 
 class _Lane:
-    """Turns that wait, by host; the host that was served last comes last."""
+    """Waiting turns by host. The host served last comes last."""
 
     def __init__(self) -> None:
         self.turns: dict[str, deque[Turn]] = {}

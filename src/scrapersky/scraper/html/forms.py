@@ -23,7 +23,7 @@ _CONTACT = re.compile(
     r"wpcf7|wpforms|gform_|ninja-forms|nf-form|forminator|fluentform|frm_form",
     re.IGNORECASE,
 )
-"""How contact forms are named in the languages we read, and by the makers of forms."""
+"""Names of contact forms in the supported languages and in form plugins."""
 _MAIL = re.compile(r"e-?mail|correo|courriel|e-?posta|\bmail|_mail|epost", re.IGNORECASE)
 _SEARCH = re.compile(
     r"search|such(?:e|form)|recherche|buscar?|busqueda|ricerca|cerca\b|pesquis|zoeken|szuka|"
@@ -50,11 +50,11 @@ _COMMENT = re.compile(
 
 @dataclass(frozen=True)
 class _Form:
-    """A form as words: its own naming, and that of each field that a person sees."""
+    """The naming attributes of a form and of its visible fields."""
 
     naming: str
     fields: tuple[tuple[str, str, str], ...]
-    """Kind, name and all naming of each."""
+    """Type, name and all naming attributes of each field."""
 
     def has(self, *kinds: str) -> bool:
         return any(kind in kinds for kind, _, _ in self.fields)
@@ -95,7 +95,7 @@ def _parse_field(node: LexborNode) -> tuple[str, str, str]:
 
 
 def _classify(form: _Form) -> FormKind:
-    """What speaks against a contact form comes first."""
+    """Classify a form; tests that rule out a contact form come first."""
     tests = (
         (FormKind.LOGIN, form.has("password")),
         (FormKind.CHECKOUT, _CHECKOUT.search(form.naming)),
@@ -122,7 +122,7 @@ def _is_search(form: _Form) -> bool:
 
 
 def _is_newsletter(form: _Form) -> bool:
-    """An address and little else."""
+    """Return whether the form takes an e-mail address and little else."""
     if form.has_message or not form.has_mail:
         return False
     return len(form.fields) <= 3 or _NEWSLETTER.search(form.naming) is not None

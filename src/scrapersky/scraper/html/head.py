@@ -12,7 +12,7 @@ from scrapersky.scraper.html.model import OpenGraph, RobotsMeta
 MAX_METAS = 500
 MAX_DIRECTIVES = 30
 MAX_REFRESH_SECONDS = 10
-"""A page that waits longer wants to be read first, or reloads itself as a news page does."""
+"""Pages with a longer delay are meant to be read first, or reload themselves as news pages do."""
 
 _LANGUAGE = re.compile(
     r"([A-Za-z]{2,3})(?:[-_][A-Za-z]{4})?(?:[-_]([A-Za-z]{2}|\d{3})\b)?(?![A-Za-z])"
@@ -28,7 +28,7 @@ _GENERAL_AGENTS = ("", "robots", "googlebot")
 
 
 def parse_metas(document: Document) -> dict[str, str]:
-    """The page's `meta` tags by name, property or equivalent header; the first of each counts."""
+    """Return the `meta` tags by name, property or `http-equiv`; the first of each wins."""
     found: dict[str, str] = {}
     for node in document.tree.css("meta[content]")[:MAX_METAS]:
         attributes = node.attributes
@@ -39,7 +39,7 @@ def parse_metas(document: Document) -> dict[str, str]:
 
 
 def get_title(document: Document) -> str | None:
-    """The first title outside of drawings, which have titles too."""
+    """Return the first title outside of SVG images, which can have titles, too."""
     for node in document.tree.css("head title, title"):
         parent = node.parent
         if (parent is None or parent.tag != "svg") and (title := clean_text(node.text())):
@@ -48,7 +48,7 @@ def get_title(document: Document) -> str | None:
 
 
 def get_h1(document: Document) -> str | None:
-    """The first that has words, or a picture that stands for words."""
+    """Return the first heading that has text or an image with alternative text."""
     for node in document.tree.css("h1")[:20]:
         heading = clean_text(node.text(separator=" "))
         if heading := heading or clean_text(get_attribute(node.css_first("img[alt]"), "alt")):
@@ -65,7 +65,7 @@ def get_canonical_url(document: Document) -> str | None:
 
 
 def get_language(document: Document, metas: dict[str, str]) -> str | None:
-    """By the page's root, then its header or `meta`, then open graph."""
+    """Return the language of the root element, `meta`, header or Open Graph, in that order."""
     root = document.tree.css_first("html")
     candidates = (
         get_attribute(root, "lang"),
@@ -93,7 +93,10 @@ def parse_robots_meta(document: Document, metas: dict[str, str]) -> RobotsMeta:
 
 
 def _parse_directives(text: str) -> Iterator[str]:
-    """A header may speak to one robot after the other; what it says to unknown ones is theirs."""
+    """Yield the directives that apply to all robots or to Googlebot.
+
+    An X-Robots-Tag header can address several user agents; directives for others are skipped.
+    """
     agent = ""
     for part in text[:1_000].lower().split(","):
         name, colon, rest = part.strip().partition(":")
@@ -119,7 +122,7 @@ def parse_open_graph(document: Document, metas: dict[str, str]) -> OpenGraph:
 
 
 def get_refresh_url(document: Document, metas: dict[str, str]) -> str | None:
-    """Where the page sends people, unless that is itself."""
+    """Return the target of a `meta` refresh, unless it is the page itself."""
     match = _REFRESH.match(metas.get("refresh", "")[:3_000])
     if match is None or int(match[1]) > MAX_REFRESH_SECONDS:
         return None

@@ -21,7 +21,7 @@ JsonObject = dict[str, Any]
 
 
 def parse_json_ld(document: Document) -> list[JsonObject]:
-    """All objects of the page's JSON-LD, outer ones before those within them."""
+    """Return all objects in the page's JSON-LD, outer objects before nested ones."""
     found: list[JsonObject] = []
     scripts = [each for each in document.scripts if "ld+json" in each.type]
     for script in scripts[:MAX_SCRIPTS]:
@@ -43,7 +43,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _walk_objects(value: Any) -> Iterator[JsonObject]:
-    """Without recursion: what nests is put in a row, breadth first."""
+    """Yield objects breadth first, without recursion."""
     row = [value]
     for each in row:
         if isinstance(each, dict):
@@ -54,7 +54,7 @@ def _walk_objects(value: Any) -> Iterator[JsonObject]:
 
 
 def get_types(node: JsonObject) -> tuple[str, ...]:
-    """`http://schema.org/Bakery` and `schema:Bakery` are a Bakery."""
+    """Return the type names: `http://schema.org/Bakery` and `schema:Bakery` become `Bakery`."""
     given = node.get("@type")
     names = given if isinstance(given, list) else [given]
     return tuple(filter(None, (_get_type_name(name) for name in names[:20])))

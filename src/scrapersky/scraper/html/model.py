@@ -1,4 +1,4 @@
-"""Page facts as values: forms, links, robots directives, Open Graph."""
+"""Page facts: forms, links, robots directives, Open Graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class FormKind(StrEnum):
-    """What a form is for, as far as its fields and names tell."""
+    """The purpose of a form, judged by its fields and names."""
 
     CONTACT = "contact"
     SEARCH = "search"
@@ -20,34 +20,32 @@ class FormKind(StrEnum):
 
 @dataclass(frozen=True)
 class PageForm:
-    """One form."""
-
     kind: FormKind
     action: str | None
-    """Where it is sent; None when that is the page itself or no web address."""
+    """The submit URL; None for the page itself or a non-HTTP scheme."""
 
 
 @dataclass(frozen=True)
 class PageLink:
-    """One link to a web address."""
+    """A link to an HTTP URL."""
 
     url: str
     text: str
-    """What a person reads, or the alternative text of what a person sees."""
+    """The link text, or the alternative text of its image."""
     rel: tuple[str, ...] = ()
     in_nav: bool = False
-    """It stands in the page's navigation or header."""
+    """Whether the link is in the page's navigation or header."""
     in_footer: bool = False
     same_site: bool = False
-    """It leads to the page's own host or one below it."""
+    """Whether the target is the page's host or a subdomain of it."""
 
 
 @dataclass(frozen=True)
 class RobotsMeta:
-    """What the page asks of search engines."""
+    """The page's directives for search engines."""
 
     directives: tuple[str, ...] = ()
-    """As written, in lower case: from `meta` and from the X-Robots-Tag header."""
+    """Directives in lower case, from `meta` and the X-Robots-Tag header."""
 
     @property
     def noindex(self) -> bool:
@@ -60,7 +58,7 @@ class RobotsMeta:
 
 @dataclass(frozen=True)
 class OpenGraph:
-    """How the page wants to be shown where it is shared."""
+    """The page's Open Graph properties, used when it is shared."""
 
     title: str | None = None
     description: str | None = None
@@ -73,7 +71,7 @@ class OpenGraph:
 
 @dataclass(frozen=True)
 class PageFacts:
-    """Only what the page states; None and empty mean that it does not."""
+    """The facts a page states; None or empty if it does not state them."""
 
     url: str
     title: str | None = None
@@ -82,24 +80,24 @@ class PageFacts:
     canonical: str | None = None
     robots: RobotsMeta = RobotsMeta()
     language: str | None = None
-    """`de` or `de-AT`."""
+    """Language with optional region: `de` or `de-AT`."""
     schema_types: tuple[str, ...] = ()
-    """Without the vocabulary's address: `Bakery`, `WebSite`."""
+    """Type names without the vocabulary URL: `Bakery`, `WebSite`."""
     forms: tuple[PageForm, ...] = ()
     word_count: int = 0
-    """Of the text that a person sees."""
+    """Number of words in the visible text."""
     links: tuple[PageLink, ...] = ()
-    """Each target once, in the page's order."""
+    """Distinct targets in page order."""
     links_cut: bool = False
-    """There are more links than are listed."""
+    """Whether links beyond the limit were left out."""
     open_graph: OpenGraph = OpenGraph()
     refresh_url: str | None = None
-    """Where the page sends its visitors by itself, within seconds."""
+    """Target of a `meta` refresh with a delay of a few seconds."""
     charset: str = "utf-8"
     lossy: bool = False
-    """Characters are missing: some bytes meant nothing in that charset."""
+    """Whether bytes that are invalid in `charset` were replaced."""
     cut: str | None = None
-    """Why the end of the page was not read, or None when it was."""
+    """Why the end of the page was not read; None if it was."""
 
     @property
     def form_count(self) -> int:

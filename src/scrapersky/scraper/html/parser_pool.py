@@ -1,9 +1,5 @@
 """Run parsers in child processes with a time and a memory limit.
 
-    async with ParserPool(2, timeout_seconds=20) as parser:
-        facts = await parser.run(read_page, response)
-
-
 async with ParserPool(2, timeout_seconds=20) as parser:
     facts = await parser.run(read_page, response, url=response.url)
 """
@@ -34,47 +30,52 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 START_TIMEOUT_SECONDS = 60.0
-"""For a process to start and import what it needs, on a machine that is busy."""
+"""Time for a process to start and import its modules on a busy machine."""
 WAIT_SECONDS = 30.0
-"""For a free process; whoever waits longer goes back to the queue and is not to blame."""
+"""Time to wait for a free process. After that the row is requeued without losing an attempt."""
 QUANTUM_SHARE = 0.1
-"""A page that takes longer than this share of its time is slow: others no longer wait for it."""
+"""Share of its timeout after which a page is slow. Others no longer wait for it."""
 CLOSE_TIMEOUT_SECONDS = 5.0
-"""For killed processes to be gone; the kernel takes milliseconds."""
+"""Time for killed processes to exit; the kernel takes milliseconds."""
 ALARM_MARGIN_SECONDS = 5
 MAX_CALLS = 2_000
-"""A process is replaced after so many pages: memory that fragments or leaks would in the end be
-counted against an innocent page."""
+"""Calls after which a process is replaced.
+
+Otherwise leaked or fragmented memory would eventually make an innocent page hit the memory limit.
+"""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 MEGABYTE = 1024 * 1024
 
 _THREAD_POOL = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parser")
-"""For pools without processes. One thread: more of them would not read faster, but leave the event
-loop a smaller share."""
+"""For pools without processes.
+
+More than one thread would not parse faster, but would leave the event loop a smaller share of the
+GIL.
+"""
 
 
 class ParserError(ScraperSkyError):
-    """The page could not be read."""
+    """The page could not be parsed."""
 
 
 class ParserTimedOut(ParserError):
-    """Reading took longer than allowed; the process was killed."""
+    """Parsing exceeded the time limit; the process was killed."""
 
 
 class ParserCrashed(ParserError):
-    """The process that read the page ran out of memory, or died."""
+    """The parser process ran out of memory or died."""
 
 
 class ParserFailed(ParserError):
-    """Reading raised an exception; its traceback is a note of this one."""
+    """Parsing raised an exception; its traceback is attached as a note."""
 
 
 class ParserPool:
-    """At most `processes` of them, started when needed and ended when idle.
+    """A pool of at most `processes` child processes, started on demand and stopped when idle.
 
-    Each reads one page at a time, so a process that is killed takes no other page with it; the
-    others wait in this process for their turn, shared fairly between hosts (`FairQueue`). With 0
-    processes pages are read in a thread, which cannot be killed.
+    Each process parses one page at a time, so killing it affects no other page. Further calls wait
+    in this process for a free slot, shared fairly between hosts (`FairQueue`). With 0 processes,
+    pages are parsed in a thread, which cannot be killed.
     """
 
     def __init__(
@@ -93,9 +94,12 @@ class ParserPool:
         quantum = timeout_seconds * QUANTUM_SHARE if quantum_seconds is None else quantum_seconds
         self._queue = FairQueue(processes, quantum_seconds=quantum)
         self._children: set[_ParserProcess] = set()
-        """All that have not ended yet."""
+        """All processes that have not exited."""
         self._idle: list[_ParserProcess] = []
-        """The one used last is used next, so that those not needed become idle for long."""
+        """Used as a stack: the most recently used process is taken first.
+
+        Surplus processes thus reach their idle timeout.
+        """
         self._is_closed = False
 
     @classmethod
@@ -122,18 +126,20 @@ class ParserPool:
         return [each.pid for each in self._children]
 
     def check_host(self, url: str) -> None:
-        """Raise `RetryLater` if pages of this host hang and one of them is being parsed: then this
-        one need not be fetched yet."""
+        """Raise `RetryLater` if pages of this host hang and one of them is being parsed.
+
+        The page need not be fetched until then.
+        """
         if self._processes:
             self._queue.check_host(_get_host(url))
 
     async def run(self, function: Callable[[*Ts], T], *arguments: *Ts, url: str = "") -> T:
-        """Call a function of a module in a process and return its value.
+        """Call a module-level function in a child process and return its result.
 
-        Function, arguments and value are pickled. `url` is of the page, whose host has to share
-        the processes with others. Raises `ParserTimedOut` or `ParserCrashed` when the call is to
-        blame, `RetryLater` when slow pages keep it waiting, `OwnLimitReached` when there was no
-        process to be had for it.
+        Function, arguments and result are pickled. `url` is the page's; processes are shared fairly
+        between the hosts. Raises `ParserTimedOut`, `ParserCrashed` or `ParserFailed` if the call is
+        at fault, `RetryLater` while slow pages occupy the processes, and `ResourceExhausted` if no
+        process was available.
         """
         if not self._processes:
             loop = asyncio.get_running_loop()
@@ -148,7 +154,7 @@ class ParserPool:
         return cast(T, pickle.loads(payload))  # noqa: S301 - from our own process
 
     async def close(self) -> None:
-        """Kill all processes, whatever they are doing."""
+        """Kill all processes, including busy ones."""
         self._is_closed = True
         children = list(self._children)
         for each in children:
@@ -181,7 +187,7 @@ class ParserPool:
             async with asyncio.timeout(seconds):
                 await turn.granted.wait()
         except TimeoutError:
-            # Not our limit: more processes would be held by such pages just the same.
+            # Not a limit of ours: slow pages would occupy further processes just as well.
             if turn.is_slow or self._queue.is_delayed_by_slow_pages(turn):
                 raise RetryLater(
                     "Pages that take long to parse hold the processes that parse pages.",
@@ -189,7 +195,7 @@ class ParserPool:
                 ) from None
             raise ResourceExhausted(
                 LimitedResource.PROCESSES,
-                f"All processes that read pages were busy for {WAIT_SECONDS:g} s. "
+                f"All parser processes were busy for {WAIT_SECONDS:g} s. "
                 "Raise PARSER_PROCESSES, or lower the CONCURRENCY of stages.",
             ) from None
 
@@ -200,8 +206,9 @@ class ParserPool:
             try:
                 return await self._exchange(child, request, turn)
             except ParserCrashed:
-                # The page is to blame if nothing else can be: a process that was used before may
-                # have been killed while idle, or have little memory left.
+                # Blame the page only if the process was fresh. One that was used before may have
+                # been killed while idle, or may have had little memory left; retry with another
+                # process.
                 if is_first_call:
                     raise
 
@@ -234,7 +241,7 @@ class ParserPool:
             if child.returncode == -signal.SIGALRM:
                 raise self._build_timeout_error() from None
             raise ParserCrashed(_describe_end(child.returncode)) from None
-        finally:  # also when the caller was cancelled: what it asked for may go on for ever
+        finally:  # also when the caller was cancelled: the call may never end
             turn.preempt = None
             if is_usable and not self._is_closed:
                 self._release_idle(child)
@@ -243,13 +250,13 @@ class ParserPool:
 
     def _build_timeout_error(self) -> ParserTimedOut:
         return ParserTimedOut(
-            f"The page could not be read within {self._timeout_seconds:g} seconds "
+            f"The page could not be parsed within {self._timeout_seconds:g} seconds "
             "(PARSER_TIMEOUT_SECONDS)."
         )
 
     def _describe_memory(self) -> str:
         limit = self._memory_bytes // MEGABYTE
-        return f"Reading the page takes more than {limit:,} MB of memory (PARSER_MEMORY_MB)."
+        return f"Parsing the page takes more than {limit:,} MB of memory (PARSER_MEMORY_MB)."
 
     def _release_idle(self, child: _ParserProcess) -> None:
         self._idle.append(child)
@@ -264,9 +271,9 @@ class ParserPool:
 
     async def _start_process(self, module: str) -> _ParserProcess:
         if self._is_closed:
-            raise ParserError("Pages are not read any more: the process is about to end.")
+            raise ParserError("The parser pool is closed: the worker is shutting down.")
         child = _ParserProcess(self._children.discard)
-        # By its path: by its name the package would be imported before memory is limited.
+        # Start it by path: with `-m`, the package would be imported before memory is limited.
         command = (sys.executable, "-P", parser_process.__file__, str(os.getpid()))
         alarm = math.ceil(self._timeout_seconds) + ALARM_MARGIN_SECONDS
         limits = (str(self._memory_bytes), str(alarm))
@@ -282,22 +289,22 @@ class ParserPool:
             self._stop_process(child)
             if isinstance(error, OSError) and error.errno in EXHAUSTED_ERRNOS:
                 raise
-            if isinstance(error, (OSError, _ProcessEnded)):  # a TimeoutError is an OSError
+            if isinstance(error, (OSError, _ProcessEnded)):  # TimeoutError is an OSError
                 raise _build_start_error(error, child) from error
             raise
         return child
 
 
 class _Preempted(Exception):
-    """Others need the process; the call starts again later."""
+    """The process is needed for other pages. The call starts over later."""
 
 
 class _ProcessEnded(Exception):
-    """The process ended before it answered."""
+    """The process exited before it answered."""
 
 
 class _ParserProcess(asyncio.SubprocessProtocol):
-    """A process, and the call it is working on."""
+    """A child process and its current call."""
 
     def __init__(self, on_end: Callable[[_ParserProcess], None]) -> None:
         self._on_end = on_end
@@ -305,7 +312,7 @@ class _ParserProcess(asyncio.SubprocessProtocol):
         self._buffer = bytearray()
         self._answer: asyncio.Future[tuple[bytes, bytes]] = self._create_answer()
         self._is_silent = False
-        """Its standard output was closed."""
+        """Whether its stdout is closed."""
         self.pid = 0
         self.returncode: int | None = None
         self.ended = asyncio.Event()
@@ -313,7 +320,7 @@ class _ParserProcess(asyncio.SubprocessProtocol):
         self.idle_timer: asyncio.TimerHandle | None = None
 
     async def ask(self, request: bytes) -> tuple[bytes, bytes]:
-        """Send a request, and wait for the answer's kind and payload."""
+        """Send a request and return the kind and payload of the answer."""
         self.calls += 1
         self._answer = self._create_answer()
         self._fail_if_ended()
@@ -344,11 +351,14 @@ class _ParserProcess(asyncio.SubprocessProtocol):
         return asyncio.get_running_loop().create_future()
 
     def _fail_if_ended(self) -> None:
-        """Only when its output was read to the end: the last answer may come after the exit."""
+        """Fail the current call if the process has exited and its stdout is fully read.
+
+        The last answer can arrive after the exit.
+        """
         if self._is_silent and self.returncode is not None and not self._answer.done():
             self._answer.set_exception(_ProcessEnded())
 
-    # Called by the event loop
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
@@ -385,7 +395,7 @@ def _get_host(url: str) -> str:
 
 
 def _build_environment() -> Mapping[str, str]:
-    """What an interpreter needs to start, and none of our secrets."""
+    """Return the variables an interpreter needs to start, without secrets."""
     wanted = ("PATH", "HOME", "LANG", "TZ", "TMPDIR")
     environ = {
         name: value
@@ -398,17 +408,17 @@ def _build_environment() -> Mapping[str, str]:
 def _describe_end(returncode: int | None) -> str:
     if returncode is not None and returncode < 0:
         name = signal.Signals(-returncode).name
-        return f"The process that read the page was ended by {name}."
-    return f"The process that read the page ended with exit code {returncode}."
+        return f"The parser process was killed by {name}."
+    return f"The parser process exited with code {returncode}."
 
 
 def _build_start_error(error: BaseException, child: _ParserProcess) -> ResourceExhausted:
     if isinstance(error, _ProcessEnded):
-        reason = f"it ended with exit code {child.returncode}; PARSER_MEMORY_MB may be too small"
+        reason = f"it exited with code {child.returncode}; PARSER_MEMORY_MB may be too small"
     elif isinstance(error, TimeoutError):
         reason = f"it was not ready within {START_TIMEOUT_SECONDS:g} s"
     else:
         reason = str(error)
     return ResourceExhausted(
-        LimitedResource.PROCESSES, f"No process could be started to read pages: {reason}."
+        LimitedResource.PROCESSES, f"No parser process could be started: {reason}."
     )

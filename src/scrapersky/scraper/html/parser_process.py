@@ -1,12 +1,8 @@
 """Child process of a `ParserPool`: requests on stdin, answers on stdout.
 
-A request is a pickled `(function, arguments)`, an answer a kind byte and its payload; each is
-prefixed
-with its length. The process exits at the end of its input, so it does not outlive its parent.
-
-
-A request is a pickled `(function, arguments)`, an answer a kind and what belongs to it; each comes
-after its length. The process ends at the end of its input, so it does not outlive its parent.
+A request is a pickled `(function, arguments)`; an answer is a kind byte and its payload. Each is
+prefixed with its length. The process exits at the end of its input, so it does not outlive its
+parent.
 """
 
 from __future__ import annotations
@@ -40,12 +36,13 @@ def main(parent_pid: int, memory_bytes: int, alarm_seconds: int, module: str) ->
     requests, answers = _redirect_pipes()
     _bind_to_parent(parent_pid)
     _limit_memory(memory_bytes)
-    import_module(module)  # before the first request, whose time must not go into imports
+    # Import now: imports must not count towards the first request's time limit.
+    import_module(module)
     _send(answers, READY, b"")
     while length := requests.read(LENGTH.size):
         request = requests.read(LENGTH.unpack(length)[0])
-        # The parent kills a process that takes too long. Should it be unable to, the kernel does:
-        # a parser that hangs in C code would run no Python handler, and needs none for this.
+        # The parent kills a process that exceeds its time limit. If it cannot, SIGALRM does: its
+        # default action needs no Python handler, so it also ends a parser that hangs in C code.
         signal.alarm(alarm_seconds)
         kind, payload = _execute(request)
         signal.alarm(0)
@@ -55,7 +52,7 @@ def main(parent_pid: int, memory_bytes: int, alarm_seconds: int, module: str) ->
 
 
 def _redirect_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Keep the pipes to ourselves: what a library prints goes to the log, not into an answer."""
+    """Duplicate the pipes, and send what libraries print to stderr instead of into an answer."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -65,21 +62,21 @@ def _redirect_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _bind_to_parent(parent_pid: int) -> None:
-    """Leave Ctrl-C and a supervisor's SIGTERM to the parent, and end when the parent ends."""
+    """Ignore SIGINT and SIGTERM, which the parent handles, and die with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:  # it was gone before we asked to be told
+    if os.getppid() != parent_pid:  # the parent died before prctl took effect
         os._exit(1)
 
 
 def _limit_memory(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # A hard limit below ours stays, and macOS refuses to limit the address space.
+    # A lower hard limit stays in force, and macOS refuses to limit the address space.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    # Should the machine itself run out of memory, this process goes first and not the worker.
+    # If the machine runs out of memory, the OOM killer takes this process before the worker.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -1,8 +1,8 @@
 """Strip markup that triggers quadratic parsing.
 
-The rules of HTML make parsers slow on pages that nobody writes by hand: elements nested
-thousands deep, thousands of attributes in one tag or options in one list, bold and italic that
-never end. Browsers flatten such pages; so do we, and an ordinary page passes as it is.
+The HTML standard makes parsers slow on input that is not written by hand: elements nested thousands
+of levels deep, thousands of attributes in one tag or options in one list, formatting elements that
+are never closed. Such pages are flattened, as browsers do; ordinary pages are returned unchanged.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 
 MAX_DEPTH = 256
-"""Browsers stop at 512, and no page that people read comes near."""
+"""Browsers stop at 512; real pages stay far below."""
 MAX_ATTRIBUTES = 256
 MAX_OPTIONS = 1_000
-"""Of one list to choose from."""
+"""Limit per `<select>`."""
 MAX_OPEN_STYLES = 3
 MAX_REOPENED_ELEMENTS = 500_000
-"""Every paragraph opens anew what was not closed before it: so many elements may come of it."""
+"""Limit on elements created implicitly: every paragraph reopens the formatting elements that were
+left unclosed before it.
+"""
 
 MAX_ORDINARY_TAGS = 4_000
 MAX_ORDINARY_DEPTH = 300
 MAX_ORDINARY_TAG_CHARACTERS = 3_000
-"""A page below these three is ordinary, and is not read tag by tag."""
+"""A page below these three limits is ordinary and is not scanned tag by tag."""
 
 _CHUNK_CHARACTERS = 2_048
 _EMPTY_TAGS = (
@@ -71,7 +73,7 @@ _UNCOUNTED = frozenset(
 
 
 def sanitize_html(html: str) -> str:
-    """The page, or what is left of it when it was not meant for reading."""
+    """Return the page, flattened if it would take quadratic time to parse."""
     if _is_ordinary(html):
         return html
     tags = _TagLimiter(html)
@@ -83,7 +85,7 @@ def sanitize_html(html: str) -> str:
 
 
 def _is_ordinary(html: str) -> bool:
-    """A quick look: it may take an ordinary page for another, not the other way round."""
+    """Check quickly; may reject an ordinary page, but never accepts a harmful one."""
     return (
         html.count("<option") + html.count("<OPTION") < MAX_OPTIONS
         and (_is_flat(html) or _is_flat(html, empty=_EMPTY_TAGS))
@@ -104,7 +106,10 @@ def _has_few_styles(html: str) -> bool:
 
 
 def _is_flat(html: str, *, empty: tuple[str, ...] = ()) -> bool:
-    """Whether, by opening and closing tags alone, nothing nests deep; `empty` ones do not open."""
+    """Return whether nesting stays shallow, counting only opening and closing tags.
+
+    Tags in `empty` are not counted as opening.
+    """
     depth = 0
     for start in range(0, len(html), _CHUNK_CHARACTERS):
         piece = html[start : start + _CHUNK_CHARACTERS]
@@ -118,7 +123,7 @@ def _is_flat(html: str, *, empty: tuple[str, ...] = ()) -> bool:
 
 
 class _TagLimiter:
-    """Goes from tag to tag, counting how deep they nest."""
+    """Scans the tags in order, tracks the nesting depth and drops what exceeds the limits."""
 
     def __init__(self, html: str, *, drop_styles: bool = False) -> None:
         self.count = 0

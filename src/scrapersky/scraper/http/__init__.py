@@ -1,1 +1,1 @@
-"""Fetching over HTTP: guard, limits, robots.txt, rate limits, webhooks."""
+"""HTTP client: SSRF guard, limits, robots.txt, rate limits, webhooks."""

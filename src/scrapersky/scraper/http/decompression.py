@@ -6,17 +6,20 @@ import zlib
 from collections.abc import Iterator
 
 MAX_CHUNK_BYTES = 128 * 1024
-"""What is unpacked at once: the most that a bomb can make us hold."""
+"""Output size of one decompression step, which bounds the memory a decompression bomb can use."""
 MAX_COMPRESSION_RATIO = 250
-"""Real sitemaps pack up to a hundredfold; deflate can go to a thousand, which is a bomb."""
+"""Real sitemaps compress up to 100:1. Deflate can reach 1000:1, which indicates a bomb."""
 RATIO_EXEMPT_BYTES = 4 * 1024 * 1024
-"""A small body may pack as well as it likes."""
+"""Output size below which the compression ratio is not checked."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Decompressor:
-    """Unpacks gzip (several members too) or deflate; `problem` says why the end is missing."""
+    """Incremental decompressor for deflate and gzip, including multi-member gzip.
+
+    `problem` says why the output is incomplete, and is None if it is complete.
+    """
 
     def __init__(self, *, max_bytes: int, wbits: int = 47) -> None:
         self.problem: str | None = None
@@ -29,7 +32,7 @@ class Decompressor:
         self._ended = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The pieces that these bytes unpack to."""
+        """Yield the decompressed chunks of this input."""
         self._bytes_in += len(data)
         while data and not self._ended:
             piece, data = self._decompress_chunk(data)
@@ -40,7 +43,7 @@ class Decompressor:
         try:
             piece = self._stream.decompress(data, MAX_CHUNK_BYTES)
         except zlib.error:
-            self._stop("The compressed data is damaged.")
+            self._stop("The compressed data is corrupt.")
             return b"", b""
         self._bytes_out += len(piece)
         rest = self._stream.unconsumed_tail
@@ -50,7 +53,7 @@ class Decompressor:
         return piece, rest
 
     def _next_member(self, rest: bytes) -> bytes:
-        """Begin the next member of a gzip file; what follows the last one is padding."""
+        """Start the next member of a gzip file. Other data after the last member is padding."""
         if self._wbits > 0 and rest[:1] == GZIP_MAGIC[:1]:
             self._stream = zlib.decompressobj(self._wbits)
             return rest
@@ -60,10 +63,10 @@ class Decompressor:
 
     def _check_limits(self) -> None:
         if self._bytes_out > self._max_bytes:
-            self._stop(f"It unpacks to more than {self._max_bytes} bytes.")
+            self._stop(f"It decompresses to more than {self._max_bytes} bytes.")
             self.hit_limit = True
         elif self._bytes_out > max(RATIO_EXEMPT_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in):
-            self._stop(f"It unpacks to more than {MAX_COMPRESSION_RATIO} times its size.")
+            self._stop(f"It decompresses to more than {MAX_COMPRESSION_RATIO} times its size.")
             self.hit_limit = True
 
     def _stop(self, problem: str) -> None:
@@ -72,10 +75,10 @@ class Decompressor:
 
     @property
     def is_stopped(self) -> bool:
-        """Nothing more will come out, whatever is fed."""
+        """Whether further input is ignored."""
         return self._ended
 
     def finish(self) -> None:
-        """Say whether the data ended before its end."""
+        """Set `problem` if the compressed stream is incomplete."""
         if not self._ended and not self._stream.eof and self._bytes_in:
-            self.problem = "The compressed data ends too early."
+            self.problem = "The compressed data is truncated."

@@ -10,22 +10,22 @@ import socket
 from scrapersky.errors import LimitedResource, ResourceExhausted
 
 RESERVED_DESCRIPTORS = 128
-"""For the database, listeners, logs, spooled bodies and clients of the API."""
+"""Descriptors kept for the database, listeners, logs, spooled bodies and API clients."""
 MAX_CONCURRENT_REQUESTS = 1_024
-"""More requests at once than this are not worth it for one process, whatever it may open."""
+"""Upper bound on concurrent requests per process, regardless of the descriptor limit."""
 MIN_CONCURRENT_REQUESTS = 8
-"""So many are tried even where there is hardly room for them."""
+"""Lower bound on concurrent requests, even if there are hardly any descriptors for them."""
 EXHAUSTED_ERRNOS = (errno.EMFILE, errno.ENFILE)
 
 
 def get_descriptor_limit() -> int:
-    """How many descriptors this process may have open."""
+    """Return the soft limit on open descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONCURRENT_REQUESTS * 4 if soft == resource.RLIM_INFINITY else soft
 
 
 def raise_descriptor_limit() -> None:
-    """Use all that the system allows: the soft limit is often 1,024 for historical reasons."""
+    """Raise the soft limit, often 1,024 for historical reasons, as far as useful and allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = RESERVED_DESCRIPTORS + 2 * MAX_CONCURRENT_REQUESTS
     if hard != resource.RLIM_INFINITY:
@@ -35,8 +35,11 @@ def raise_descriptor_limit() -> None:
 
 
 def get_request_budget() -> int:
-    """How many requests may be under way at once. As many idle connections may be kept beside
-    them, so only half of what is left is for either."""
+    """Return how many requests may run concurrently.
+
+    Up to the same number of idle connections may be kept open, so requests get half of the
+    available descriptors.
+    """
     half = (get_descriptor_limit() - RESERVED_DESCRIPTORS) // 2
     return max(MIN_CONCURRENT_REQUESTS, min(MAX_CONCURRENT_REQUESTS, half))
 
@@ -45,13 +48,16 @@ def build_exhausted_error() -> ResourceExhausted:
     return ResourceExhausted(
         LimitedResource.DESCRIPTORS,
         f"This process has used up its {get_descriptor_limit()} file descriptors. "
-        "Raise the limit on open files (ulimit -n, LimitNOFILE), or lower the CONCURRENCY of "
-        "stages.",
+        "Raise the limit on open files (ulimit -n, LimitNOFILE) or lower the CONCURRENCY settings "
+        "of stages.",
     )
 
 
 def are_descriptors_exhausted() -> bool:
-    """Try it: the resolver hides the reason why it could not open its socket."""
+    """Whether no descriptor can be opened, tested by opening one.
+
+    The system resolver does not report why it could not open its socket.
+    """
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -60,12 +66,12 @@ def are_descriptors_exhausted() -> bool:
 
 
 class SocketCounter:
-    """Counts the sockets of a connector: its pool limits requests, not idle connections."""
+    """Counter of a connector's open sockets. The connector's own limit ignores idle connections."""
 
     def __init__(self, *, keep: int = 100) -> None:
         self.count = 0
         self.keep = keep
-        """While more than these are open, no connection is kept for the next request."""
+        """Number of open sockets above which connections are closed instead of reused."""
 
     def open(self, family: int, kind: int, protocol: int) -> socket.socket:
         return _CountedSocket(self, family, kind, protocol)

@@ -57,30 +57,30 @@ from scrapersky.scraper.http.urls import clean_url
 from scrapersky.settings import Settings
 
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""A host that has not taken the connection by then is not going to."""
+"""Hosts that have not accepted a connection by then rarely do so later."""
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _ERRORS_NOT_CAUSED_BY_HOST = (Blocked, HostClosed, DoesNotResolve)
 
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """A request to a service, with the document it is asked with."""
+    """Request to a service instead of a crawled site."""
 
     body: bytes | None
     to_provider: bool = False
 
 
 _slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
-"""Under which the request of this task is sent."""
+"""Slot under which the current task sends its request."""
 
 
 class _SlotCheckedRequest(aiohttp.ClientRequest):
-    """Looks, when the connection stands, whether the host's slot is still ours.
+    """Request that checks, once connected, that its rate limit slot is still valid.
 
-    Names are looked up and connections made after the slot was taken, and a process may be frozen
-    meanwhile. From here to the kernel nothing waits any more: a request without a body is written
-    in one go. A process frozen in these microseconds sends when it wakes up; no client can exclude
-    that, because no host knows our slots.
+    DNS lookup and connecting happen after the slot was acquired, and the process may be suspended
+    in the meantime. After the check nothing is awaited before the write: a request without a body
+    is written in a single call. A process suspended within these microseconds still sends when it
+    resumes. No client can rule that out, because hosts do not know our slots.
     """
 
     async def send(self, conn: Any) -> aiohttp.ClientResponse:
@@ -91,7 +91,7 @@ class _SlotCheckedRequest(aiohttp.ClientRequest):
 
 
 class Fetcher:
-    """A client for the open web, to be used in an `async with`."""
+    """HTTP client for the public web, used as an async context manager."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Fetcher:
     ) -> None:
         self.rules = rules or AddressRules()
         self.provider_rules = provider_rules or self.rules
-        """For services of providers; the same as for sites unless given."""
+        """Rules for place providers. They default to the rules for sites."""
         self.limits = limits or FetchLimits()
         self.user_agent = user_agent
         self._gate = gate or LocalGate()
@@ -115,12 +115,12 @@ class Fetcher:
         self._lookup = lookup
         self._tell_end = tell_end
         self.request_budget = get_request_budget()
-        """Requests under way at once, so that descriptors are left for everything else."""
+        """Maximum number of concurrent requests, which leaves descriptors for everything else."""
         self._permits = asyncio.Semaphore(self.request_budget)
         self._sockets = SocketCounter(keep=self.request_budget)
         self._session: aiohttp.ClientSession | None = None
         self._asking: aiohttp.ClientSession | None = None
-        """For services; see `ask`."""
+        """Session for services; see `ask`."""
         self._asking_providers: aiohttp.ClientSession | None = None
 
     @classmethod
@@ -145,10 +145,10 @@ class Fetcher:
         )
 
     async def __aenter__(self) -> Self:
-        # Reading the system's authorities takes too long to do it in between.
+        # Loading the system's CA certificates blocks for too long to do it in the event loop.
         tls = await asyncio.to_thread(self._create_tls_context)
-        # Requests wait for a permit of ours before their time runs, and not at the connector,
-        # where the wait would count as the host's.
+        # Requests wait for `self._permits` before their deadline starts. If they waited in the
+        # connector, the wait would count against the host's timeout.
         connector = create_guarded_connector(
             self.rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
         )
@@ -160,8 +160,8 @@ class Fetcher:
             self.provider_rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
         )
         self._asking_providers = self._create_session(to_providers)
-        # A request that costs money is sent once: the client would repeat one whose connection
-        # broke, and tell nobody.
+        # A request that costs money must be sent only once. By default aiohttp silently resends a
+        # request whose connection broke.
         self._asking._retry_connection = self._asking_providers._retry_connection = False
         return self
 
@@ -198,7 +198,7 @@ class Fetcher:
         return context
 
     async def set_crawl_delay(self, url: str, seconds: float) -> None:
-        """Tell the gate what the robots.txt of the URL's host asks for."""
+        """Set the crawl delay of the URL's host, as requested by its robots.txt."""
         await self._gate.set_crawl_delay(get_gate_key(url), seconds)
 
     async def get(
@@ -210,7 +210,10 @@ class Fetcher:
         etag: str | None = None,
         last_modified: str | None = None,
     ) -> Response:
-        """Fetch something small; the body is held whole. `TimedOut` when it only drips."""
+        """Fetch a small resource and return its whole body.
+
+        Raises `TimedOut` if the body arrives below the minimum rate.
+        """
         started = perf_counter()
         async with self.stream(
             url, headers=headers, max_bytes=max_bytes, etag=etag, last_modified=last_modified
@@ -228,8 +231,11 @@ class Fetcher:
         last_modified: str | None = None,
         has_fallback: bool = False,
     ) -> Response:
-        """Fetch a robots.txt within its own, shorter limit. Half of one says nothing, so it comes
-        in time or not at all. `has_fallback`: the host is asked by another scheme if this fails."""
+        """Fetch a robots.txt within its own, shorter timeout.
+
+        A partial robots.txt is useless, so a timeout raises `TimedOut` instead of truncating the
+        body. `has_fallback` says that another scheme is tried if this fails.
+        """
         started = perf_counter()
         deadline = Deadline(self.limits.robots_timeout_seconds)
         conditions = _build_conditional_headers(etag, last_modified)
@@ -251,9 +257,11 @@ class Fetcher:
         max_bytes: int | None = None,
         to_provider: bool = False,
     ) -> Response:
-        """One request to a service, a POST where there is a body. A redirect is an answer and not
-        followed: a key in the headers goes nowhere else. A provider's address comes from the
-        settings and has rules of its own."""
+        """Send one request to a service: a POST if there is a body, otherwise a GET.
+
+        Redirects are returned, not followed, so that API keys in the headers are never sent
+        elsewhere. With `to_provider`, the URL comes from the settings and `provider_rules` apply.
+        """
         started = perf_counter()
         deadline, asked = Deadline(self.limits.timeout_seconds), ServiceRequest(body, to_provider)
         async with AsyncExitStack() as stack:
@@ -278,7 +286,7 @@ class Fetcher:
         last_modified: str | None = None,
         check_redirect: RedirectCheck | None = None,
     ) -> AsyncIterator[StreamedResponse]:
-        """Fetch something large; the body comes in pieces and the connection is held meanwhile."""
+        """Fetch a large resource as a stream. The connection is held until the context exits."""
         deadline = Deadline(self.limits.timeout_seconds)
         sent = {**(headers or {}), **_build_conditional_headers(etag, last_modified)}
         async with self._stream(url, sent, deadline, max_bytes, check_redirect) as answer:
@@ -317,7 +325,7 @@ class Fetcher:
         *,
         has_fallback: bool,
     ) -> tuple[ResponseBody, tuple[Redirect, ...]]:
-        """Go from hop to hop; the last one's connection and place at the gate stay on `stack`."""
+        """Follow redirects. The connection and the gate slot of the last hop stay on `stack`."""
         redirects: list[Redirect] = []
         while True:
             async with AsyncExitStack() as hop:
@@ -338,7 +346,7 @@ class Fetcher:
     def _check_redirects(self, redirects: list[Redirect]) -> None:
         first, target = redirects[0].url, redirects[-1].location
         if target in {each.url for each in redirects}:
-            raise TooManyRedirects(f"{first} redirects in a circle.", url=first)
+            raise TooManyRedirects(f"{first} redirects in a loop.", url=first)
         if len(redirects) > self.limits.max_redirects:
             raise TooManyRedirects(
                 f"{first} redirects more than {self.limits.max_redirects} times.", url=first
@@ -354,18 +362,19 @@ class Fetcher:
         *,
         tentative: bool = False,
     ) -> AsyncIterator[ResponseBody]:
-        """One request, from its place at the gate to the report on how it went.
+        """Send one request: check the URL, acquire a slot, send, and report the outcome to the
+        gate.
 
-        Where it is tentative, a refused connection or a failed handshake is not reported. A host
-        that speaks only http fails every time by https; held against it, that would open its
-        circuit again before http is tried, and the host would never recover. A time-out is
-        reported all the same: it holds a slot for all its time.
+        If it is tentative, a refused connection or a failed handshake is not reported. A host that
+        speaks only http fails every time over https; counted against it, that would reopen its
+        circuit before http is tried, and the host would never recover. A timeout is still reported,
+        because it holds a slot for its whole duration.
         """
         rules = self.provider_rules if asked is not None and asked.to_provider else self.rules
         check_url(url, rules)
         host = get_gate_key(url)
         exempt = rules.is_exempt(urlsplit(url).hostname or "", URL(url).port)
-        # A service that we chose may take its time; only strangers have to keep a rate.
+        # Services are chosen by us and may be slow. Only sites must keep a minimum rate.
         limits = self.limits if asked is None else replace(self.limits, min_bytes_per_second=0)
         async with self._permits:
             while True:
@@ -396,7 +405,7 @@ class Fetcher:
         client = self._session
         if asked is not None:
             client = self._asking_providers if asked.to_provider else self._asking
-        assert client is not None, "a Fetcher is used inside `async with`"
+        assert client is not None, "use the Fetcher inside `async with`"
         body = asked.body if asked is not None else None
         method = "GET" if body is None else "POST"
         try:
@@ -432,7 +441,7 @@ def _build_timeout_error(answer: StreamedResponse) -> TimedOut:
 
 
 def get_gate_key(url: str) -> str:
-    """The host as the gate knows it: lower case, with its port unless that is the default."""
+    """Return the key of the URL's host at the gate: lower case, with a non-default port."""
     return (URL(url).host_port_subcomponent or "").lower()
 
 
@@ -450,17 +459,17 @@ def _build_conditional_headers(etag: str | None, last_modified: str | None) -> d
 
 
 def _get_redirect_target(answer: aiohttp.ClientResponse, url: str) -> str | None:
-    """Where a redirect leads; None when the answer is none, and is to be read itself."""
+    """Return the target of a redirect, or None if the response is not a redirect."""
     given = answer.headers.get("Location", "").strip()
     if answer.status not in _REDIRECT_STATUSES or not given:
         return None
-    # Headers are bytes; those that are not UTF-8 are what browsers take for Latin-1.
+    # Headers are bytes. Browsers decode a header that is not valid UTF-8 as Latin-1.
     text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if "\ufffd" in text:
         text = given.encode("utf-8", "surrogateescape").decode("latin-1")
     target = clean_url(text, url)
     if target is None:
-        raise Blocked(f"{url} redirects to {text[:100]!r}, which is not an http address.", url=url)
+        raise Blocked(f"{url} redirects to {text[:100]!r}, which is not an HTTP URL.", url=url)
     return target
 
 

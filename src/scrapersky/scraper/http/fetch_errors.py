@@ -9,10 +9,10 @@ from scrapersky.errors import ScraperSkyError
 
 
 class FetchFailed(ScraperSkyError):
-    """No answer was had from a URL; the sentence says why."""
+    """A URL returned no response. The message says why."""
 
     permanent: ClassVar[bool] = False
-    """Asking again soon would not help."""
+    """Whether an early retry would fail in the same way."""
 
     def __init__(self, reason: str, *, url: str | None = None) -> None:
         super().__init__(reason)
@@ -20,43 +20,43 @@ class FetchFailed(ScraperSkyError):
 
 
 class Blocked(FetchFailed):
-    """The guard does not let us go there."""
+    """The SSRF guard does not allow the URL."""
 
     permanent = True
 
 
 class DoesNotResolve(FetchFailed):
-    """The name does not exist."""
+    """The host name does not exist."""
 
     permanent = True
 
 
 class ResolverFailed(FetchFailed):
-    """The name could not be looked up just now."""
+    """The host name could not be resolved at the moment."""
 
 
 class TimedOut(FetchFailed):
-    """The answer did not come, or did not end, in time."""
+    """The response did not arrive, or did not finish, in time."""
 
 
 class ConnectionFailed(FetchFailed):
-    """The host refused or dropped the connection, or answered with something that is not HTTP."""
+    """The host refused or dropped the connection, or did not answer with HTTP."""
 
 
 class TlsFailed(FetchFailed):
-    """The certificate or the handshake is not in order."""
+    """The certificate is invalid or the TLS handshake failed."""
 
     permanent = True
 
 
 class TooManyRedirects(FetchFailed):
-    """Redirects went in a circle, further than we follow, or to nowhere."""
+    """Redirects form a loop, exceed the limit or have no valid target."""
 
     permanent = True
 
 
 class HostClosed(FetchFailed):
-    """The gate keeps us away from this host until then."""
+    """The gate does not allow requests to this host until the given time."""
 
     def __init__(
         self, reason: str, *, until: datetime, asked: bool = True, url: str | None = None
@@ -64,7 +64,7 @@ class HostClosed(FetchFailed):
         super().__init__(reason, url=url)
         self.until = until
         self.asked = asked
-        """The host itself asked for it; otherwise it failed so often that we stay away."""
+        """Whether the host requested the pause. Otherwise its circuit breaker is open."""
 
     @property
     def seconds_left(self) -> float:

@@ -1,4 +1,4 @@
-"""Translate errors of the HTTP library and classify how fetches end."""
+"""Translate errors of the HTTP library and classify the outcome of fetches."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class FetchOutcome(StrEnum):
     OK = "ok"
     NOT_MODIFIED = "not_modified"
     REDIRECT = "redirect"
-    """A redirect that led nowhere, or too far."""
+    """Redirect loop, too many redirects, or no valid target."""
     CLIENT_ERROR = "client_error"
     SERVER_ERROR = "server_error"
     TOO_LARGE = "too_large"
-    """Cut by a limit of ours."""
+    """Truncated by one of our size limits."""
     TIMEOUT = "timeout"
     DNS = "dns"
     TLS = "tls"
     CONNECTION = "connection"
-    """Refused, dropped or broken, or no HTTP."""
+    """Connection refused, dropped or broken, or the response is not HTTP."""
     REFUSED_BY_GUARD = "refused_by_guard"
     CIRCUIT_OPEN = "circuit_open"
-    """The host failed so often that it is left alone."""
+    """The host's circuit breaker is open after repeated failures."""
     HOST_ASKED = "host_asked"
-    """The host asked to be left alone for a while."""
+    """The host asked for a pause, for example with Retry-After."""
 
 
 FetchOutcomeCallback = Callable[[FetchOutcome], None]
@@ -54,7 +54,10 @@ FetchOutcomeCallback = Callable[[FetchOutcome], None]
 
 @contextmanager
 def report_fetch_outcome(tell: FetchOutcomeCallback) -> Iterator[Callable[[ResponseBody], None]]:
-    """Around one fetch: the answer is given to what this yields, and its class told at the end."""
+    """Report the outcome of one fetch on exit.
+
+    Call the yielded function with the response, if there is one.
+    """
     answers: list[ResponseBody] = []
     try:
         yield answers.append
@@ -101,14 +104,14 @@ _NO_TLS_REASONS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST
 _CERTIFICATE_PROBLEMS = {
     9: "its certificate is not valid yet",
     10: "its certificate has expired",
-    18: "its certificate is signed by itself",
-    19: "its certificate is signed by nobody we trust",
-    20: "its certificate is signed by nobody we trust",
-    21: "its certificate is signed by nobody we trust",
-    62: "its certificate is for another name",
-    64: "its certificate is for another address",
+    18: "its certificate is self-signed",
+    19: "its certificate is not signed by a trusted authority",
+    20: "its certificate is not signed by a trusted authority",
+    21: "its certificate is not signed by a trusted authority",
+    62: "its certificate is for another host name",
+    64: "its certificate is for another IP address",
 }
-"""By OpenSSL's numbers, which do not change from one version to the next as its words do."""
+"""Messages by OpenSSL error code. Unlike the error texts, the codes are stable across versions."""
 
 
 def get_error_kind(error: FetchFailed) -> FetchErrorKind:
@@ -123,7 +126,7 @@ def get_error_kind(error: FetchFailed) -> FetchErrorKind:
 def translate_error(
     error: Exception, url: str, *, seconds: float
 ) -> FetchFailed | ResourceExhausted:
-    """The HTTP library's error in our words."""
+    """Translate an error of the HTTP library to one of ours."""
     host = urlsplit(url).hostname or url
     if isinstance(error, FetchFailed):
         error.url = url
@@ -133,18 +136,18 @@ def translate_error(
     if _get_errno(error) in EXHAUSTED_ERRNOS:
         return build_exhausted_error()
     if isinstance(error, TimeoutError):
-        return TimedOut(f"{host} did not answer within {seconds:g} seconds.", url=url)
+        return TimedOut(f"{host} did not answer within {seconds:g} s.", url=url)
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return TlsFailed(f"{host} has no valid TLS: {_describe_tls_error(error)}.", url=url)
+        return TlsFailed(f"TLS connection to {host} failed: {_describe_tls_error(error)}.", url=url)
     if isinstance(error, aiohttp.InvalidURL | ValueError):
-        return Blocked(f"{url[:200]!r} is not a URL that can be fetched.", url=url)
+        return Blocked(f"{url[:200]!r} is not a valid URL.", url=url)
     if isinstance(error, aiohttp.ClientError | OSError):
         return ConnectionFailed(f"{host} {_describe_connection_error(error)}.", url=url)
     return ConnectionFailed(f"{host} could not be fetched: {type(error).__name__}.", url=url)
 
 
 def _get_errno(error: BaseException) -> int | None:
-    """What the system said; the HTTP library wraps it in errors of its own."""
+    """Return the errno of an error, or of the OSError that aiohttp wraps."""
     inner = getattr(error, "os_error", None) or error
     return inner.errno if isinstance(inner, OSError) else None
 
@@ -156,16 +159,17 @@ def _describe_tls_error(error: Exception) -> str:
         return known
     text = str(getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or inner)
     if text in _NO_TLS_REASONS:
-        return "it does not speak TLS there"
+        return "the server does not use TLS on this port"
     return text.rstrip(".").replace("_", " ").lower()
 
 
 def _describe_connection_error(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
-        return f"took no connection ({os.strerror(number) if number else 'no reason given'})"
+        reason = os.strerror(number) if number else "no reason given"
+        return f"did not accept the connection ({reason})"
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "closed the connection without an answer"
+        return "closed the connection without a response"
     if isinstance(error, aiohttp.ClientResponseError):
-        return "answered with something that is not HTTP"
-    return "broke the connection"
+        return "did not answer with HTTP"
+    return "dropped the connection"

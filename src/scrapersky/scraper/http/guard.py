@@ -29,36 +29,38 @@ from scrapersky.scraper.http.fetch_errors import Blocked, DoesNotResolve, Resolv
 from scrapersky.settings import IPAddress
 
 HostLookup = Callable[[str], Awaitable[list[str]]]
-"""Name → addresses; raises `socket.gaierror`."""
+"""Function that resolves a host name to addresses. Raises `socket.gaierror`."""
 
 _INVALID_HOST_CHARACTERS = re.compile(r"[\x00-\x20\x7f%\\<>\"^`{|}]")
 _NOT_FOUND_ERRNOS = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
 
 
 def check_url(url: str, rules: AddressRules) -> None:
-    """Refuse, before anything is asked of anyone, what can be seen from the URL alone."""
+    """Raise `Blocked` if the URL alone shows that it must not be fetched. Nothing is resolved."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
         address = parse_ip(host) if host else None
     except ValueError:
-        raise Blocked(f"{url[:200]!r} is not a URL.", url=url) from None
+        raise Blocked(f"{url[:200]!r} is not a valid URL.", url=url) from None
     if parts.scheme not in DEFAULT_PORTS:
-        raise Blocked(f"Only http and https are fetched, not {parts.scheme[:20]!r}.", url=url)
+        raise Blocked(
+            f"Only http and https URLs can be fetched, not {parts.scheme[:20]!r}.", url=url
+        )
     if not host or parts.username is not None or parts.password is not None:
-        raise Blocked("A URL with a user name, or without a host, is not fetched.", url=url)
+        raise Blocked("URLs with a user name or without a host cannot be fetched.", url=url)
     port = DEFAULT_PORTS[parts.scheme] if port is None else port
     if address is not None:
         rules.check(address, port)
     elif _INVALID_HOST_CHARACTERS.search(host):
-        # Others would undo the escapes of such a name, and arrive who knows where.
-        raise Blocked(f"{host[:80]!r} is not the name of a host.", url=url)
+        # Other software may unescape such a name and connect to a different host.
+        raise Blocked(f"{host[:80]!r} is not a valid host name.", url=url)
     elif not rules.is_exempt(host, port) and not rules.may_use_port(port):
-        raise Blocked(f"Port {port} is not fetched from; FETCH_ALLOW_PORTS lists those that are.")
+        raise Blocked(f"Port {port} is not allowed. FETCH_ALLOW_PORTS lists the allowed ports.")
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves pinned names from the settings and the others by DNS, keeping allowed addresses."""
+    """Resolver that returns only allowed addresses, from the pins in the settings or DNS."""
 
     def __init__(self, rules: AddressRules, lookup: HostLookup | None = None) -> None:
         self._rules = rules
@@ -73,9 +75,12 @@ class GuardedResolver(AbstractResolver):
         rules = self._rules
         allowed = [each for each in found if rules.is_allowed(each, port) or is_public(each)]
         if not allowed:
-            # Not which one: whoever may name a host would learn what our DNS says of it.
+            # The message does not name the address. Otherwise anyone who can submit a host name
+            # could
+            # read our internal DNS.
             raise Blocked(
-                f"{host} leads to an address that is not public; {rules.setting} can open it."
+                f"{host} resolves to an address that is not public. "
+                f"Use {rules.setting} to allow it."
             )
         return [_build_result(host, address, port) for address in allowed]
 
@@ -89,15 +94,15 @@ class GuardedResolver(AbstractResolver):
                 raise build_exhausted_error() from error
             if error.errno in _NOT_FOUND_ERRNOS:
                 raise DoesNotResolve(f"{host} does not resolve.") from error
-            raise ResolverFailed(f"{host} could not be looked up: {error.strerror}.") from error
+            raise ResolverFailed(f"{host} could not be resolved: {error.strerror}.") from error
         except UnicodeError as error:
-            raise DoesNotResolve(f"{host} is not a name the DNS can hold.") from error
+            raise DoesNotResolve(f"{host} is not a valid DNS name.") from error
         if not found:
             raise DoesNotResolve(f"{host} does not resolve.")
         return [ipaddress.ip_address(text.partition("%")[0]) for text in found]
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the resolver holds no resources."""
 
 
 async def _lookup_host(host: str) -> list[str]:
@@ -124,12 +129,15 @@ def create_guarded_connector(
     note: Callable[[IPAddress], None] = lambda _: None,
     **options: Any,
 ) -> aiohttp.TCPConnector:
-    """A connector whose every socket is made for an address that the rules allow; each address is
-    told to `note`."""
+    """Create a connector that opens sockets only to addresses allowed by the rules.
+
+    `note` is called with each address that is connected to.
+    """
     made = sockets or SocketCounter()
 
     def open_socket(info: Any) -> socket.socket:
-        # aiohttp does not ask its resolver about literals, so this is the check none goes around.
+        # aiohttp does not call the resolver for literal addresses, so only this check covers every
+        # connection.
         family, kind, protocol, _, where = info
         address = ipaddress.ip_address(str(where[0]).partition("%")[0])
         rules.check(address, int(where[1]))
@@ -144,8 +152,11 @@ def create_guarded_connector(
 
 
 class _BoundedConnector(aiohttp.TCPConnector):
-    """Keeps idle connections only while there are descriptors for them. The library counts only
-    those in use, and gives each back by itself when its answer was read."""
+    """Connector that keeps idle connections only while descriptors are left for them.
+
+    aiohttp's own limit counts active connections only. It releases each connection as soon as its
+    response was read.
+    """
 
     sockets: SocketCounter
 

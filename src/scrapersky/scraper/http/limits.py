@@ -15,28 +15,28 @@ from scrapersky.settings import Settings
 T = TypeVar("T")
 _CLOCK_TICK = 0.001
 SLOW_AFTER_SECONDS = 2.0
-"""A host that keeps one request waiting for longer than this is slow."""
+"""Wait for one response after which a host counts as slow."""
 
 
 class WaitObserver(Protocol):
-    """Told how long the current piece of work waits for hosts, so that others can go on."""
+    """Observer of waits for hosts, so that slow work can make room for other work."""
 
     def on_slow_host(self) -> None:
-        """A wait has lasted for `SLOW_AFTER_SECONDS`."""
+        """Called when one wait has lasted `SLOW_AFTER_SECONDS`."""
         ...
 
     def on_answer(self) -> None:
-        """A host has answered: all of it, or so much that it is no drip."""
+        """Called when a host has answered completely, or with too much data for a slow drip."""
         ...
 
 
 wait_observer: ContextVar[WaitObserver | None] = ContextVar("wait_observer", default=None)
-"""The observer of the work that runs in this context; tasks started by the work inherit it."""
+"""Observer of the work in the current context. Tasks started by the work inherit it."""
 
 
 @contextmanager
 def observe_wait() -> Iterator[None]:
-    """Around one wait for a host."""
+    """Notify the observer if the block, a wait for a host, takes too long."""
     observer = wait_observer.get()
     if observer is None:
         yield
@@ -50,15 +50,16 @@ def observe_wait() -> Iterator[None]:
 
 
 def notify_answer() -> None:
-    """Tell the observer of this context."""
+    """Notify the observer of the current context that a host has answered."""
     if (observer := wait_observer.get()) is not None:
         observer.on_answer()
 
 
 class Deadline:
-    """So many seconds for all that is awaited through it; `TimeoutError` when they are spent.
+    """Time budget for all awaits that go through `run`. Raises `TimeoutError` when it is used up.
 
-    Waiting at the gate, or for whoever consumes a stream, is not the host's fault and not counted.
+    Time spent at the gate or in the consumer of a stream is not the host's fault and is not
+    counted.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -85,19 +86,21 @@ class Deadline:
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """What one fetch may cost."""
+    """Limits of one fetch."""
 
     timeout_seconds: float = 30
-    """Time spent waiting for the network: redirects and body included, our own waits not."""
+    """Time spent waiting for the network, including redirects and the body, but not our own waits.
+    """
     max_bytes: int = 50 * 1024 * 1024
     max_decompressed_bytes: int = 256 * 1024 * 1024
     max_redirects: int = 5
     robots_timeout_seconds: float = 5
-    """The same as `timeout_seconds`, for a robots.txt: it is small, and every page waits for it."""
+    """Like `timeout_seconds`, but for robots.txt, which is small and blocks every page of its host.
+    """
     min_bytes_per_second: float = 64
-    """A body that comes more slowly than this is given up; 0 means that any rate will do."""
+    """Minimum transfer rate. Slower bodies are abandoned. 0 disables the check."""
     rate_window_seconds: float = 10
-    """The rate is judged over so many seconds of waiting for the network, again and again."""
+    """Length of the windows of network wait over which the rate is measured."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> FetchLimits:
@@ -114,4 +117,4 @@ class FetchLimits:
 
 
 MAX_PAGE_BYTES = 2 * 1024 * 1024
-"""Read of a home page; what links and titles it has stand before that."""
+"""Size limit for pages. Titles and relevant links appear before that."""

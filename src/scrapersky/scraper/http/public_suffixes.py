@@ -1,8 +1,8 @@
-"""Registrable domains of hosts and URLs, by the public suffix list."""
+"""Registrable domains of hosts and URLs, from the public suffix list."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from urllib.parse import urlsplit
 
 from publicsuffixlist import PublicSuffixList
@@ -10,16 +10,30 @@ from publicsuffixlist import PublicSuffixList
 from scrapersky.scraper.http.addresses import parse_ip
 from scrapersky.scraper.http.urls import get_host
 
-# Read when the program starts: the first page would wait for them longer than any page may take.
-_SUFFIXES = PublicSuffixList()
-_ICANN_SUFFIXES = PublicSuffixList(accept_unknown=False, only_icann=True)
-"""Without what companies added for their customers: their own domains take mail, too."""
+
+@cache
+def _load_suffixes() -> PublicSuffixList:
+    """Load the list on first use; it takes a tenth of a second."""
+    return PublicSuffixList()
+
+
+@cache
+def _load_icann_suffixes() -> PublicSuffixList:
+    """Load the ICANN suffixes only.
+
+    Private suffixes, added by companies for their customers, are left out because those domains
+    receive e-mail too.
+    """
+    return PublicSuffixList(accept_unknown=False, only_icann=True)
 
 
 @lru_cache(maxsize=4096)
 def get_registrable_domain(host: str) -> str | None:
-    """`example.co.uk` for `mail.example.co.uk`; the host must be lower-case A-labels."""
-    return _SUFFIXES.privatesuffix(host)
+    """Return the registrable domain, such as `example.co.uk` for `mail.example.co.uk`.
+
+    The host must be in lower-case A-labels.
+    """
+    return _load_suffixes().privatesuffix(host)
 
 
 def has_known_suffix(host: str) -> bool:
@@ -28,9 +42,11 @@ def has_known_suffix(host: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def get_icann_domain(host: str) -> str | None:
-    """What somebody registered with a registry: `github.io` for `bakery.github.io`; None below a
-    suffix that there is not."""
-    return _ICANN_SUFFIXES.privatesuffix(host)
+    """Return the domain registered with a registry, such as `github.io` for `bakery.github.io`.
+
+    Return None if the suffix does not exist.
+    """
+    return _load_icann_suffixes().privatesuffix(host)
 
 
 def get_host_without_www(url: str) -> str:
@@ -41,7 +57,7 @@ def get_host_without_www(url: str) -> str:
 
 
 def get_registrable_site(url: str) -> str:
-    """`https://shop.example.co.uk/a` → `example.co.uk`: the part of a name that is registered."""
+    """Return the registrable domain of a URL: `https://shop.example.co.uk/a` → `example.co.uk`."""
     host = get_host(url)
     try:
         if parse_ip(host) is not None:

@@ -16,14 +16,14 @@ from scrapersky.errors import ScraperSkyError
 from scrapersky.scraper.http.fetch_errors import HostClosed
 
 MAX_CRAWL_DELAY_SECONDS = 30.0
-"""A robots.txt that asks for more is asking us to stay away, which it can say with Disallow."""
+"""Longer crawl delays are capped. Sites that do not want to be crawled can use Disallow."""
 MAX_GATE_WAIT_SECONDS = 60.0
-"""Who would have to wait longer at the gate is sent away instead, to come back then."""
+"""Longest wait for a slot. Beyond it, `HostClosed` is raised and the request is retried later."""
 MAX_RETRY_AFTER_SECONDS = 24 * 3600.0
 
 
 class FetchErrorKind(StrEnum):
-    """Why a request got no answer."""
+    """Why a request received no complete response."""
 
     TIMED_OUT = "timed_out"
     CONNECTION = "connection"
@@ -33,7 +33,7 @@ class FetchErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class HostOutcome:
-    """How one request to a host went: a status, or the kind of error when there was none."""
+    """Outcome of one request to a host: a status, or the kind of error if there was none."""
 
     status: int | None = None
     error: FetchErrorKind | None = None
@@ -41,47 +41,48 @@ class HostOutcome:
 
     @property
     def is_pushback(self) -> bool:
-        """The host asks us to slow down."""
+        """Whether the host asks us to slow down."""
         return self.status in (429, 503)
 
     @property
     def is_failure(self) -> bool:
-        """It counts towards opening the host's circuit."""
+        """Whether the outcome counts towards opening the host's circuit breaker."""
         return self.error is not None or self.is_pushback or (self.status or 0) >= 500
 
 
 class SlotLost(ScraperSkyError):
-    """The slot may belong to somebody else by now. Nothing was sent; take a new one."""
+    """The slot may have been reassigned. Nothing was sent; acquire a new slot."""
 
 
 class Slot(Protocol):
-    """A host's permission for one request."""
+    """Permission to send one request to a host."""
 
     def check(self) -> None:
-        """Called immediately before the request is sent; raises `SlotLost`.
+        """Raise `SlotLost` if the slot has expired. Call it immediately before sending.
 
-        A process can be frozen or a machine suspended between taking its slot and sending. Whoever
-        waits for the host meanwhile is given the slot of a process that looks dead."""
+        A process can be suspended between acquiring its slot and sending. Its slot is then given to
+        another process that waits for the host.
+        """
         ...
 
 
 class Gate(Protocol):
-    """Who may ask which host, and when. `host` is lower-case, with its port unless default."""
+    """Rate limiter for hosts. `host` is lower case, with its port unless that is the default."""
 
     def slot(self, host: str, *, exempt: bool) -> AbstractAsyncContextManager[Slot | None]:
-        """Held around one request; waits for the host's turn, or raises `HostClosed`. A gate whose
-        slots cannot be lost yields None.
+        """Hold a slot around one request: wait for the host's next turn, or raise `HostClosed`.
 
-        An exempt host lies in the allowed networks and has no delay.
+        A gate whose slots cannot be lost yields None. Exempt hosts are in the allowed networks and
+        have no delay.
         """
         ...
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
-        """Called once after each request."""
+        """Record the outcome. Call it once after each request."""
         ...
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
-        """What the host's robots.txt asks for, already capped."""
+        """Set the delay requested by the host's robots.txt. The caller has already capped it."""
         ...
 
 
@@ -94,7 +95,7 @@ class _HostState:
 
 
 class LocalGate:
-    """A gate for one process: so many at once per host, so far apart."""
+    """Gate for one process, with a concurrency limit and a delay per host."""
 
     def __init__(self, *, concurrency: int = 4, delay_seconds: float = 0.1) -> None:
         self._hosts: defaultdict[str, _HostState] = defaultdict(
@@ -116,7 +117,7 @@ class LocalGate:
             wait = max(0.0, state.next_turn - clock())
             if wait > MAX_GATE_WAIT_SECONDS:
                 until = datetime.now(UTC) + timedelta(seconds=wait)
-                raise HostClosed(f"{host} asked us to stay away for {wait:.0f} s.", until=until)
+                raise HostClosed(f"{host} asked us to retry in {wait:.0f} s.", until=until)
             await asyncio.sleep(wait)
             state.next_turn = clock() + state.delay_seconds
 
@@ -132,7 +133,10 @@ class LocalGate:
 
 
 def parse_retry_after(text: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds from a `Retry-After` header, which holds seconds or a date; None when unreadable."""
+    """Parse a `Retry-After` header, in seconds or as a date, and return seconds.
+
+    Return None if it cannot be parsed.
+    """
     if text is None or not (text := text.strip()):
         return None
     if text.isascii() and text.isdigit():

@@ -21,13 +21,13 @@ _IDENTITY_ENCODINGS = ("", "identity", "none", "utf-8")
 _GZIP_ENCODINGS = ("gzip", "x-gzip")
 _RAW_DEFLATE = -15
 _MIN_FLOWING_BYTES = 16 * 1024
-"""A body of which so much has come is not a drip, however long it is going to take."""
+"""Size from which a body does not count as a slow drip, however long the rest takes."""
 _LIVENESS_CHECK_SECONDS = 0.5
-"""After so much silence we look whether somebody is still there."""
+"""Interval of silence after which the connection is checked."""
 
 
 class ResponseBody:
-    """The body of one answer; what cannot be read is said in `truncated`, not raised."""
+    """Body of one response. Read errors are described in `truncated` instead of raised."""
 
     def __init__(
         self, answer: aiohttp.ClientResponse, *, deadline: Deadline, limits: FetchLimits
@@ -36,12 +36,14 @@ class ResponseBody:
         self.max_bytes = limits.max_bytes
         self.truncated: str | None = None
         self.error: FetchErrorKind | None = None
-        """What the host did wrong after its headers."""
+        """Failure of the host after its headers."""
         self.hit_limit = False
-        """It was we who cut it."""
+        """Whether one of our limits truncated the body."""
         self.network_bytes = 0
         self.too_slow = False
-        """It came more slowly than we wait for, so that what came is not worth keeping."""
+        """Whether the body arrived below the minimum rate, so that the partial body is not worth
+        keeping.
+        """
         self._deadline = deadline
         self._rate = TransferRate(limits.min_bytes_per_second, limits.rate_window_seconds)
         self._max_unpacked_bytes = limits.max_decompressed_bytes
@@ -53,7 +55,7 @@ class ResponseBody:
         return self._hash.hexdigest() if self._ended and self.truncated is None else None
 
     def release(self) -> None:
-        """Keep the connection for the next request when the body was read to its end."""
+        """Return the connection to the pool if the body was read to its end, otherwise close it."""
         if self.answer.content.at_eof():
             self.answer.release()
         else:
@@ -70,7 +72,7 @@ class ResponseBody:
                 continue
             for piece in decoder.feed(data):
                 yield piece
-                # A little on the wire may unpack to much; others have their turn meanwhile.
+                # A small input can decompress to a lot, so let other tasks run in between.
                 await asyncio.sleep(0)
             if decoder.problem:
                 break
@@ -83,7 +85,7 @@ class ResponseBody:
             self.hit_limit = self.hit_limit or decoder.hit_limit
 
     async def _iter_raw(self) -> AsyncIterator[bytes]:
-        """The bytes from the network, up to the limit."""
+        """Yield the bytes from the network, up to the size limit."""
         while data := await self._read():
             room = self.max_bytes - self.network_bytes
             data, cut = data[:room], len(data) > room
@@ -125,34 +127,40 @@ class ResponseBody:
             return b""
 
     def _time_out(self) -> bytes:
-        """A body that was merely too long for the time keeps what came; a drip does not."""
+        """Record the timeout. A large body keeps its partial content; a slow drip does not."""
         self.error = FetchErrorKind.TIMED_OUT
         self.too_slow = self._rate.was_too_slow()
-        self.truncated = f"It did not end within {self._deadline.seconds:g} seconds."
+        self.truncated = f"It did not finish within {self._deadline.seconds:g} s."
         if self.too_slow:
-            self.truncated = f"It sent less than {self._rate.wanted:g} bytes a second."
+            self.truncated = f"It arrived at less than {self._rate.wanted:g} bytes per second."
         return b""
 
     def _is_alive(self) -> bool:
-        """aiohttp closes a connection whose chunks make no sense, and tells nobody who waits."""
+        """Whether the connection is open.
+
+        aiohttp closes a connection on malformed chunked encoding without waking its reader.
+        """
         connection = self.answer.connection
         transport = connection.transport if connection else None
         return transport is not None and not transport.is_closing()
 
     def _choose_decompressor(self, start: bytes) -> Decompressor | None:
-        """By the header, where the bytes bear it out: some servers say gzip and send text."""
+        """Choose a decompressor by the Content-Encoding header, if the first bytes confirm it.
+
+        Some servers declare gzip and send plain text.
+        """
         encoding = self.answer.headers.get("Content-Encoding", "").strip().lower()
         if encoding in _GZIP_ENCODINGS and start.startswith(GZIP_MAGIC[: len(start)]):
             return Decompressor(max_bytes=self._max_unpacked_bytes)
         if encoding == "deflate":
             return Decompressor(max_bytes=self._max_unpacked_bytes, wbits=_get_deflate_wbits(start))
         if encoding not in (*_IDENTITY_ENCODINGS, *_GZIP_ENCODINGS):
-            self.truncated = f"It is encoded as {encoding[:40]!r}, which we did not ask for."
+            self.truncated = f"Its content encoding {encoding[:40]!r} is not supported."
         return None
 
 
 class TransferRate:
-    """Bytes per second of waiting, judged over one window after another."""
+    """Transfer rate in bytes per second of network wait, measured over consecutive windows."""
 
     def __init__(self, wanted: float, window_seconds: float) -> None:
         self.wanted = wanted
@@ -169,16 +177,16 @@ class TransferRate:
         self._all_seconds += seconds
 
     def is_too_slow(self) -> bool:
-        """Only a whole window tells."""
+        """Whether the current window is complete and below the minimum rate."""
         return self._seconds >= self._window and self._bytes < self.wanted * self._seconds
 
     def was_too_slow(self) -> bool:
-        """In this window, or all in all."""
+        """Whether the rate was too low in the current window or overall."""
         return self.is_too_slow() or self._all_bytes < self.wanted * self._all_seconds
 
 
 def _get_deflate_wbits(start: bytes) -> int:
-    """Servers that say deflate send it with a zlib header or without one."""
+    """Detect whether deflate data has a zlib header. Servers send it with or without one."""
     has_header = len(start) > 1 and start[0] & 0x0F == 8 and (start[0] << 8 | start[1]) % 31 == 0
     return 15 if has_header else _RAW_DEFLATE
 
@@ -187,13 +195,15 @@ _INCONCLUSIVE_STATUSES = frozenset({401, 403, 408, 425, 429})
 
 
 def is_inconclusive(status: int) -> bool:
-    """An answer that does not say whether there is something: a closed door, or trouble."""
+    """Whether a status does not show if the resource exists: access denied, throttled or server
+    error.
+    """
     return status in _INCONCLUSIVE_STATUSES or status >= 500
 
 
 @dataclass(frozen=True)
 class Redirect:
-    """One hop that was followed."""
+    """Redirect that was followed."""
 
     status: int
     url: str
@@ -206,25 +216,25 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer, read as far as the limits allowed."""
+    """Response, read as far as the limits allow."""
 
     url: str
     final_url: str
     status: int
     headers: Mapping[str, str]
-    """Names in any case."""
+    """Case-insensitive mapping."""
     body: bytes
-    """With the content encoding undone."""
+    """Decoded according to the content encoding."""
     truncated: str | None = None
-    """Why the body's end is missing, or None when it was read whole."""
+    """Why the body is incomplete, or None if it is complete."""
     elapsed_ms: int = 0
     redirects: tuple[Redirect, ...] = ()
     network_bytes: int = 0
     digest: str | None = None
-    """BLAKE2b of the body as it came, in hex; None when it was not read whole."""
+    """Hex BLAKE2b digest of the raw body, or None if it is incomplete."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Headers as they come from the network are a view, which cannot be pickled."""
+        """Copy the headers: aiohttp's header proxy cannot be pickled."""
         return {**self.__dict__, "headers": CIMultiDict(self.headers)}
 
     @property
@@ -233,7 +243,9 @@ class Response:
 
 
 class StreamedResponse:
-    """An answer whose body is read in pieces; `truncated` and `digest` are known at its end."""
+    """Response whose body is read in chunks. `truncated` and `digest` are final after the last
+    chunk.
+    """
 
     def __init__(
         self, url: str, *, body: ResponseBody, elapsed_ms: int, redirects: tuple[Redirect, ...]
@@ -243,12 +255,12 @@ class StreamedResponse:
         self.status = body.answer.status
         self.headers: Mapping[str, str] = body.answer.headers
         self.elapsed_ms = elapsed_ms
-        """Until the headers came."""
+        """Time until the headers arrived."""
         self.redirects = redirects
         self._body = body
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body, decoded, in pieces of at most 256 KiB."""
+        """Yield the decoded body in chunks of at most 256 KiB."""
         return self._body.pieces()
 
     @property
@@ -257,17 +269,17 @@ class StreamedResponse:
 
     @property
     def hit_limit(self) -> bool:
-        """The body was cut by a limit of ours."""
+        """Whether one of our limits truncated the body."""
         return self._body.hit_limit
 
     @property
     def timed_out(self) -> bool:
-        """The host did not send the body in time."""
+        """Whether the host did not send the body in time."""
         return self._body.error is FetchErrorKind.TIMED_OUT
 
     @property
     def too_slow(self) -> bool:
-        """It sent next to nothing in that time."""
+        """Whether the body arrived below the minimum rate."""
         return self._body.too_slow
 
     @property
@@ -284,11 +296,11 @@ class StreamedResponse:
 
 
 RedirectCheck = Callable[[str], None]
-"""Given where a redirect leads; raises `FetchFailed` when it is not to be followed."""
+"""Called with each redirect target. Raises `FetchFailed` if it must not be followed."""
 
 
 class FetcherProtocol(Protocol):
-    """What a reader of the web needs to be given."""
+    """Part of `Fetcher` that the scraper uses."""
 
     @property
     def rules(self) -> AddressRules: ...

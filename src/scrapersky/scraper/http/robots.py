@@ -19,11 +19,11 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF8_BOMS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _REPLACED_CHARACTERS = dict.fromkeys(map(ord, "\x00\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
-"""Python would end a line at them; in a robots.txt, only CR and LF do."""
+"""Characters at which Python splits lines, but robots.txt does not: only CR and LF count."""
 
 
 def decode_robots(data: bytes) -> str:
-    """By its mark or its zeros UTF-16, else UTF-8, else Latin-1."""
+    """Decode a robots.txt as UTF-16 (by its BOM or null bytes), UTF-8 or Latin-1."""
     encoding = _UTF16.get(data[:2]) or _detect_utf16(data)
     if encoding:
         return data.decode(encoding, "replace").removeprefix("\ufeff")
@@ -39,7 +39,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def _detect_utf16(data: bytes) -> str | None:
-    """English in UTF-16 has a zero in every second byte."""
+    """Detect UTF-16 without a BOM: every second byte of English text is zero."""
     start = data[:32]
     if len(start) < 8:
         return None
@@ -49,7 +49,7 @@ def _detect_utf16(data: bytes) -> str | None:
 
 
 def _strip_bom(data: bytes) -> bytes:
-    """Without the byte order mark, of which some lose a part on the way."""
+    """Remove a UTF-8 byte order mark, including one that has lost its last bytes."""
     for mark in _UTF8_BOMS:
         rest = data.removeprefix(mark)
         if rest != data and rest[:1].isascii():
@@ -58,7 +58,7 @@ def _strip_bom(data: bytes) -> bytes:
 
 
 MAX_ROBOTS_BYTES = 512 * 1024
-"""RFC 9309 wants at least 500 KiB read; nobody means more."""
+"""RFC 9309 requires parsers to read at least 500 KiB. Longer files are truncated."""
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _SITEMAP = re.compile(
@@ -89,25 +89,25 @@ _RULE = re.compile(
 
 @dataclass(frozen=True)
 class Robots:
-    """What one robots.txt says."""
+    """Parsed robots.txt."""
 
     sitemaps: tuple[str, ...] = ()
-    """Absolute URLs in the order given, each once."""
+    """Absolute URLs in file order, without duplicates."""
     rules: Protego | None = None
-    """None when there are no rules: everything may be fetched."""
+    """None if there are no rules and everything may be fetched."""
     is_known: bool = True
-    """Otherwise it could not be read, and until it can, no page may be fetched."""
+    """False if it could not be fetched. No page may be fetched until it can be."""
 
     def can_fetch(self, url: str, agent: str) -> bool:
         if not self.is_known:
             return False
         try:
             return self.rules is None or bool(self.rules.can_fetch(url, _get_agent_key(agent)))
-        except ValueError:  # it is no URL, so nothing was said of it
+        except ValueError:  # not a URL, so no rule applies
             return True
 
     def crawl_delay(self, agent: str) -> float | None:
-        """Seconds between two requests, or None when the site does not say."""
+        """Return the seconds between two requests, or None if the site does not set a delay."""
         if self.rules is None:
             return None
         delay = self.rules.crawl_delay(_get_agent_key(agent))
@@ -119,21 +119,22 @@ class Robots:
 
 
 def parse_robots(data: bytes, *, url: str) -> Robots:
-    """Read a robots.txt that was fetched from `url`; a page of HTML says nothing."""
+    """Parse a robots.txt fetched from `url`. An HTML page counts as empty."""
     text = decode_robots(data[:MAX_ROBOTS_BYTES])
     if _MARKUP.match(text):
         return Robots()
     lines = split_lines(text)
     if len(data) >= MAX_ROBOTS_BYTES:
-        del lines[-1]  # half a line may say what nobody meant
+        del lines[-1]  # a truncated line could match more than intended
     rules = "\n".join(_iter_rules(lines))
     return Robots(_find_sitemaps(lines, url), Protego.parse(rules) if rules else None)
 
 
 def parse_robots_response(answer: Response) -> Robots:
-    """What an answer means, by RFC 9309: one that is not there forbids nothing.
+    """Interpret the response to a robots.txt request as RFC 9309 specifies.
 
-    A server in trouble may well have one, so we keep away until it has recovered.
+    A missing robots.txt allows everything. On server errors and 429 nothing may be fetched, because
+    the site may well have rules.
     """
     if answer.status == 200:
         return parse_robots(answer.body, url=answer.final_url)
@@ -141,14 +142,14 @@ def parse_robots_response(answer: Response) -> Robots:
 
 
 def get_product_token(agent: str) -> str:
-    """`ScraperSky/0.1 (+https://…)` goes by the name ScraperSky in a robots.txt."""
+    """Return the product token of a user agent: `ScraperSky` for `ScraperSky/0.1 (+https://…)`."""
     return re.split(r"[/\s]", agent.strip(), maxsplit=1)[0]
 
 
 def _iter_rules(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that make rules, spelled as they should be.
+    """Yield the rule lines with corrected spelling.
 
-    Others are left out, for a line that nobody knows does not end a group.
+    Unknown lines are dropped, because they must not end a group.
     """
     for line in lines:
         match = _RULE.match(line.partition("#")[0].rstrip())
@@ -164,9 +165,9 @@ def _iter_rules(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _iter_agents(value: str) -> Iterator[str]:
-    """The names of one line as the rules know them: with a stroke where the name ends.
+    """Yield the user agents of one line, with a `/` appended to each complete name.
 
-    The stroke makes `Scraper` another name than `ScraperSky`; `Scraper*` means both.
+    The slash keeps `Scraper` from matching `ScraperSky`. `Scraper*` matches both.
     """
     for part in value.replace('"', "").replace("'", "").split(","):
         name = get_product_token(part)
@@ -183,7 +184,7 @@ def _get_agent_key(agent: str) -> str:
 
 
 def _parse_seconds(value: str) -> str:
-    """`10`, `0.5`, `.5`, `1,5` and `10s` are numbers of seconds."""
+    """Parse a number of seconds, such as `10`, `0.5`, `.5`, `1,5` or `10s`."""
     match = _NUMBER.match(value.strip())
     return f"{match[1] or 0}.{match[2] or 0}" if match else "unreadable"
 
@@ -198,7 +199,7 @@ def _find_sitemaps(lines: Iterable[str], url: str) -> tuple[str, ...]:
 
 
 def _match_sitemap_line(line: str) -> str:
-    """What a line names; some write nothing but the URL."""
+    """Return the value of a sitemap line, or an empty string. Some files have a bare URL."""
     if match := _SITEMAP.match(line):
         return match["url"]
     match = _BARE_URL.match(line)
@@ -206,7 +207,7 @@ def _match_sitemap_line(line: str) -> str:
 
 
 def _resolve_sitemap_url(text: str, url: str) -> str | None:
-    """Where a sitemap is; `example.com/a.xml` on example.com lacks only its scheme."""
+    """Resolve a sitemap URL. `example.com/a.xml` on example.com only lacks its scheme."""
     first = text.partition("/")[0].lower()
     if "/" in text and get_host(first) == get_host(url):
         text = f"//{text}"
@@ -215,7 +216,7 @@ def _resolve_sitemap_url(text: str, url: str) -> str | None:
 
 CACHE_SECONDS = 3_600.0
 UNREADABLE_CACHE_SECONDS = 60.0
-"""One that could not be read is asked for again soon: until then no page is."""
+"""Cache time after a failed fetch. It is short because no page may be fetched until then."""
 MAX_CACHED_HOSTS = 5_000
 
 
@@ -233,7 +234,7 @@ class RobotsCache:
         self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
 
     async def get(self, url: str) -> Robots:
-        """The rules for a URL; those who ask for the same host meanwhile wait for one answer."""
+        """Return the robots.txt for a URL. Concurrent calls for the same host share one fetch."""
         origin = get_origin(url)
         entry = self._entries.setdefault(origin, _CacheEntry())
         self._entries.move_to_end(origin)

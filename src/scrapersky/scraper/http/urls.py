@@ -25,7 +25,7 @@ from scrapersky.settings import IPAddress
 MAX_HOST_CHARACTERS = 253
 MAX_LABEL_CHARACTERS = 63
 MAX_URL_CHARACTERS = 2_048
-"""What the sitemap protocol allows and every server takes."""
+"""Limit of the sitemap protocol, which every server accepts."""
 
 _PRIVATE_SUFFIXES = (".local", ".internal", ".lan", ".intranet", ".home.arpa")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(.*)", re.DOTALL)
@@ -41,18 +41,18 @@ _SAFE_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 
 @dataclass(frozen=True)
 class Site:
-    """A site as a person named it, in its one normal form."""
+    """Site entered by a user, in normalised form."""
 
     key: str
-    """What makes two spellings the same site: `example.com`, or `example.com:8081`."""
+    """Identity of the site: `example.com` or `example.com:8081`."""
     host: str
-    """The name without `www.`, as an A-label; an IPv6 address has no brackets."""
+    """Name without `www.`, in A-labels. IPv6 addresses have no brackets."""
     port: int | None = None
-    """Only when it is not the default of http or https."""
+    """None if it is the default port of http or https."""
     path: str = "/"
-    """Where the person wants to start."""
+    """Path from which the scan starts."""
     scheme: str | None = None
-    """Only when the person gave one."""
+    """None if the user did not give one."""
 
 
 def normalise_site(
@@ -62,7 +62,7 @@ def normalise_site(
     allowed_ports: Iterable[int] = ALLOWED_PORTS,
     resolve: Mapping[str, tuple[str, int]] | None = None,
 ) -> Site:
-    """Read what a person typed as a site; `InvalidInput` says what is wrong with it."""
+    """Normalise a site entered by a user. Raises `InvalidInput` with an explanation."""
     rules = AddressRules(tuple(allowed_networks), frozenset(allowed_ports), resolve or {})
     parts = _split_url(_clean_input(text))
     host, port = _parse_host_and_port(parts)
@@ -82,10 +82,10 @@ def normalise_site(
 
 def _clean_input(text: object) -> str:
     if not isinstance(text, str):
-        raise InvalidInput("A domain is a text, for example example.com.")
+        raise InvalidInput("A domain must be a string, for example example.com.")
     text = text.strip(_STRIPPED_CHARACTERS.replace("\x00", ""))
     if not text:
-        raise InvalidInput("The domain is empty; give one, for example example.com.")
+        raise InvalidInput("The domain is empty. Enter one, for example example.com.")
     if _UNPRINTABLE.search(text):
         raise InvalidInput("The domain contains control characters.")
     if len(text) > MAX_URL_CHARACTERS:
@@ -100,36 +100,43 @@ def _split_url(text: str) -> SplitResult:
     try:
         parts = urlsplit(f"{scheme or 'http'}://{rest.replace(chr(92), '/')}")
     except ValueError:
-        raise InvalidInput(f"{text!r} is not a domain.") from None
+        raise InvalidInput(f"{text!r} is not a valid domain.") from None
     if "@" in parts.netloc:
-        raise InvalidInput("A domain may not carry a user name or password.")
+        raise InvalidInput("A domain must not contain a user name or password.")
     return parts._replace(scheme=scheme)
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
-    """`example.com:8080/x` has a port and no scheme, `javascript:x` has a scheme and no host."""
+    """Split off the scheme.
+
+    `example.com:8080/x` has a port and no scheme. `javascript:x` has a scheme and no host.
+    """
     match = _SCHEME.match(text)
     if match is None:
         return "", text.removeprefix("//")
     scheme, rest = match[1].lower(), match[2]
     if rest.startswith("//"):
         if scheme not in DEFAULT_PORTS:
-            raise InvalidInput(f"Only http and https are fetched, not {scheme}.")
+            raise InvalidInput(f"Only http and https URLs can be fetched, not {scheme}.")
         return scheme, rest[2:]
     if "." in scheme or scheme == "localhost" or rest.partition("/")[0].isdigit():
         return "", text
     if "@" in rest.partition("/")[0]:
-        raise InvalidInput("A domain may not carry a user name or password.")
-    raise InvalidInput(f"Only http and https are fetched, not {scheme}.")
+        raise InvalidInput("A domain must not contain a user name or password.")
+    raise InvalidInput(f"Only http and https URLs can be fetched, not {scheme}.")
 
 
 def _parse_host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise InvalidInput(f"{parts.netloc!r} has a port that is no number up to 65535.") from None
+        raise InvalidInput(
+            f"The port in {parts.netloc!r} is not a number from 1 to 65535."
+        ) from None
     if not host or port == 0:
-        raise InvalidInput(f"{parts.netloc!r} is not a domain; give one, for example example.com.")
+        raise InvalidInput(
+            f"{parts.netloc!r} is not a valid domain. Enter one, for example example.com."
+        )
     return host, port
 
 
@@ -148,14 +155,14 @@ def _normalise_host(host: str) -> str:
 def _check_label(label: str, host: str) -> None:
     if len(label) > MAX_LABEL_CHARACTERS:
         raise InvalidInput(
-            f"A part of the domain is longer than {MAX_LABEL_CHARACTERS} characters."
+            f"A label of the domain is longer than {MAX_LABEL_CHARACTERS} characters."
         )
     if not _LABEL.match(label):
-        raise InvalidInput(f"{host[:80]!r} is not a domain name.")
+        raise InvalidInput(f"{host[:80]!r} is not a valid domain name.")
 
 
 def _encode_host(host: str) -> str:
-    """The name in lower-case A-labels, as the DNS knows it."""
+    """Return the name in lower-case A-labels, as used in DNS."""
     host = host.lower().replace("。", ".").replace("．", ".")
     if host.isascii():
         return host
@@ -166,14 +173,16 @@ def _encode_host(host: str) -> str:
             raise InvalidInput(
                 f"The domain is longer than {MAX_HOST_CHARACTERS} characters."
             ) from None
-        raise InvalidInput(f"{host[:80]!r} is not a domain name.") from None
+        raise InvalidInput(f"{host[:80]!r} is not a valid domain name.") from None
 
 
 def _parse_literal(host: str) -> IPAddress | None:
     try:
         return parse_ip(host)
     except ValueError:
-        raise InvalidInput(f"{host[:80]!r} is neither a domain name nor an address.") from None
+        raise InvalidInput(
+            f"{host[:80]!r} is neither a valid domain name nor an IP address."
+        ) from None
 
 
 def _reject_private(host: str, port: int | None, rules: AddressRules) -> None:
@@ -181,12 +190,12 @@ def _reject_private(host: str, port: int | None, rules: AddressRules) -> None:
         return
     address = _parse_literal(host)
     if address is not None and not is_public(address):
-        raise InvalidInput(f"{address} is a private address; only public sites are scanned.")
+        raise InvalidInput(f"{address} is a private address. Only public sites can be scanned.")
     if address is None and _is_private_name(host):
-        raise InvalidInput(f"{host} is a private name; only public sites are scanned.")
+        raise InvalidInput(f"{host} is a private name. Only public sites can be scanned.")
     if port is not None and not rules.may_use_port(port):
         allowed = ", ".join(str(each) for each in sorted(rules.allowed_ports))
-        raise InvalidInput(f"Port {port} is not allowed; these are: {allowed}.")
+        raise InvalidInput(f"Port {port} is not allowed. Allowed ports: {allowed}.")
 
 
 def _is_private_name(host: str) -> bool:
@@ -199,10 +208,13 @@ def _build_start_path(parts: SplitResult) -> str:
 
 
 def clean_url(text: str, base: str | None = None) -> str | None:
-    """An absolute http(s) URL free of odd characters, otherwise as it was written; or None."""
+    """Return an absolute http(s) URL without unprintable characters, or None.
+
+    The rest of the URL stays as written.
+    """
     url = _strip_unprintable(text)
     try:
-        # An absolute URL is not joined: that would rewrite it, if only a little.
+        # Do not join absolute URLs: `urljoin` would normalise them slightly.
         if base is not None and not _ABSOLUTE.match(url):
             url = _strip_unprintable(urljoin(base, url))
         parts = urlsplit(url)
@@ -218,7 +230,7 @@ def _strip_unprintable(text: str) -> str:
 
 
 def get_host(url: str) -> str:
-    """The lower-case host of an absolute URL or a site's key, without `www.` and port."""
+    """Return the lower-case host of an absolute URL or a site key, without `www.` and port."""
     text = url.partition("://")[2] or url
     netloc = re.split(r"[/?#\\]", text, maxsplit=1)[0].rpartition("@")[2].lower()
     host = netloc.partition("]")[0] if netloc.startswith("[") else netloc.partition(":")[0]
@@ -226,17 +238,17 @@ def get_host(url: str) -> str:
 
 
 def is_same_site(site: str, url: str) -> bool:
-    """Whether a URL lies on the site's host or below it; scheme, port and `www.` do not matter."""
+    """Whether a URL is on the site's host or a subdomain, ignoring scheme, port and `www.`."""
     own, other = get_host(site), get_host(url)
     return other == own or other.endswith(f".{own}")
 
 
 def get_origin(url: str) -> str:
-    """`https://example.com:8443/a?b` → `https://example.com:8443`."""
+    """Return the origin of a URL: `https://example.com:8443/a?b` → `https://example.com:8443`."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def url_digest(url: str) -> bytes:
-    """Sixteen bytes that stand for the URL wherever it must be unique."""
+    """Return a 16-byte digest of the URL, used in unique constraints."""
     return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()

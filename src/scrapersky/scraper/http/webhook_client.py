@@ -22,21 +22,23 @@ from scrapersky.scraper.http.rate_limit import parse_retry_after
 from scrapersky.settings import IPAddress
 
 MAX_RESPONSE_BYTES = 4096
-"""Of the answer: enough for a connection to be closed in order, and for a line of what it says."""
+"""Bytes read of the response: enough for a clean close, and for one line of its text."""
 
 
 @dataclass(frozen=True)
 class WebhookResponse:
-    """How a receiver answered."""
+    """Response of a webhook receiver."""
 
     status: int
     retry_after_seconds: float | None = None
-    """How long it asks us to wait."""
+    """Delay requested by the receiver."""
     body: bytes = b""
-    """How its answer begins."""
+    """First bytes of the response."""
     is_public: bool = False
-    """Whether it stands on the public internet, where everybody could ask it themselves. What
-    others answer must not be shown to whoever chose the address."""
+    """Whether the receiver is on the public internet.
+
+    Responses of internal receivers must not be shown to the user who chose the URL.
+    """
 
     @property
     def is_accepted(self) -> bool:
@@ -53,7 +55,7 @@ async def post_or_raise(
     ca_file: Path | None = None,
     lookup: HostLookup | None = None,
 ) -> int:
-    """The status it was taken with, 200 to 299; everything else is raised as `FetchFailed`."""
+    """Post the payload and return the 2xx status. Raises `FetchFailed` for any other response."""
     answer = await post_payload(
         url,
         body,
@@ -70,7 +72,9 @@ async def post_or_raise(
 
 def describe_refusal(url: str, answer: WebhookResponse) -> str:
     is_redirect = 300 <= answer.status < 400
-    what = "redirects, which is not followed" if is_redirect else "did not take it"
+    what = (
+        "redirects, and redirects are not followed" if is_redirect else "did not accept the payload"
+    )
     return f"{URL(url).host} answered {answer.status}: it {what}."
 
 
@@ -84,7 +88,10 @@ async def post_payload(
     ca_file: Path | None = None,
     lookup: HostLookup | None = None,
 ) -> WebhookResponse:
-    """Whatever it answers; `FetchFailed` where it does not."""
+    """Post the payload and return the response, whatever its status.
+
+    Raises `FetchFailed` if there is none.
+    """
     check_url(url, rules)
     tls = await asyncio.to_thread(_create_tls_context, ca_file)
     reached: list[IPAddress] = []
@@ -117,14 +124,13 @@ def _create_tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def sign_payload(secret: str, timestamp: int, body: bytes) -> str:
-    """HMAC-SHA256 over `<timestamp>.<body>`; with the time in it, an old post cannot be repeated
-    by somebody else later."""
+    """Return the HMAC-SHA256 of `<timestamp>.<body>`. The timestamp prevents replay attacks."""
     signed = f"{timestamp}.".encode() + body
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 def build_signature_headers(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The time, and the signature where there is a secret."""
+    """Return the timestamp header, and the signature header if there is a secret."""
     headers = {"X-ScraperSky-Timestamp": str(timestamp)}
     if secret:
         headers["X-ScraperSky-Signature"] = f"sha256={sign_payload(secret, timestamp, body)}"

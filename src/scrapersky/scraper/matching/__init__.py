@@ -1,1 +1,1 @@
-"""Decide whether two descriptions are of one business."""
+"""Matching of business descriptions from different sources."""

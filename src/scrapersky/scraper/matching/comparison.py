@@ -1,4 +1,11 @@
-"""Decide whether two descriptions are of one business."""
+"""Decide whether two descriptions refer to the same business.
+
+Evidence is scored in points, and some conflicts cap the verdict regardless of the points. A
+matching name plus one more match (location, phone number, website) makes the same business.
+Branches of a chain share name, website and often phone number, so descriptions with different
+addresses are never merged automatically. Businesses that share an address, a phone number and even
+a website are different if the trade or the person differs.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +25,13 @@ from scrapersky.scraper.matching.model import (
 from scrapersky.scraper.matching.name_similarity import NameMatch, match_names
 
 DUPLICATE_FREE_PROVIDERS = frozenset({"google"})
-"""Providers that have a place once; others repeat theirs: a shop of OpenStreetMap may be a node and
-a building, and a list has whatever somebody wrote into it."""
+"""Providers that list each place once. Others have duplicates: OpenStreetMap may map a shop as a
+node and as a building, and imported lists contain arbitrary entries.
+"""
 
 
 def compare_place_ids(left: BusinessDescription, right: BusinessDescription) -> bool | None:
-    """Whether the provider says that they are one; nothing when it says neither."""
+    """Compare the place IDs of one provider; None if they prove neither."""
     if not left.provider or left.provider != right.provider:
         return None
     if left.place_id is None or right.place_id is None:
@@ -33,21 +41,14 @@ def compare_place_ids(left: BusinessDescription, right: BusinessDescription) -> 
     return False if left.provider in DUPLICATE_FREE_PROVIDERS else None
 
 
-# One business or two: evidence is weighed, and what must not be overruled is respected.
-#
-# A name that fits and one more thing that fits (the place, the number, the site) make one business.
-# A chain's branches share name, site and often number, so nothing makes one of two addresses;
-# whoever
-# shares an address, a number and even a site is another one when the trade or the person is.
-
 MIN_SAME_POINTS, MIN_DOUBTFUL_POINTS = 5.0, 3.0
-"""Points from which they are taken for one, and from which a person is asked."""
+"""Points required for the verdicts `same` and `doubtful` (reviewed by a person)."""
 PHONE_POINTS, SITE_POINTS = 3.0, 2.5
 PHONE_APART_POINTS, SITE_APART_POINTS = 1.5, 1.0
-"""What a number and a site say when the addresses differ: chains share them."""
+"""Points for a shared phone number and website if the addresses differ, as chains share both."""
 SHARED_POINTS = 0.5
 MIN_SAME_ADDRESS_POINTS = 1.5
-"""Points of a place that is known to the street or to some metres."""
+"""Location points from which the street, or the position within about 150 m, is the same."""
 OTHER_PHONE_POINTS, OTHER_SITE_POINTS = -1.0, -1.2
 _NON_GEOGRAPHIC_TYPES = frozenset(
     {
@@ -62,16 +63,16 @@ _NON_GEOGRAPHIC_TYPES = frozenset(
 
 @dataclass(frozen=True)
 class PairEvidence:
-    """All that was compared."""
+    """The individual results of comparing two descriptions."""
 
     names: NameMatch
     where: LocationMatch
     phone: bool | None
-    """Whether it is the same; nothing when one is not known."""
+    """Whether the phone numbers are equal; None if one is missing."""
     site: bool | None
     points: float
     has_shared_phone: bool = False
-    """A hotline, or a number that several are known to have."""
+    """Whether the number is a hotline or used by several businesses."""
     has_hotline: bool = False
 
     @property
@@ -82,7 +83,7 @@ class PairEvidence:
 def compare(left: BusinessDescription, right: BusinessDescription) -> MatchResult:
     known = compare_place_ids(left, right)
     if known is True:
-        said = "The provider calls both the same."
+        said = "They have the same place ID."
         return MatchResult(MatchVerdict.SAME, 1.0, MatchEvidence.PLACE_ID, (said,))
     weighed = _weigh(left, right)
     limit = _get_max_verdict(weighed)
@@ -130,7 +131,7 @@ def _are_equal(left: str | None, right: str | None) -> bool | None:
 
 
 def _is_hotline(phone: str | None) -> bool:
-    """Everybody of a chain has it."""
+    """Return whether the number is non-geographic, as shared by all branches of a chain."""
     return phone is not None and _is_non_geographic(phone)
 
 
@@ -147,7 +148,7 @@ def _score_signal(same: bool | None, for_it: float, against: float) -> float:
 
 
 def _get_max_verdict(weighed: PairEvidence) -> MatchVerdict:
-    """The most that may come of it, whatever the points are."""
+    """Return the highest verdict allowed, regardless of the points."""
     names = weighed.names
     if names.is_unknown:
         return _judge_without_name(weighed)
@@ -156,12 +157,15 @@ def _get_max_verdict(weighed: PairEvidence) -> MatchVerdict:
     if weighed.is_apart or names.conflict or not names.fits:
         return MatchVerdict.DOUBTFUL
     if weighed.phone and weighed.has_hotline and weighed.where.points < MIN_SAME_ADDRESS_POINTS:
-        return MatchVerdict.DOUBTFUL  # a chain's number, and nobody says which branch
+        return MatchVerdict.DOUBTFUL  # a chain's hotline, and the branch is unknown
     return MatchVerdict.SAME
 
 
 def _may_be_renamed(weighed: PairEvidence) -> bool:
-    """Who took over, or changed the sign, often kept the number: a person knows."""
+    """Return whether the business may have been renamed or taken over, which a person must decide.
+
+    A new owner often keeps the phone number.
+    """
     names = weighed.names
     if names.fits or names.is_unknown or names.conflict or names.are_two_people:
         return False
@@ -172,13 +176,13 @@ def _may_be_renamed(weighed: PairEvidence) -> bool:
 
 
 def _judge_without_name(weighed: PairEvidence) -> MatchVerdict:
-    """One has no name, or they are in different scripts: everything else must fit."""
+    """Judge a pair without comparable names (missing, different scripts): all else must match."""
     all_fits = weighed.phone and weighed.site and weighed.where.points > 1.5
     return MatchVerdict.SAME if all_fits and not weighed.names.conflict else MatchVerdict.DOUBTFUL
 
 
 def _judge_distinct_ids(weighed: PairEvidence) -> MatchVerdict:
-    """A provider that keeps its places apart seldom has one twice."""
+    """Judge a pair with different place IDs at a provider that rarely has duplicates."""
     everything = weighed.phone and weighed.where.points > 1.5 and weighed.names.fits
     return (
         MatchVerdict.DOUBTFUL
@@ -201,7 +205,7 @@ def _get_lower_verdict(left: MatchVerdict, right: MatchVerdict) -> MatchVerdict:
 
 
 def _score(points: float, verdict: MatchVerdict) -> float:
-    """Half at the point where it is taken for one; capped where it is not."""
+    """Map points to a score: 0.5 at `MIN_SAME_POINTS`, capped for lower verdicts."""
     most = {MatchVerdict.SAME: 0.99, MatchVerdict.DOUBTFUL: 0.49, MatchVerdict.DIFFERENT: 0.2}[
         verdict
     ]
@@ -223,5 +227,5 @@ def _list_reasons(weighed: PairEvidence, known: bool | None) -> tuple[str, ...]:
     if weighed.site is not None:
         said.append("They have the same website." if weighed.site else "Their websites differ.")
     if known is False:
-        said.append("The provider has them as two places.")
+        said.append("The provider lists them as two places.")
     return tuple(each for each in said if each)

@@ -15,7 +15,7 @@ _POINTS_BY_DISTANCE = (
 )  # fmt: skip
 FAR_POINTS = -5.0
 APART_POINTS = -2.0
-"""From here on they are two addresses, not two ways to note one."""
+"""At or below this score the addresses differ, rather than two spellings of the same one."""
 _NUMBER = re.compile(r"\d+")
 _STREET_WITH_NUMBER = re.compile(
     r"(?P<before>.*\D)\s(?P<last>\d+\s?[a-zA-Z]?(?:\s?[-–/]\s?\d+\s?[a-zA-Z]?)?)"
@@ -34,7 +34,7 @@ _OPTIONAL_STREET_WORDS = frozenset(
     ("de", "du", "des", "la", "le", "les", "el", "los", "l", "d", "der", "die", "das", "den", "dem",
      "ul", "ulica")
 )  # fmt: skip
-"""Written or left out: `Rue de la Gare`, `ul. Długa`."""
+"""Words that are often omitted: `Rue de la Gare`, `ul. Długa`."""
 _TOWN_SPELLINGS = (
     "munich munchen", "cologne koln", "vienna wien", "nuremberg nurnberg", "geneva geneve genf",
     "prague praha prag", "warsaw warszawa warschau", "brussels bruxelles brussel brussel",
@@ -51,10 +51,10 @@ _CANONICAL_TOWNS = {word: line.split()[0] for line in _TOWN_SPELLINGS for word i
 @dataclass(frozen=True)
 class LocationMatch:
     points: float = 0.0
-    """For (above nothing) or against."""
+    """Positive for a match, negative against."""
     metres: float | None = None
     other_door: bool = False
-    """In one street, at different numbers."""
+    """Same street, different house numbers."""
     reason: str | None = None
 
 
@@ -102,7 +102,7 @@ def _match_street(
 
 
 def _split_street(described: BusinessDescription) -> tuple[str, str | None]:
-    """Sites write both in one line: `Karl-Heine-Str. 46`, `46 High Street`."""
+    """Split street and house number given in one line: `Karl-Heine-Str. 46`, `46 High Street`."""
     street, number = described.street or "", described.house_number
     found = None if number else _STREET_WITH_NUMBER.fullmatch(street)
     if found is None:
@@ -114,7 +114,7 @@ def _build_same_address(metres: float | None) -> LocationMatch:
     if metres is None or metres <= 300:
         return LocationMatch(3.2, metres, reason="They have the same address.")
     points = 2.2 if metres <= 1_000 else 0.0
-    said = f"They have the same address, but lie {metres:.0f} m apart on the map."
+    said = f"They have the same address, but are {metres:.0f} m apart on the map."
     return LocationMatch(points, metres, reason=said)
 
 
@@ -158,7 +158,7 @@ def _match_town(left: BusinessDescription, right: BusinessDescription) -> Locati
 
 
 def _is_other_town(left: BusinessDescription, right: BusinessDescription) -> bool:
-    """There is a Hauptstraße in every town."""
+    """Return whether the towns differ; every town has a Hauptstraße."""
     if _differ(left.postal_code, right.postal_code):
         return not is_same_town(left.city, right.city)
     same_code = bool(left.postal_code and right.postal_code)
@@ -168,7 +168,7 @@ def _is_other_town(left: BusinessDescription, right: BusinessDescription) -> boo
 
 
 def is_same_town(left: str | None, right: str | None) -> bool:
-    """`Frankfurt` and `Frankfurt am Main`, `München` and `Munich`."""
+    """Compare town names: `Frankfurt` and `Frankfurt am Main`, `München` and `Munich` are equal."""
     mine, theirs = _split_town(left), _split_town(right)
     if not mine or not theirs:
         return False
@@ -188,7 +188,10 @@ def _is_same_street(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def _fold_street(text: str) -> str:
-    """`Karl-Marx-Straße` and `Karl Marx Str.` are `karlmarx`, `5th Ave` is `5thavenue`."""
+    """Normalize a street name.
+
+    `Karl-Marx-Straße` and `Karl Marx Str.` become `karlmarx`, `5th Ave` becomes `5thavenue`.
+    """
     words = [_expand_way(each, is_last=not rest) for each, *rest in _list_tails(split_words(text))]
     told = [each for each in words if each not in _OPTIONAL_STREET_WORDS] or words
     return _STREET_SUFFIX.sub("", "".join(told)) or "".join(told)
@@ -199,14 +202,14 @@ def _list_tails(words: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _expand_way(word: str, *, is_last: bool) -> str:
-    """`High St` is a street, `St Antoine` a saint."""
+    """Expand an abbreviation: `St` is a street in `High St`, and a saint in `St Antoine`."""
     if word == "st" and not is_last:
         return "saint"
     return _STREET_ABBREVIATIONS.get(word, word)
 
 
 def _parse_house_numbers(text: str | None) -> set[int]:
-    """`7a` is 7, `7-11` is 7, 8, … 11."""
+    """Parse house numbers: `7a` is 7, `7-11` is 7 to 11."""
     found = [int(each) for each in _NUMBER.findall(text or "")][:2]
     if len(found) == 2 and 0 < found[1] - found[0] <= 40:
         return set(range(found[0], found[1] + 1))

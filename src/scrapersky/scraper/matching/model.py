@@ -8,7 +8,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class BusinessDescription:
-    """What one provider, list or site says of a business; what it does not say is nothing here."""
+    """A business as described by one provider, list or site; None for what is not stated."""
 
     name: str | None = None
     street: str | None = None
@@ -16,31 +16,31 @@ class BusinessDescription:
     postal_code: str | None = None
     city: str | None = None
     country: str | None = None
-    """Two letters."""
+    """ISO 3166-1 alpha-2 code."""
     latitude: float | None = None
     longitude: float | None = None
     phone: str | None = None
     """E.164."""
     site_key: str | None = None
-    """The domain of a website of its own; never that of a network, directory or marketplace."""
+    """Domain of the business's own website; never that of a network, directory or marketplace."""
     categories: tuple[str, ...] = ()
     provider: str = ""
     place_id: str | None = None
-    """What the provider calls it."""
+    """The provider's ID."""
     site_is_shared: bool = False
-    """Several businesses are known to name this site: a chain's says little of a branch."""
+    """Whether several businesses name this site, like branches of a chain; weak evidence."""
     phone_is_shared: bool = False
 
 
 class MatchVerdict(StrEnum):
     SAME = "same"
     DOUBTFUL = "doubtful"
-    """A person should look."""
+    """Needs review by a person."""
     DIFFERENT = "different"
 
 
 class MatchEvidence(StrEnum):
-    """What spoke for it most."""
+    """The strongest evidence for a match."""
 
     PLACE_ID = "place_id"
     DOMAIN = "domain"
@@ -52,7 +52,7 @@ class MatchEvidence(StrEnum):
 class MatchResult:
     verdict: MatchVerdict
     score: float
-    """From 0, surely two, to 1, surely one."""
+    """From 0 (certainly different) to 1 (certainly the same)."""
     matched_by: MatchEvidence
     reasons: tuple[str, ...]
-    """Sentences, for and against."""
+    """Sentences for users, for and against a match."""

@@ -22,12 +22,12 @@ from scrapersky.scraper.matching.names import (
 from scrapersky.scraper.matching.text import edit_distance, is_latin, split_words
 
 ONE_SIDED_WEIGHT = 0.35
-"""What a word counts that only one of them has while the other has none of its own."""
+"""Factor for words that only one name has, if the other has none left."""
 KINDRED_WEIGHT = 0.25
 OWNER_FACTOR = 0.25
-"""How much less it counts when the words of one only are who runs the shop of a chain."""
+"""Further factor if those words are the operator of a chain's shop."""
 MIN_WORD_SIMILARITY = 0.7
-"""Words alike to this degree are one word."""
+"""Words at least this similar count as the same."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class NameSimilarity:
     score: float
     """From 0 to 1."""
     weight: float
-    """Of the words they share: a surname with a trade is not much."""
+    """Weight of the shared words; low for a common surname with a trade."""
     comparable: bool = True
-    """Not when they are written in different scripts."""
+    """False if they are in different scripts."""
     both_have_own: bool = False
-    """Each has a telling word that the other has not."""
+    """Whether each has a significant word that the other lacks."""
     extra: float = 0.0
-    """The weight of what only one has."""
+    """Weight of the words that only one has."""
 
 
 def score_names(left: str, right: str, places: frozenset[str]) -> NameSimilarity:
@@ -60,7 +60,7 @@ def score_names(left: str, right: str, places: frozenset[str]) -> NameSimilarity
 
 
 def _score_letter_pairs(left: str, right: str) -> NameSimilarity:
-    """Scripts without spaces: pairs of letters that both have."""
+    """Compare letter bigrams, for scripts without spaces."""
     mine, theirs = _list_letter_pairs(left), _list_letter_pairs(right)
     shared = 2 * len(mine & theirs) / max(1, len(mine) + len(theirs))
     return NameSimilarity(shared, RARE_WEIGHT * shared, both_have_own=shared < MIN_WORD_SIMILARITY)
@@ -90,7 +90,10 @@ def _score_words(left: ParsedName, right: ParsedName) -> NameSimilarity:
 
 
 def _names_owner(full: ParsedName, short: ParsedName) -> bool:
-    """`REWE Sven Müller oHG` is the REWE there: it begins alike and ends with a legal form."""
+    """Return whether `full` is `short` plus its operator: `REWE Sven Müller oHG` is a REWE.
+
+    Both start with the same words, and `full` has a legal form.
+    """
     length = len(short.words)
     return (
         full.has_legal_form
@@ -101,8 +104,11 @@ def _names_owner(full: ParsedName, short: ParsedName) -> bool:
 
 
 def _remove_kindred(mine: list[NameWord], theirs: list[NameWord]) -> int:
-    """Words that are made of one another, taken from what is left: they say little for it or
-    against it, for `Plomberie` and `Plombier` are the same and `Stein` and `Steinbach` are not."""
+    """Remove pairs of related words (shared stem) from both lists and return their number.
+
+    They are weak evidence either way: `Plomberie` and `Plombier` mean the same, `Stein` and
+    `Steinbach` do not.
+    """
     count = 0
     for one in list(mine):
         kin = next((each for each in theirs if _are_kindred(one.text, each.text)), None)
@@ -127,7 +133,7 @@ def _has_significant_word(words: Iterable[NameWord]) -> bool:
 
 
 def _score_acronym(short: ParsedName, full: ParsedName) -> float:
-    """`AWZ` for `Autohaus Wolfgang Zander`: the weight of that, or nothing."""
+    """Return the weight of an acronym (`AWZ` for `Autohaus Wolfgang Zander`), or 0."""
     initials = "".join(each.text[0] for each in full.words)
     found = len(short.words) == 1 and 3 <= len(initials) <= 6 and short.joined == initials
     return RARE_WEIGHT if found else 0.0
@@ -136,7 +142,7 @@ def _score_acronym(short: ParsedName, full: ParsedName) -> float:
 def _pair_words(
     left: Sequence[NameWord], right: Sequence[NameWord]
 ) -> tuple[float, list[NameWord], list[NameWord]]:
-    """The weight of what they share, and what is left of each; the closest words first."""
+    """Pair similar words, closest first; return the shared weight and each side's other words."""
     mine, theirs = _join_split_words(left, right), _join_split_words(right, left)
     pairs = [
         (score_word_pair(a, b), i, j) for i, a in enumerate(mine) for j, b in enumerate(theirs)
@@ -158,7 +164,7 @@ def _pair_words(
 
 
 def _join_split_words(words: Sequence[NameWord], other: Sequence[NameWord]) -> list[NameWord]:
-    """`Back Stube` is `Backstube` where the other writes it so."""
+    """Join `Back Stube` to `Backstube` if the other name has it as one word."""
     known = {each.text: each for each in other}
     joined: list[NameWord] = []
     for each in words:
@@ -184,17 +190,17 @@ def score_word_pair(left: NameWord, right: NameWord) -> float:
 
 
 def _score_edits(short: str, long: str) -> float:
-    """A slip of the pen in a word of some length."""
+    """Score typing errors, which are allowed in longer words only."""
     most = 0 if len(short) < 4 else 1 if len(short) < 8 else 2
     count = edit_distance(short, long, most) if most else 1
     if count > most:
         return 0.85 if _is_inflected(short, long) else 0.0
-    # One letter makes another name of a short word: Maier and Meier, Beck and Bock.
+    # In a short word, one letter makes another name: Maier and Meier, Beck and Bock.
     return 1 - count / len(short)
 
 
 def _is_inflected(short: str, long: str) -> bool:
-    """`Joe` and `Joes`, `Hirsch` and `Hirschen`."""
+    """Match `Joe` and `Joes`, `Hirsch` and `Hirschen`."""
     if long == short + "s":
         return len(short) >= 2
     return long == short + "en" and len(short) >= 5
@@ -213,10 +219,10 @@ class NameMatch:
     points: float = 0.0
     fits: bool = False
     is_unknown: bool = False
-    """One has no name, or they cannot be compared."""
+    """Whether a name is missing or they cannot be compared."""
     conflicts: tuple[str, ...] = ()
     are_two_people: bool = False
-    """Both are people with a title, and their names have little in common."""
+    """Whether both are titled people with dissimilar names."""
     reason: str | None = None
 
     @property
@@ -265,7 +271,10 @@ def _build_name_match(
 def _are_two_people(
     left: BusinessDescription, right: BusinessDescription, alike: NameSimilarity
 ) -> bool:
-    """`Dr. Anna Weber` and `Dr. Peter Krause` share door, number and site."""
+    """Return whether they are two people, who may share address, phone number and website.
+
+    Example: `Dr. Anna Weber` and `Dr. Peter Krause`.
+    """
     titled = all(_PERSON_TITLES & set(split_words(each.name or "")) for each in (left, right))
     return titled and alike.both_have_own and alike.score < MAX_OTHER_PERSON_SCORE
 
@@ -273,7 +282,7 @@ def _are_two_people(
 def _may_be_another_person(
     left: BusinessDescription, right: BusinessDescription, alike: NameSimilarity
 ) -> bool:
-    """`Dr. Weber` and `Dr. Anna Weber`: there may be another Weber in the practice."""
+    """Return whether `Dr. Weber` and `Dr. Anna Weber` may be two people in the same practice."""
     trades = _get_trades(left) | _get_trades(right)
     of_persons = any(load_vocabulary().trades[each].of_persons for each in trades)
     return of_persons and alike.extra >= 0.4 and alike.weight < 1.25
@@ -283,7 +292,7 @@ def _describe(left: BusinessDescription, right: BusinessDescription, alike: Name
     if alike.score >= 0.95:
         return f"The names are the same: {left.name}."
     if alike.score >= MIN_FIT_SCORE:
-        return f"The names are alike: {left.name}, {right.name}."
+        return f"The names are similar: {left.name}, {right.name}."
     return f"The names differ: {left.name}, {right.name}."
 
 
@@ -295,10 +304,10 @@ def _find_conflicts(
     if ours and others and not are_related(ours, others):
         said.append("They are in different trades.")
     if mine.branch != theirs.branch and mine.branch and theirs.branch:
-        said.append("Their names tell two branches apart.")
+        said.append("Their names refer to different branches.")
     return tuple(said)
 
 
 def _get_trades(described: BusinessDescription) -> frozenset[str]:
-    """As its name says, or else the provider."""
+    """Return the trades in its name, else those of the provider's categories."""
     return parse_name(described.name or "").trades or find_trades(described.categories)

@@ -17,7 +17,7 @@ from scrapersky.scraper.matching.text import fold_text, split_words
 class BusinessTrade:
     goes_with: frozenset[str]
     of_persons: bool
-    """Those who practise it behind one door are listed one by one: doctors, lawyers."""
+    """Practitioners at one address are listed individually: doctors, lawyers."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class NameVocabulary:
     abbreviations: Mapping[str, str]
     trades: Mapping[str, BusinessTrade]
     trades_of: Mapping[str, frozenset[str]]
-    """The trades that a word stands for."""
+    """Trades by word."""
 
 
 @cache
 def load_vocabulary() -> NameVocabulary:
-    source = files("scrapersky.scraper.matching.comparison").joinpath("words.toml")
+    source = files(__package__).joinpath("words.toml")
     data: dict[str, Any] = tomllib.loads(source.read_text("utf-8"))
     lists = {name: frozenset(map(fold_text, data[name].split())) for name in _WORD_LISTS}
     trades = {name: _parse_trade(each) for name, each in data["trades"].items()}
@@ -65,7 +65,7 @@ def _map_trades(trades: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
 
 
 def are_related(left: Iterable[str], right: Iterable[str]) -> bool:
-    """Whether one business may be of both: a bakery with a café, but not a hotel and a bank."""
+    """Return whether one business can have both trades: bakery and café, not hotel and bank."""
     trades = load_vocabulary().trades
     mine, theirs = frozenset(left), frozenset(right)
     if mine & theirs:
@@ -89,7 +89,7 @@ MAX_NAME_CHARACTERS, MAX_NAME_WORDS = 300, 16
     BRANCH_WEIGHT,
     NUMBER_WEIGHT,
 ) = 0.25, 0.2, 0.7, 1.0, 0.4, 0.6, 0.8
-"""What a word weighs."""
+"""Weights of words by type."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class NameWord:
 class ParsedName:
     words: tuple[NameWord, ...]
     joined: str
-    """All of it without spaces."""
+    """The significant words without spaces."""
     has_legal_form: bool = False
 
     @property
@@ -117,14 +117,16 @@ class ParsedName:
 
 
 def build_name_key(name: str) -> str | None:
-    """The words that count, in the order of the alphabet: `Bäckerei Müller GmbH` and `Mueller
-    Baeckerei` have the same."""
+    """Return the significant words in alphabetical order.
+
+    `Bäckerei Müller GmbH` and `Mueller Baeckerei` have the same key.
+    """
     return " ".join(sorted(set(_list_significant_words(name)))) or None
 
 
 @lru_cache(maxsize=16_384)
 def parse_name(name: str, places: frozenset[str] = frozenset()) -> ParsedName:
-    """`places` are the words of its town, which tell little in a name."""
+    """Parse a name; words in `places`, such as its town, get a low weight."""
     meant = _list_significant_words(name)
     words = tuple(_weigh_word(each, places) for each in meant)
     return ParsedName(words, "".join(meant), _has_legal_form(name))
@@ -135,12 +137,12 @@ def list_place_words(*towns: str | None) -> frozenset[str]:
 
 
 def strip_tagline(name: str) -> str:
-    """`Zahnarzt Weber | Implantate in Leipzig` is called `Zahnarzt Weber`."""
+    """Shorten `Zahnarzt Weber | Implantate in Leipzig` to `Zahnarzt Weber`."""
     return _TAGLINE.sub("", name).strip() or name
 
 
 def find_trades(categories: Iterable[str]) -> frozenset[str]:
-    """Of a provider's words: `shop=bakery`, `hair_care`, `Zahnarztpraxis`."""
+    """Return the trades of provider categories: `shop=bakery`, `hair_care`, `Zahnarztpraxis`."""
     known = load_vocabulary().trades_of
     whole = {fold_text(each).rpartition("=")[2].replace(" ", "_") for each in categories}
     parts = {part for each in whole for part in each.split("_")} - _GENERIC_CATEGORY_WORDS
@@ -170,7 +172,7 @@ def _list_significant_words(name: str) -> list[str]:
 
 
 def _find_initials(name: str) -> frozenset[str]:
-    """`A. Weber` and `S. Weber` are two people, whatever else `a` and `s` are in names."""
+    """Return the initials of people, which are not fillers: `A. Weber` and `S. Weber` differ."""
     return frozenset(map(fold_text, _INITIAL.findall(name[:MAX_NAME_CHARACTERS])))
 
 
@@ -180,7 +182,7 @@ def _has_legal_form(name: str) -> bool:
 
 
 def _list_first_words(name: str) -> tuple[str, ...]:
-    """A name that goes on for longer is a text; its beginning tells enough."""
+    """Return the first words; a longer name is a description, and its start is enough."""
     return split_words(_OWNER.sub("", name[:MAX_NAME_CHARACTERS]))[:MAX_NAME_WORDS]
 
 

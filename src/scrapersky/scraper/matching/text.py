@@ -1,4 +1,4 @@
-"""Fold spellings for comparison: case, accents, umlauts, scripts; edit distance."""
+"""Normalize spellings for comparison (case, accents, umlauts, scripts), and edit distance."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _MULTI_LETTERS = {
 _ROMANIZATION = str.maketrans(
     {a: b for theirs, ours in _LETTERS for a, b in zip(theirs, ours, strict=True)} | _MULTI_LETTERS
 )
-"""As people of these scripts write their names for guests, about: a letter more or less is a slip
-of the pen to those who compare."""
+"""Approximate romanization; a difference of one letter is tolerated as a typing error."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _DOTTED_LEGAL_FORM = re.compile(r"\be\.?\s?([kv])\.?(?=\s|$)")
 _POSSESSIVE = re.compile(r"'s\b|s'(?=\s|$)")
@@ -33,7 +32,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @lru_cache(maxsize=65_536)
 def fold_text(text: str) -> str:
-    """`Bäckerei` and `Baeckerei` are `backerei`."""
+    """Normalize text: `Bäckerei` and `Baeckerei` become `backerei`."""
     plain = unicodedata.normalize("NFKD", text.translate(_LETTER_REPLACEMENTS).casefold())
     plain = "".join(each for each in plain if not unicodedata.combining(each))
     if not plain.isascii():
@@ -43,7 +42,7 @@ def fold_text(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def split_words(text: str) -> tuple[str, ...]:
-    """The words, folded; `G.m.b.H.` is one of them and `Joe's` is `joe`."""
+    """Split into normalized words; `G.m.b.H.` is one word, and `Joe's` becomes `joe`."""
     text = text.translate(_LETTER_REPLACEMENTS).casefold()
     text = _DOTTED_LEGAL_FORM.sub(r"e\1", text)
     text = _DOTTED.sub(lambda found: found[0].replace(".", "") + " ", text)
@@ -53,14 +52,13 @@ def split_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def is_latin(text: str) -> bool:
-    """Whether it can be compared with names in our letters at all: Greek and Cyrillic can."""
+    """Return whether the text is comparable with Latin names; Greek and Cyrillic are romanized."""
     letters = [each for each in fold_text(text) if each.isalpha()]
     return bool(letters) and sum(ord(each) < 0x250 for each in letters) * 2 > len(letters)
 
 
 def edit_distance(left: str, right: str, most: int) -> int:
-    """Letters to be changed, left out, added or swapped with their neighbour; over `most` it does
-    not matter how many."""
+    """Return the Damerau-Levenshtein distance, or `most + 1` if it exceeds `most`."""
     if left == right:
         return 0
     if abs(len(left) - len(right)) > most or len(set(left) ^ set(right)) > 2 * most:

@@ -1,4 +1,11 @@
-"""Classify pages by URL, title and link text, and pick the few worth reading."""
+"""Classify pages by URL, title and link text, and pick the few worth reading.
+
+    classify("https://muster.example/de/kontakt.html")
+    → contact, .95, "path: kontakt (de)", priority 2, depth 1
+
+The path decides. A title or link text raises or lowers the confidence, and determines the class if
+the path is not conclusive. Nothing is fetched, and no input raises.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +46,18 @@ PRIORITIES: Mapping[PageKind, int] = {
     (PageClass.product, None): 19,
     (PageClass.blog, None): 20,
 }
-"""What is read first follows what some four thousand pages gave: four in ten of those about whom to
-ask for a job held a contact, three in ten of the legal ones, one in eight of the contact pages, one
-in a hundred of the blogs. The imprint still comes first: it names the company itself, where a
-careers page names its recruiters."""
+"""Reading order of page kinds, lowest number first.
+
+Based on the yield of about 4,000 pages: contacts were found on 40 % of the careers pages with a
+contact, 30 % of the legal pages, 12.5 % of the contact pages and 1 % of the blogs. The imprint
+still comes first, because it names the company; a careers page names its recruiters.
+"""
 
 SUB_PAGE_PRIORITY = 17
-"""What lies below a contact or an about page yielded nothing."""
+"""For pages below a contact or about page, which yielded no contacts."""
 
 MIN_CONFIDENCE = 0.5
-"""Below it the class is a guess: a page below a contact page, a word with other meanings."""
+"""Below this the class is a guess: a page below a contact page, or an ambiguous word."""
 
 MAX_TEXT_CHARACTERS = 300
 _TITLE_SEPARATORS = str.maketrans(dict.fromkeys("|–—»«·•:/<>›‹→~", "|"))
@@ -69,7 +78,7 @@ _CONFIDENCE_BY_FIT = {SlugFit.whole: 0.95, SlugFit.among_known: 0.8, SlugFit.amo
 _DEPTH_PENALTY = (0.0, 0.0, 0.0, 0.1, 0.25)
 _QUERY_PENALTY = 0.05
 _WEAK_WORD_CONFIDENCE = (0.35, 0.6, 0.9)
-"""A word with other meanings: in another language, in who knows which, in its own."""
+"""For an ambiguous word on a site in another language, in an unknown one and in the word's own."""
 _TITLE_CONFIDENCE, _LINK_CONFIDENCE, _AGREEING_CONFIDENCE = 0.8, 0.75, 0.9
 _AGREEMENT_BONUS, _DISAGREEMENT_PENALTY = 0.04, 0.2
 
@@ -79,13 +88,13 @@ class PageClassification:
     page_class: PageClass
     confidence: float
     rule: str
-    """What was seen, for people: `path: impressum (de), imprint`."""
+    """The rule that matched, for users: `path: impressum (de), imprint`."""
     priority: int
-    """Lower is read first."""
+    """Lower numbers are read first."""
     path_depth: int
-    """Segments below the home page; a language prefix and an index file are none."""
+    """Segments below the home page; language prefixes and index files do not count."""
     detail: str | None = None
-    """Of a legal page imprint, privacy or terms; of careers or press contact, or nothing."""
+    """Legal pages: imprint, privacy or terms. Careers and press pages: contact or None."""
 
 
 # Confidence
@@ -176,7 +185,10 @@ def apply_texts(
 
 
 def _match_text(text: str, host: str, language: str) -> SlugMatch | None:
-    """The first part of `Imprint | Muster Ltd` that names a page; a home page only at last."""
+    """Match the first part of a title such as `Imprint | Muster Ltd` that names a page.
+
+    A home page is matched only if no other part does.
+    """
     parts = text[:MAX_TEXT_CHARACTERS].replace(" - ", "|").translate(_TITLE_SEPARATORS).split("|")
     seen = [each for each in (match_slug(slugify_text(part), host) for part in parts) if each]
     clear = [each for each in seen if not each.word.weak or language in each.word.languages]
@@ -209,7 +221,7 @@ def _classify_text(
 def _compare_texts(
     by_path: PageClassification, told: Mapping[str, SlugMatch]
 ) -> PageClassification:
-    """The path decides; what the texts say is added to the confidence and to the rule."""
+    """Adjust confidence and rule by the texts; the class of the path is kept."""
     sure, rule = by_path.confidence, by_path.rule
     for source, seen in told.items():
         agrees = seen.word.page_class is by_path.page_class
@@ -228,14 +240,14 @@ KINDS_WORTH_READING: frozenset[PageKind] = frozenset(
     if priority <= PRIORITIES[PageClass.legal, PRIVACY]
 )
 MAX_PAGES_PER_SITE = 6
-"""Three to six right pages hold what a crawl of the whole site would find."""
+"""Three to six well-chosen pages yield the same contacts as a crawl of the whole site."""
 MAX_PAGES_PER_KIND = 2
 
 ClassifiedPage = tuple[str, PageClassification]
 
 
 def is_worth_reading(page: PageClassification) -> bool:
-    """Whether a page is read without anyone asking for it."""
+    """Return whether the page is read automatically."""
     return (
         page.page_class,
         page.detail,
@@ -245,10 +257,11 @@ def is_worth_reading(page: PageClassification) -> bool:
 def pick_pages(
     pages: Iterable[ClassifiedPage], *, limit: int = MAX_PAGES_PER_SITE, language: str | None = None
 ) -> list[ClassifiedPage]:
-    """The few right pages of a site, best first, of all its addresses with their classes.
+    """Pick the pages of a site that are worth reading, best first.
 
-    One page of each kind, and a second one where there is room that is no translation. `language`
-    is the site's main one; unless given, it is that of the addresses without a prefix.
+    Picks one page of each kind, then, up to `limit`, a second one that is not a translation of the
+    first. `language` is the site's main language; by default, URLs without a language prefix are
+    preferred.
     """
     worth = [page for page in pages if is_worth_reading(page[1])]
     prefixes = {url: match_url(url).language for url, _ in worth}
@@ -267,7 +280,7 @@ def pick_pages(
 
 
 def _rank_languages(counts: Counter[str], main: str) -> dict[str, int]:
-    """Whose pages are preferred: the main language's, those without a prefix, the most frequent."""
+    """Rank languages: the main one first, then URLs without a prefix, then by frequency."""
     order = sorted(counts, key=lambda each: (each != main, each != "", -counts[each], each))
     return {language: place for place, language in enumerate(order)}
 
@@ -277,15 +290,6 @@ def _build_sort_key(page: ClassifiedPage, place: int) -> tuple[int, float, int, 
     return place, -seen.confidence, seen.path_depth, len(url), url
 
 
-# Say what a page is from its address, so that the few right pages of a site are read.
-#
-#     classify("https://muster.example/de/kontakt.html")
-#     → contact, .95, "path: kontakt (de)", priority 2, depth 1
-#
-# The path decides. A title or a link's text raises or lowers the confidence, and gives the class
-# where the path says nothing. Nothing is fetched and nothing raises, whatever the text.
-
-
 def classify(
     url: str,
     *,
@@ -293,7 +297,7 @@ def classify(
     link_text: str | None = None,
     language: str | None = None,
 ) -> PageClassification:
-    """`language` is the site's, where known: `de`, or `de-AT`."""
+    """Classify a page; `language` is that of the site, if known: `de` or `de-AT`."""
     found = match_url(url)
     tongue = language[:2].lower() if language else found.language
     by_path = classify_match(found.how, found.word, found.fit, found.depth, found.has_query, tongue)

@@ -23,10 +23,10 @@ from scrapersky.scraper.pages.vocabulary import (
 )
 
 MAX_TOKENS = 8
-"""A longer slug is a sentence: a headline, not the name of a page."""
+"""A longer slug is a headline rather than the name of a page."""
 MAX_UNKNOWN_TOKENS = 2
 MIN_HOST_TOKEN = 3
-"""Shorter pieces occur in any host name by chance."""
+"""Shorter tokens occur in host names by chance."""
 
 _WHOLE_SLUG_CLASSES = {
     PageClass.home,
@@ -35,7 +35,7 @@ _WHOLE_SLUG_CLASSES = {
     PageClass.category,
     PageClass.other,
 }
-"""Classes whose words say nothing as a part of a slug: `price-tag`, `home-services`."""
+"""Classes whose words only count as a whole slug, unlike in `price-tag` or `home-services`."""
 
 _KIND_PRECEDENCE: tuple[PageKind, ...] = (
     (PageClass.careers, WITH_CONTACT),
@@ -53,11 +53,11 @@ _KIND_PRECEDENCE: tuple[PageKind, ...] = (
     (PageClass.services, None),
     (PageClass.about, None),
 )
-"""Which word a slug of several is named for: `about-our-team` is the team's page."""
+"""Which word wins in a slug of several: `about-our-team` is a team page."""
 
 
 class SlugFit(StrEnum):
-    """How a slug fits the word found in it."""
+    """How the word found in a slug relates to the rest of it."""
 
     whole = "whole"
     among_known = "among known words"
@@ -66,7 +66,7 @@ class SlugFit(StrEnum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PageWord:
-    """A word as it stands in slugs; compared by identity, for speed."""
+    """A vocabulary word in slug form; compared by identity, for speed."""
 
     slug: str
     page_class: PageClass
@@ -85,7 +85,7 @@ class SlugMatch(NamedTuple):
     fit: SlugFit
 
 
-# Letters
+# Normalization
 
 _LETTERS = {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "ı": "i", "đ": "d", "’": "-"}
 _ACCENTS = range(0x300, 0x370)
@@ -96,13 +96,13 @@ _TO_SPACE = {code: " " for code in range(0x2FFF) if not chr(code).isalnum()}
 
 
 def fold_text(text: str) -> str:
-    """In lower case and without accents; other scripts stay as they are."""
+    """Convert to lower case and remove accents; other scripts are unchanged."""
     text = text.lower()
     return text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_FOLDS)
 
 
 def decode_percent(text: str) -> str:
-    """Percent-decoded: UTF-8 where it can be, Latin-1 where it was meant."""
+    """Percent-decode as UTF-8, or as Latin-1 if it is not valid UTF-8."""
     data = unquote_to_bytes(text.encode("utf-8", "surrogatepass"))
     try:
         return data.decode("utf-8")
@@ -111,20 +111,20 @@ def decode_percent(text: str) -> str:
 
 
 def slugify_segment(segment: str) -> str:
-    """`contact_us` → contact-us. Most segments are slugs already, and translating is slow."""
+    """Convert `contact_us` to `contact-us`; most segments are slugs and skip the slow path."""
     return segment if segment.replace("-", "").isalnum() else segment.translate(_TO_HYPHEN)
 
 
 def slugify_text(text: str) -> str:
-    """`Über uns!` → `uber-uns`."""
+    """Convert `Über uns!` to `uber-uns`."""
     return "-".join(fold_text(text).translate(_TO_SPACE).split())
 
 
-# The index
+# Word index
 
 
 def _list_spellings(phrase: str) -> Iterator[str]:
-    """`über uns` → uber-uns, ueber-uns, uberuns, ueberuns."""
+    """Yield the spellings of `über uns`: uber-uns, ueber-uns, uberuns, ueberuns."""
     letters = [(each, _DIGRAPHS[each]) if each in _DIGRAPHS else (each,) for each in phrase]
     for spelling in product(*letters):
         slug = slugify_text("".join(spelling))
@@ -134,7 +134,7 @@ def _list_spellings(phrase: str) -> Iterator[str]:
 
 
 def _list_entries() -> Iterator[tuple[str, PageKind, str, str]]:
-    """Every spelling with its kind, its language and its mark."""
+    """Yield every spelling with its kind, language and mark."""
     for phrase, kind, language in list_phrases():
         mark = phrase[-1] if phrase[-1] in "?!" else ""
         for slug in _list_spellings(phrase.rstrip("?!")):
@@ -163,18 +163,18 @@ _PART_INDEX = {
 }
 _ANCHORS = frozenset(max(slug.split("-"), key=len) for slug in _PART_INDEX)
 _MAX_TOKENS_BY_FIRST: dict[str, int] = {}
-"""How many tokens the longest word has that begins with a token."""
+"""Token count of the longest word that starts with the token."""
 for _slug in _PART_INDEX:
     _first = _slug.partition("-")[0]
     _MAX_TOKENS_BY_FIRST[_first] = max(_MAX_TOKENS_BY_FIRST.get(_first, 0), _slug.count("-") + 1)
 _RANKS = {kind: rank for rank, kind in enumerate(_KIND_PRECEDENCE)}
 
 
-# Finding
+# Matching
 
 
 def match_slug(slug: str, host: str = "") -> SlugMatch | None:
-    """The word a slug stands for. Pieces of the host's own name may stand beside it."""
+    """Return the word a slug stands for; parts of the host name next to it are ignored."""
     word = WORD_INDEX.get(slug)
     if word is not None:
         return SlugMatch(word, SlugFit.whole)
@@ -202,9 +202,9 @@ def _match_tokens(tokens: list[str], host: str) -> SlugMatch | None:
 
 
 def _find_words(tokens: list[str], host: str) -> tuple[list[PageWord], int]:
-    """The words among the tokens, longest first from the left, and how many tokens are strange.
+    """Return the words among the tokens (longest match first) and the count of unknown tokens.
 
-    It stops where too many are.
+    Stops once there are too many unknown tokens.
     """
     words: list[PageWord] = []
     unknown = at = 0

@@ -1,4 +1,4 @@
-"""Find the part of a URL that says what its page is."""
+"""Find the part of a URL that reveals the class of its page."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from scrapersky.scraper.pages.slugs import (
 from scrapersky.scraper.pages.vocabulary import LANGUAGE_NAMES, PageClass, load_url_words
 
 MAX_PATH_CHARACTERS = 1_000
-"""No page that people look for has a longer path."""
+"""Longer paths are truncated; no relevant page has one."""
 
 CLOSED_CLASSES = frozenset((PageClass.blog, PageClass.product, PageClass.category, PageClass.other))
-"""Whatever lies below such a folder belongs to it, whatever its name."""
+"""Classes that apply to everything below their folder, whatever its name."""
 
 _SHOP_CLASSES = frozenset((PageClass.product, PageClass.category))
 INDEX_FILES = ("index.", "default.")
@@ -36,20 +36,20 @@ _COUNTRIES = load_url_words("countries")
 _PAGE_ENDINGS = load_url_words("page_endings")
 _PAGE_NUMBER_FOLDERS = load_url_words("page_number_folders")
 _SITE_FOLDERS = load_url_words("folders_of_whole_sites")
-"""Closed folders that a whole site may lie in, with pages about itself: `/shop/impressum`."""
+"""Closed folders that may contain a whole site with its info pages: `/shop/impressum`."""
 
 
 class UrlFolder(NamedTuple):
-    """The segments before the last one, which many addresses share."""
+    """The segments before the last one; cached, because many URLs share them."""
 
     depth: int
     language: str
     is_front: bool
-    """Nothing but prefixes: what follows may be one too."""
+    """Only prefixes so far, so the next segment may be one, too."""
     is_dated: bool
     numbers_pages: bool
     closed_by: PageWord | None = None
-    """The blog, shop or archive that all below belongs to."""
+    """The word of the blog, shop or archive that contains this folder."""
     may_hold_site: bool = False
     parent: PageWord | None = None
     """The nearest segment that names a page."""
@@ -83,7 +83,10 @@ def clean_path(path: str) -> str:
 
 
 def get_prefix_language(segment: str) -> str | None:
-    """The language of a prefix such as `de`, `pt-br` or `english`; empty for a country's: `us`."""
+    """Return the language of a prefix such as `de`, `pt-br` or `english`.
+
+    Returns an empty string for a country (`us`), and None if the segment is not a prefix.
+    """
     if len(segment) == 2:
         return segment if segment in _LANGUAGES else "" if segment in _COUNTRIES else None
     if len(segment) in (5, 6, 7) and segment[2] in "-_":
@@ -135,7 +138,7 @@ def _list_prefixes(segments: list[str]) -> list[str]:
 
 
 def _find_closed_folder(words: list[SlugMatch | None]) -> PageWord | None:
-    """The first closed folder; of a shop's folders, the one that says most."""
+    """Return the first closed folder; among shop folders the last, which is the most specific."""
     closing: PageWord | None = None
     for seen in words:
         if seen is None or seen.word.page_class not in CLOSED_CLASSES:
@@ -159,7 +162,7 @@ def _is_year(segment: str) -> bool:
 
 
 def _has_date(segments: list[str]) -> bool:
-    """A year at the start, or one with a month behind it."""
+    """Return whether the path starts with a year, or contains a year followed by a month."""
     for at, segment in enumerate(segments):
         if len(segment) == 4 and _is_year(segment):
             month = segments[at + 1] if at + 1 < len(segments) else ""
@@ -173,7 +176,7 @@ def strip_extension(segment: str) -> str:
 
 
 def starts_with_date(segment: str) -> bool:
-    """`2024`, `2024-05-17-our-post`, `2024_05.html`."""
+    """Match `2024`, `2024-05-17-our-post` and `2024_05.html`."""
     if not segment.startswith(_YEAR_PREFIXES) or not _is_year(segment[:4]):
         return False
     return len(segment) == 4 or (segment[4] in "-_." and segment[5:7].isdigit())
@@ -191,7 +194,7 @@ _SITE_INFO_CLASSES = frozenset((PageClass.legal, PageClass.contact, PageClass.ab
 
 
 class UrlRule(Enum):
-    """What in an address said what the page is."""
+    """The part of a URL that determined the class."""
 
     word = "path:"
     query = "query:"
@@ -199,11 +202,11 @@ class UrlRule(Enum):
     below = "path: below"
     far_below = "path: far below"
     home = "path: home page"
-    home_variant = "path: another home page"
+    home_variant = "path: home page variant"
     dated = "path: a date"
-    page_number = "path: a page's number"
+    page_number = "path: a page number"
     file = "path: a file"
-    nothing = "path: nothing known"
+    nothing = "path: no known word"
 
     def __init__(self, sentence: str) -> None:
         self.sentence = sentence
@@ -219,7 +222,7 @@ class UrlMatch(NamedTuple):
     depth: int
     has_query: bool
     language: str
-    """By the address's prefix; empty when it has none."""
+    """Language of the URL's prefix; empty if there is none."""
     host: str
 
 
@@ -232,7 +235,7 @@ _FILE: _RuleMatch = (UrlRule.file, None, None)
 
 
 def match_url(url: str) -> UrlMatch:
-    """What an address, absolute or not, says about its page; in linear time, and never raising."""
+    """Match an absolute or relative URL, in linear time; never raises."""
     rest, _, fragment = url.partition("#")
     rest, _, query = rest.partition("?")
     host, path = split_host(rest)
@@ -252,13 +255,16 @@ def match_url(url: str) -> UrlMatch:
 
 
 def _is_prefix(last: str) -> bool:
-    """`/de` is a home page; `/om` is Swedish for about, whatever else it may stand for."""
+    """Return whether the segment is a language prefix such as `/de`.
+
+    Vocabulary words take precedence: `/om` is Swedish for "about".
+    """
     if len(last) > MAX_PREFIX_CHARACTERS or last in WORD_INDEX:
         return False
     return get_prefix_language(last) is not None
 
 
-# What it says
+# Rules
 
 
 def _match_path(folder: UrlFolder, last: str, host: str) -> _RuleMatch:
@@ -290,7 +296,7 @@ def _match_file(last: str, ending: str) -> _RuleMatch:
 
 
 def _match_closed_folder(closed_by: PageWord, seen: SlugMatch | None) -> _RuleMatch:
-    """Inside a blog or a shop that may be a whole site: only its pages about itself stand out."""
+    """Match a page in a blog or shop that may be a whole site; only info pages are singled out."""
     if (
         seen is None
         or seen.fit is not SlugFit.whole
@@ -301,7 +307,11 @@ def _match_closed_folder(closed_by: PageWord, seen: SlugMatch | None) -> _RuleMa
 
 
 def _apply_parent(seen: SlugMatch, parent: PageWord | None) -> SlugMatch:
-    """`/careers/contact` is the careers' contact page; `/about/our-history` hardly about us."""
+    """Refine a match by its parent folder.
+
+    `/careers/contact` is the careers contact page; a page that repeats its parent's class, such as
+    `/about/our-history`, is a weaker match.
+    """
     if parent is None:
         return seen
     if seen.word.page_class is parent.page_class:
@@ -312,7 +322,7 @@ def _apply_parent(seen: SlugMatch, parent: PageWord | None) -> SlugMatch:
 
 
 def _match_front_page(query: str, host: str, language: str) -> _RuleMatch:
-    """The home page, one of its languages, or what a query makes of it."""
+    """Match the home page, one of its language versions, or the page its query selects."""
     if not query:
         return UrlRule.home_variant if language else UrlRule.home, None, None
     if _is_tracking_only(query):
@@ -339,6 +349,6 @@ def _match_query(query: str, host: str) -> _RuleMatch | None:
 
 
 def _slugify_value(value: str) -> str:
-    """`information%2Fcontact` → contact, `com_contact` → contact."""
+    """Convert `information%2Fcontact` and `com_contact` to `contact`."""
     last = clean_path(value).rpartition("/")[2]
     return slugify_segment(strip_extension(last).removeprefix("com_"))

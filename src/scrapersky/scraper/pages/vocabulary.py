@@ -1,4 +1,4 @@
-"""Page classes and the words of `words.toml` that stand for them."""
+"""Page classes and their words from `words.toml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class PageClass(StrEnum):
     about = "about"
     team = "team"
     legal = "legal"
-    """Imprint, privacy or terms; the detail says which."""
+    """Imprint, privacy or terms, according to the detail."""
     careers = "careers"
     services = "services"
     pricing = "pricing"
@@ -25,7 +25,7 @@ class PageClass(StrEnum):
     """News, posts, their archives, tags, authors and feeds."""
     product = "product"
     category = "category"
-    """Lists of products."""
+    """Product listings."""
     other = "other"
 
 
@@ -33,7 +33,7 @@ IMPRINT = "imprint"
 PRIVACY = "privacy"
 TERMS = "terms"
 WITH_CONTACT = "contact"
-"""The detail of a careers or press page that says whom to write to."""
+"""Detail of a careers or press page that names a contact."""
 
 PageKind = tuple[PageClass, str | None]
 """A class with its detail."""
@@ -53,7 +53,7 @@ def load_url_words(name: str) -> frozenset[str]:
 
 
 def list_phrases() -> Iterator[tuple[str, PageKind, str]]:
-    """Every phrase with its mark, its kind and its language; no language is an empty text."""
+    """Yield every phrase (including its mark) with its kind and language; "" is any language."""
     for page_class, details in _TABLES["words"].items():
         for detail, by_language in details.items():
             kind = PageClass(page_class), None if detail == _PLAIN else detail

@@ -1,4 +1,4 @@
-"""Place providers: query them and parse their answers into one model."""
+"""Place providers: query them and parse their responses into one model."""
 
 from scrapersky.scraper.providers.model import (
     Area,

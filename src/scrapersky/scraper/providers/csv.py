@@ -102,17 +102,17 @@ COLUMN_NAMES: dict[str, str] = {
     ),
     "status": "status, business status, state of business, betriebsstatus",
 }
-"""Each what a column means to us, and what people call it; the likeliest first."""
+"""Column names by meaning, most likely first."""
 
 
 def normalise_name(name: str) -> str:
-    """As names are compared: `E-Mail`, `e_mail` and `EMAIL` are one."""
+    """Normalise a column name for comparison: `E-Mail`, `e_mail` and `EMAIL` are equal."""
     folded = unicodedata.normalize("NFKD", name[:100].casefold())
     return "".join(each for each in folded if each.isalnum())
 
 
 def _match_column(name: str) -> tuple[str, int] | None:
-    """`Telefon 1` and `Telefon (Zentrale)` are `Telefon`, too."""
+    """Return the meaning of a column. `Telefon 1` and `Telefon (Zentrale)` match `Telefon` too."""
     bare = _REMARK.sub("", name[:100]).strip()
     return _RANKS.get(normalise_name(name)) or _RANKS.get(normalise_name(bare).rstrip("1"))
 
@@ -129,8 +129,10 @@ def is_column_name(cell: str) -> bool:
 
 
 def find_columns(header: Sequence[str]) -> dict[str, int]:
-    """{what it means: which column}; of several that mean the same, the one with the likeliest
-    name, and of these the first."""
+    """Return the column index of each meaning.
+
+    If several columns have the same meaning, the most likely name wins, then the first column.
+    """
     best: dict[str, tuple[int, int]] = {}
     for index, cell in enumerate(header):
         if known := _match_column(cell):
@@ -143,17 +145,17 @@ PROVIDER = "csv"
 MAX_ID_CHARACTERS = 200
 MAX_RAW_CELLS = 200
 NO_USABLE_COLUMN = (
-    "No column says what a business is called or how to reach it: name one of them `name`, "
-    "`website` or `phone` in the first line."
+    "No column contains a name or a contact. Name one of the columns `name`, `website` or `phone` "
+    "in the first line."
 )
-EMPTY_ROW = "This row has neither a name nor a website nor a phone number."
+EMPTY_ROW = "This row has no name, website or phone number."
 _CODE_AND_CITY = re.compile(r"(?:[A-Z]{1,2}[- ])?(?P<code>\d{4,5})[ ,]+(?P<city>[^\W\d_].*)")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:[.,]\d{1,18})?")
 
 
 @dataclass(frozen=True)
 class CsvColumns:
-    """Which column means what; `names` are all of them as they are written."""
+    """Column index of each meaning. `names` are all column names as written."""
 
     places: Mapping[str, int]
     names: tuple[str, ...]
@@ -166,14 +168,14 @@ class CsvColumns:
 
 @dataclass(frozen=True)
 class CsvRow:
-    """What a row says, or why it says nothing."""
+    """Parsed row, or the reason why it was rejected."""
 
     facts: PlaceFacts | None
     wrong: str | None
 
 
 def parse_header(cells: Sequence[str]) -> CsvColumns:
-    """`InvalidInput` when no column could be used."""
+    """Recognise the columns. Raises `InvalidInput` if none of them is usable."""
     names = tuple(parse_text(each, at_most=100) or "" for each in cells)
     found = find_columns(names)
     if not found.keys() & {"name", "website", "phone"}:
@@ -182,7 +184,7 @@ def parse_header(cells: Sequence[str]) -> CsvColumns:
 
 
 def parse_row(columns: CsvColumns, cells: Sequence[str], *, region: str | None = None) -> CsvRow:
-    """`region` is where phone numbers without a country code are from, unless the row says."""
+    """Parse a row. `region` is the default country of phone numbers without a country code."""
     row = _RowCells(columns, cells)
     oddities: list[str] = []
     name = parse_name(row.raw("name") or None, oddities)
@@ -224,7 +226,7 @@ class _RowCells:
         self._cells = cells
 
     def raw(self, meaning: str) -> str:
-        """Nothing where the row is shorter than the header."""
+        """Return the cell, or an empty string if the row is shorter than the header."""
         index = self._columns.places.get(meaning)
         return "" if index is None or index >= len(self._cells) else self._cells[index]
 
@@ -232,7 +234,7 @@ class _RowCells:
         return parse_text(self.raw(meaning), at_most=at_most)
 
     def number(self, meaning: str) -> float | None:
-        """With a point or a comma."""
+        """Parse a number with a decimal point or comma."""
         text = self.text(meaning) or ""
         return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
@@ -243,8 +245,10 @@ class _RowCells:
 
 
 def _build_place_id(row: _RowCells) -> str:
-    """The list's own id; where it has none, one that is made of what the row says of whom and
-    where, so that the same row is the same place next time."""
+    """Return the row's id, or else a digest of its name, contact and address.
+
+    The same row therefore is the same place in the next import.
+    """
     if given := row.text("id", at_most=MAX_ID_CHARACTERS):
         return given
     telling = ("name", "website", "phone", "address", "street", "house_number", "postal_code")
@@ -267,7 +271,7 @@ def _parse_address(row: _RowCells) -> PlaceAddress:
 
 
 def _parse_postal_code_and_city(row: _RowCells) -> tuple[str | None, str | None]:
-    """Many lists have both in one column."""
+    """Split a city column that contains the postal code too, as many lists do."""
     postal_code, city = row.text("postal_code", at_most=40), row.text("city")
     together = _CODE_AND_CITY.fullmatch(city or "")
     if together is None:

@@ -12,12 +12,12 @@ from scrapersky.scraper.providers.model import Area
 EARTH_RADIUS_KM = 6371.0088
 KM_PER_DEGREE = math.pi * EARTH_RADIUS_KM / 180
 MAX_RADIUS_KM = 500.0
-"""Around a point; whoever looks further wants several searches, or a named area."""
+"""Maximum search radius. Larger searches need several centres or a named area."""
 MIN_RADIUS_KM = 0.05
 MAX_AREA_KM2 = 20_000_000.0
-"""The box around any country but the very largest; a search over more would never end."""
+"""Bounding box of all but the very largest countries. Larger searches would not finish."""
 CELL_DEGREES = 0.01
-"""Of latitude: a cell is about a kilometre high."""
+"""Cell height in degrees of latitude: about 1 km."""
 _CELL_ROWS = round(180 / CELL_DEGREES)
 _CELL = re.compile(r"(\d{1,5}):(\d{1,5})")
 
@@ -28,45 +28,45 @@ class Point(NamedTuple):
 
 
 def check_point(latitude: float, longitude: float) -> Point:
-    """The same, or `InvalidInput` with what is wrong."""
+    """Return the point, or raise `InvalidInput`."""
     if not (math.isfinite(latitude) and -90 <= latitude <= 90):
-        raise InvalidInput(f"A latitude lies between -90 and 90; {latitude:g} does not.")
+        raise InvalidInput(f"Latitude must be between -90 and 90, not {latitude:g}.")
     if not (math.isfinite(longitude) and -180 <= longitude <= 180):
-        raise InvalidInput(f"A longitude lies between -180 and 180; {longitude:g} does not.")
+        raise InvalidInput(f"Longitude must be between -180 and 180, not {longitude:g}.")
     return Point(latitude, longitude)
 
 
 def check_area(area: Area) -> Area:
-    """The same, or `InvalidInput` with what is wrong."""
+    """Return the area, or raise `InvalidInput`."""
     check_point(area.south, area.west)
     check_point(area.north, area.east)
     if area.south >= area.north:
-        raise InvalidInput("The south of an area must lie south of its north.")
+        raise InvalidInput("The south edge of an area must be south of its north edge.")
     if area.west == area.east:
-        raise InvalidInput("The west and the east of an area must not be the same.")
+        raise InvalidInput("The west and east edges of an area must differ.")
     if width_degrees(area) > 180:
-        raise InvalidInput("An area may not go around more than half of the globe.")
+        raise InvalidInput("An area must not span more than half of the globe.")
     if area_km2(area) > MAX_AREA_KM2:
         raise InvalidInput(
-            f"An area of {area_km2(area):,.0f} km² is too large: at most {MAX_AREA_KM2:,.0f} km². "
-            "Search its parts one by one."
+            f"An area of {area_km2(area):,.0f} km² is too large (maximum {MAX_AREA_KM2:,.0f} km²). "
+            "Search parts of it."
         )
     return area
 
 
 def check_radius(radius_km: float) -> float:
     if not math.isfinite(radius_km) or radius_km < MIN_RADIUS_KM:
-        raise InvalidInput(f"A radius is at least {MIN_RADIUS_KM * 1000:.0f} metres.")
+        raise InvalidInput(f"The radius must be at least {MIN_RADIUS_KM * 1000:.0f} m.")
     if radius_km > MAX_RADIUS_KM:
         raise InvalidInput(
-            f"A radius of {radius_km:,.0f} km is too large: at most {MAX_RADIUS_KM:,.0f} km. "
-            "Search several places, or name a region."
+            f"A radius of {radius_km:,.0f} km is too large (maximum {MAX_RADIUS_KM:,.0f} km). "
+            "Search several centres, or a named region."
         )
     return radius_km
 
 
 def get_bounding_area(latitude: float, longitude: float, radius_km: float) -> Area:
-    """The rectangle that holds the circle; at a pole it goes around half of the globe."""
+    """Return the bounding rectangle of a circle. At a pole it spans half of the globe."""
     check_point(latitude, longitude)
     high = check_radius(radius_km) / KM_PER_DEGREE
     south, north = max(-90.0, latitude - high), min(90.0, latitude + high)
@@ -75,15 +75,15 @@ def get_bounding_area(latitude: float, longitude: float, radius_km: float) -> Ar
 
 
 def _half_width_degrees(latitude: float, angle: float) -> float:
-    """How far east the circle goes: further than at its centre, where the globe narrows."""
+    """Return how far east the circle extends: farther than at its centre, towards the pole."""
     across = math.cos(math.radians(latitude))
-    if across <= math.sin(angle):  # the pole lies inside
+    if across <= math.sin(angle):  # the circle contains the pole
         return 90.0
     return min(90.0, math.degrees(math.asin(math.sin(angle) / across)))
 
 
 def wrap_longitude(longitude: float) -> float:
-    """The same meridian between -180 and 180."""
+    """Normalise a longitude to -180 to 180."""
     if -180 <= longitude <= 180:
         return longitude
     return (longitude + 180) % 360 - 180
@@ -104,7 +104,7 @@ def _get_midpoint(one: float, other: float) -> float:
 
 
 def split_area(area: Area) -> tuple[Area, Area, Area, Area]:
-    """South-west, south-east, north-west, north-east: they meet without gap or overlap."""
+    """Split into quarters (SW, SE, NW, NE) without gaps or overlaps."""
     middle = get_centre(area)
     return (
         Area(area.south, area.west, middle.latitude, middle.longitude),
@@ -115,7 +115,7 @@ def split_area(area: Area) -> tuple[Area, Area, Area, Area]:
 
 
 def contains(area: Area, latitude: float, longitude: float) -> bool:
-    """Its borders belong to it."""
+    """Whether the point is in the area, borders included."""
     if not area.south <= latitude <= area.north:
         return False
     if area.west <= area.east:
@@ -124,7 +124,7 @@ def contains(area: Area, latitude: float, longitude: float) -> bool:
 
 
 def distance_m(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Metres along the globe between two (latitude, longitude)."""
+    """Return the great-circle distance in metres between two (latitude, longitude) points."""
     south, north = math.radians(one[0]), math.radians(other[0])
     high = math.sin((north - south) / 2) ** 2
     wide = math.sin(math.radians(other[1] - one[1]) / 2) ** 2
@@ -138,14 +138,14 @@ def area_km2(area: Area) -> float:
 
 
 def side_km(area: Area) -> float:
-    """The longer of its sides."""
+    """Return the length of the longer side."""
     nearest = 0.0 if area.south <= 0 <= area.north else min(abs(area.south), abs(area.north))
     wide = width_degrees(area) * math.cos(math.radians(nearest))
     return KM_PER_DEGREE * max(area.north - area.south, wide)
 
 
 def get_cell(latitude: float, longitude: float) -> str:
-    """The name of the square of about a kilometre that the point lies in."""
+    """Return the name of the cell, about 1 km square, that contains the point."""
     check_point(latitude, longitude)
     row = min(_CELL_ROWS - 1, math.floor((latitude + 90) / CELL_DEGREES))
     columns = _count_columns(row)
@@ -154,10 +154,10 @@ def get_cell(latitude: float, longitude: float) -> str:
 
 
 def get_neighbours(cell: str) -> tuple[str, ...]:
-    """The cell and those that touch it: whatever lies within a kilometre is in one of them."""
+    """Return the cell and its neighbours, which cover everything within 1 km."""
     found = _CELL.fullmatch(cell)
     if found is None or not 0 <= int(found[1]) < _CELL_ROWS:
-        raise InvalidInput(f"{cell[:40]!r} names no cell.")
+        raise InvalidInput(f"{cell[:40]!r} is not a valid cell.")
     row, column = int(found[1]), int(found[2])
     rows = range(max(0, row - 1), min(_CELL_ROWS, row + 2))
     touching = (
@@ -167,13 +167,13 @@ def get_neighbours(cell: str) -> tuple[str, ...]:
 
 
 def _count_columns(row: int) -> int:
-    """A row has fewer cells the nearer it lies to a pole, so that all are about as wide."""
+    """Return the number of cells in a row. It shrinks towards the poles to keep widths similar."""
     latitude = max(abs(row * CELL_DEGREES - 90), abs((row + 1) * CELL_DEGREES - 90))
     return max(1, math.floor(360 * math.cos(math.radians(latitude)) / CELL_DEGREES))
 
 
 def _get_touching_columns(row: int, column: int, other_row: int) -> list[int]:
-    """The columns of another row that touch a cell, and one more on each side."""
+    """Return the columns of another row that touch a cell, plus one on each side."""
     here, there = _count_columns(row), _count_columns(other_row)
     first = math.floor(column / here * there) - 1
     last = math.floor((column + 1) / here * there) + 1

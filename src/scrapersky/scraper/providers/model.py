@@ -9,7 +9,7 @@ from typing import Any
 
 
 class OperationalStatus(StrEnum):
-    """Whether a business is open for business at all; not its hours."""
+    """Whether a business operates at all, regardless of its opening hours."""
 
     OPERATIONAL = "operational"
     CLOSED_TEMPORARILY = "closed_temporarily"
@@ -19,7 +19,7 @@ class OperationalStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle on the map, in degrees; `west` is greater than `east` across the date line."""
+    """Rectangle in degrees. `west` is greater than `east` if it crosses the date line."""
 
     south: float
     west: float
@@ -29,7 +29,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class PlaceAddress:
-    """The parts that are known."""
+    """Known parts of an address."""
 
     street: str | None = None
     house_number: str | None = None
@@ -37,12 +37,12 @@ class PlaceAddress:
     city: str | None = None
     region: str | None = None
     country: str | None = None
-    """Two letters, upper case."""
+    """Two upper-case letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceFacts:
-    """A place as one provider knows it; what it says nothing of is nothing here, too."""
+    """Place as described by one provider. Unknown values are None or empty."""
 
     provider: str
     place_id: str
@@ -52,10 +52,10 @@ class PlaceFacts:
     latitude: float | None = None
     longitude: float | None = None
     phone: str | None = None
-    """E.164, where it can be read as a number at all."""
+    """E.164, if it could be parsed."""
     phone_raw: str | None = None
     website: str | None = None
-    """As the provider has it."""
+    """As given by the provider."""
     emails: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -68,22 +68,22 @@ class PlaceFacts:
     maps_url: str | None = None
     is_service_area: bool = False
     has_details: bool = False
-    """Whether everything we ask for was asked for: what is missing then is not known at all."""
+    """Whether all fields were requested, so that a missing value is unknown to the provider."""
     moved_to: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The provider's own words."""
+    """Original data of the provider."""
     oddities: tuple[str, ...] = ()
-    """What was left out because it could not be: coordinates out of range, a name of spaces."""
+    """Problems with values that were left out, such as coordinates out of range or a blank name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceQuery:
-    """What is looked for."""
+    """Query to a place provider."""
 
     business_type: str
-    """In a person's words: `bakery`, `vegan restaurants`."""
+    """Free text, such as `bakery` or `vegan restaurants`."""
     location: str | None = None
-    """Where, in a person's words; nothing when only an area was given."""
+    """Free text, or None if only an area was given."""
     area: Area | None = None
     language: str = "en"
     region: str | None = None
@@ -93,10 +93,10 @@ class PlaceQuery:
 
 @dataclass(frozen=True, slots=True)
 class PlacePage:
-    """One answer to a query."""
+    """One page of results."""
 
     places: tuple[PlaceFacts, ...]
     next_token: str | None = None
     attribution: str | None = None
     unreadable: int = 0
-    """What stood among them and is no place that could be kept."""
+    """Number of results that could not be parsed."""

@@ -16,7 +16,7 @@ _SUMMER_OFFSET = timedelta(hours=-7)
 
 
 def get_pacific_day(now: datetime) -> date:
-    """The date in California; `now` knows its zone."""
+    """Return the Pacific date. `now` must be timezone-aware."""
     return (now.astimezone(UTC) + _get_offset(now)).date()
 
 
@@ -26,7 +26,7 @@ def get_next_pacific_midnight(now: datetime) -> datetime:
 
 
 def get_pacific_month(now: datetime) -> date:
-    """The first day of the month that is billed."""
+    """Return the first day of the billing month."""
     return get_pacific_day(now).replace(day=1)
 
 
@@ -36,7 +36,7 @@ def get_next_pacific_month(now: datetime) -> datetime:
 
 
 def _build_midnight(day: date) -> datetime:
-    """Clocks change at two in the morning, so midnight is never in doubt."""
+    """Return midnight Pacific time, which is unambiguous because clocks change at 2 a.m."""
     local = datetime(day.year, day.month, day.day, tzinfo=UTC)
     standard = local - _STANDARD_OFFSET
     return local - (
@@ -49,8 +49,11 @@ def _get_offset(now: datetime) -> timedelta:
 
 
 def _is_summer(now: datetime) -> bool:
-    """From the second Sunday of March to the first of November, by the law of 2007; without the
-    zones of the system, which small containers do not have."""
+    """Whether daylight saving time applies: second Sunday of March to first Sunday of November.
+
+    These are the US rules since 2007. The system's time zone database is not used, because small
+    containers do not have it.
+    """
     moment = now.astimezone(UTC)
     begins = datetime(moment.year, 3, _get_sunday(moment.year, 3, 2), 10, tzinfo=UTC)
     ends = datetime(moment.year, 11, _get_sunday(moment.year, 11, 1), 9, tzinfo=UTC)
@@ -67,22 +70,22 @@ FREE = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of one request."""
+    """Price of one request."""
 
     usd: Decimal
     is_free: bool
-    """It is one of those that cost nothing, of this month or at all."""
+    """Whether the request is free, by the monthly free tier or in general."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sku:
-    """A kind of request, as the provider bills it."""
+    """Type of request, as billed by the provider."""
 
     name: str
     free_a_month: int | None
-    """Nothing where there is no end to them."""
+    """None if the number is unlimited."""
     usd: tuple[Decimal, ...]
-    """Per request, band by band; where fewer bands are known, the last price goes on."""
+    """Price per request by band. The last price applies to all further bands."""
 
 
 @cache
@@ -107,7 +110,7 @@ def list_skus() -> tuple[str, ...]:
 
 
 def get_price(sku: str, *, already: int, free_tier: bool) -> Price:
-    """Of the next request of its kind, when `already` so many were billed in the month."""
+    """Return the price of the next request, after `already` requests were billed this month."""
     kind = get_sku(sku)
     if kind.free_a_month is None or (free_tier and already < kind.free_a_month):
         return Price(FREE, is_free=True)
@@ -116,7 +119,7 @@ def get_price(sku: str, *, already: int, free_tier: bool) -> Price:
 
 
 def get_total_price(sku: str, count: int, *, already: int, free_tier: bool) -> Decimal:
-    """Of so many requests one after the other."""
+    """Return the total price of `count` consecutive requests."""
     kind, end, total = get_sku(sku), already + count, FREE
     if kind.free_a_month is None:
         return total
@@ -129,7 +132,7 @@ def get_total_price(sku: str, count: int, *, already: int, free_tier: bool) -> D
 
 
 def get_daily_quota(method: str) -> int:
-    """Requests that a method is given by default; the day is the provider's."""
+    """Return the default number of requests per day. The day is the provider's."""
     return int(_load_price_list()["quotas"][method]["a_day"])
 
 

@@ -1,4 +1,4 @@
-"""Parse values from untrusted JSON and lists: texts, numbers, coordinates, phone numbers."""
+"""Parse values from untrusted JSON and lists: strings, numbers, coordinates, phone numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrapersky.scraper.contacts.phone_regions import guess_regions
 def parse_provider_phone(
     written: Iterable[str], country: str | None, oddities: list[str]
 ) -> tuple[str | None, str | None]:
-    """(E.164, as written) of the first that is a number; else the first as it is written."""
+    """Return (E.164, as written) of the first valid number, or (None, the first as written)."""
     spellings = list(written)
     regions = guess_regions(None, "", country) if country else ()
     for spelling in spellings:
@@ -23,35 +23,35 @@ def parse_provider_phone(
             return number, spelling
     if not spellings:
         return None, None
-    oddities.append(f"Its phone, {spellings[0][:40]!r}, cannot be read as a number.")
+    oddities.append(f"Phone {spellings[0][:40]!r} is not a valid number.")
     return None, spellings[0]
 
 
 MAX_TEXT_CHARACTERS = 1_000
-"""No name or address is longer; what goes on is cut."""
+"""Longer names and addresses are truncated."""
 MAX_PROVIDER_URL_CHARACTERS = 4_000
 MAX_RAW_TEXT_CHARACTERS = 20_000
-"""Of a text that is only kept, not used."""
+"""Limit for strings that are stored as raw data only."""
 MAX_DEPTH = 24
-"""Levels of what is only kept; providers need about ten."""
+"""Nesting limit of raw data. Providers need about ten levels."""
 MAX_ITEMS = 10_000
 MAX_COUNT = 2**31 - 1
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""A database has no place for them, and no text needs them."""
+"""Characters that PostgreSQL cannot store and no text needs."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 
 
 def parse_json(body: bytes) -> Any:
-    """The document, or `ValueError`; `NaN` and the like are nothing."""
+    """Parse JSON. `NaN` and `Infinity` become None. Raises ValueError if the input is invalid."""
     try:
         return json.loads(body, parse_constant=lambda _: None)
     except RecursionError as error:
-        raise ValueError("It is nested too deeply.") from error
+        raise ValueError("The JSON is nested too deeply.") from error
 
 
 def parse_text(value: object, *, at_most: int = MAX_TEXT_CHARACTERS) -> str | None:
-    """One line without characters that cannot be seen; nothing when nothing is left."""
+    """Return a single line without control characters, or None if it is empty."""
     if not isinstance(value, str):
         return None
     return " ".join(_CONTROL.sub(" ", value[: 4 * at_most]).split())[:at_most].rstrip() or None
@@ -60,12 +60,12 @@ def parse_text(value: object, *, at_most: int = MAX_TEXT_CHARACTERS) -> str | No
 def parse_number(value: object, low: float, high: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # An integer of many digits is no float at all.
+    # Compare before converting: a very large integer does not fit a float.
     return float(value) if low <= value <= high else None
 
 
 def parse_count(value: object) -> int | None:
-    """A whole number from 0 on; providers write large ones as text at times."""
+    """Parse a non-negative integer. Providers sometimes write large numbers as strings."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
     number = parse_number(value, 0, MAX_COUNT)
@@ -81,13 +81,13 @@ def as_list(value: object) -> list[Any]:
 
 
 def parse_texts(value: object, *, most: int) -> tuple[str, ...]:
-    """The texts of a list, each once."""
+    """Return the distinct strings of a list."""
     found = (parse_text(each, at_most=200) for each in as_list(value))
     return tuple(dict.fromkeys(each for each in found if each))[:most]
 
 
 def to_storable(value: object, *, depth: int = MAX_DEPTH) -> Any:
-    """The same, in a form that any database keeps."""
+    """Convert a value to a form that PostgreSQL can store as JSON."""
     if isinstance(value, str):
         return _UNSTORABLE.sub("", value[:MAX_RAW_TEXT_CHARACTERS])
     if isinstance(value, float):
@@ -111,9 +111,9 @@ def _iter_storable_items(value: Mapping[Any, Any], depth: int) -> Iterator[tuple
 def parse_name(value: object, oddities: list[str]) -> str | None:
     name = parse_text(value)
     if name is None and isinstance(value, str):
-        oddities.append("Its name has nothing that can be seen.")
+        oddities.append("The name is blank.")
     if name is not None and not any(each.isalnum() for each in name):
-        oddities.append(f"Its name, {name[:40]!r}, has neither letters nor digits.")
+        oddities.append(f"The name {name[:40]!r} has no letters or digits.")
         return None
     return name
 
@@ -121,13 +121,13 @@ def parse_name(value: object, oddities: list[str]) -> str | None:
 def parse_location(
     latitude: object, longitude: object, oddities: list[str]
 ) -> tuple[float, float] | tuple[None, None]:
-    """Both or neither."""
+    """Return both coordinates or neither."""
     north, east = parse_number(latitude, -90, 90), parse_number(longitude, -180, 180)
     if north is not None and east is not None:
         return north, east
     if latitude is not None or longitude is not None:
         oddities.append(
-            f"Its coordinates, {_shorten(latitude)} and {_shorten(longitude)}, cannot be."
+            f"The coordinates {_shorten(latitude)}, {_shorten(longitude)} are not valid."
         )
     return None, None
 

@@ -1,4 +1,4 @@
-"""Recognize technologies by the fingerprints of `fingerprints.toml`."""
+"""Detect technologies with the fingerprints in `fingerprints.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_URLS = 2_000
 MAX_PICTURES = 200
 MAX_URL_CHARACTERS = 300
 MAX_SCRIPT_CHARACTERS = 300_000
-"""Of all inline scripts together: some sites put their whole content there."""
+"""Limit for all inline scripts together: some sites embed their whole content there."""
 MAX_HTML_CHARACTERS = 150_000
 MAX_TAIL_CHARACTERS = 30_000
 MAX_SHORT_TEXT_CHARACTERS = 5_000
@@ -32,19 +32,19 @@ _SCRIPT_FILE = re.compile(r"[\"']([\w./\-]{1,100}/?(?:matomo|piwik)\.(?:js|php))
 
 @dataclass(frozen=True)
 class SiteEvidence:
-    """All that fingerprints are compared with."""
+    """Everything that fingerprints are matched against."""
 
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Header names are in lower case."""
     cookies: tuple[str, ...]
-    """`name=` of each that was set."""
+    """`name=` of each cookie that was set."""
     host: str
     document: Document | None = None
-    """None when only the headers tell something of the site."""
+    """None if only the headers describe the site."""
 
     @cached_property
     def html(self) -> str:
-        """The source; of a long one, where such marks stand: its beginning and its end."""
+        """The source; of a long one only the beginning and the end, where most markers are."""
         html = self.document.html if self.document else ""
         if len(html) <= MAX_HTML_CHARACTERS:
             return html
@@ -60,7 +60,7 @@ class SiteEvidence:
 
     @cached_property
     def urls(self) -> str:
-        """What the page loads, one address in each line, in lower case."""
+        """URLs the page loads, one per line, in lower case."""
         if self.document is None:
             return ""
         found = dict.fromkeys(_list_loaded_urls(self.document))
@@ -69,7 +69,7 @@ class SiteEvidence:
 
     @cached_property
     def text(self) -> str:
-        """The title and what a person sees, in lower case, if that is not much."""
+        """Title and visible text in lower case; empty if the text is long."""
         if self.document is None or len(self.document.text) > MAX_SHORT_TEXT_CHARACTERS:
             return ""
         title = self.document.tree.css_first("title")
@@ -98,12 +98,12 @@ def _list_loaded_urls(document: Document) -> Iterator[str]:
     for node in document.tree.css("img")[:MAX_PICTURES]:
         attributes = node.attributes
         if value := attributes.get("data-src") or attributes.get("src"):
-            # Pictures tell by where they lie, and most lie in one place.
+            # Only the folder of an image is significant, and most images share one.
             yield "".join(value[:MAX_URL_CHARACTERS].rpartition("/")[:2])
 
 
 def _list_script_urls(document: Document) -> Iterator[str]:
-    """Scripts load most of what there is to find by themselves."""
+    """Yield URLs in inline scripts, which load most third-party services."""
     room = MAX_SCRIPT_CHARACTERS
     for script in document.scripts:
         if script.type in _SCRIPT_TYPES and script.text and room > 0:
@@ -114,12 +114,12 @@ def _list_script_urls(document: Document) -> Iterator[str]:
 
 
 STATE_CATEGORIES = frozenset({"challenge", "parking", "default page", "under construction"})
-"""These say what a page is instead of a site."""
+"""Categories that describe a placeholder page rather than a technology of a site."""
 
 
 @dataclass(frozen=True)
 class FingerprintExample:
-    """Something that must be recognised."""
+    """A sample that the fingerprint must match."""
 
     html: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class FingerprintExample:
 
 @dataclass(frozen=True, eq=False)
 class Fingerprint:
-    """What gives one technology away; the file explains each of these."""
+    """The markers of one technology; `fingerprints.toml` documents the fields."""
 
     name: str
     category: str
@@ -186,15 +186,15 @@ def _compile_pattern(text: str | None) -> re.Pattern[str] | None:
 
 
 MAX_VERSION_DISTANCE = 200
-"""How far from the telling part a version may stand."""
+"""Characters after the start of a marker in which the version is searched."""
 MAX_VERSION_LINES = 20
 
 Clue = tuple[str, str | None]
-"""What was found, and the version if that tells it."""
+"""The marker that was found, and the version if the marker reveals it."""
 
 
 def find_technologies(evidence: SiteEvidence) -> tuple[Technology, ...]:
-    """All that is there, and what must be there because of it; in the file's order."""
+    """Return the detected technologies and those they imply, in file order."""
     found = {each.name: each for each in match_fingerprints(evidence, list_technologies())}
     known = {each.name: each for each in list_technologies()}
     waiting = list(found)
@@ -210,7 +210,7 @@ def find_technologies(evidence: SiteEvidence) -> tuple[Technology, ...]:
 def match_fingerprints(
     evidence: SiteEvidence, fingerprints: tuple[Fingerprint, ...]
 ) -> Iterator[Technology]:
-    """Those of the fingerprints that are found, in their order."""
+    """Yield the matching fingerprints in the given order."""
     for number in sorted(_build_index(fingerprints).candidates(evidence)):
         fingerprint = fingerprints[number]
         clues = list(_find_clues(fingerprint, evidence))
@@ -221,14 +221,14 @@ def match_fingerprints(
 
 @dataclass(frozen=True)
 class _FingerprintIndex:
-    """The parts of many fingerprints side by side, as most pages have few of them."""
+    """The markers of many fingerprints, as a quick prefilter: most pages contain few of them."""
 
     urls: tuple[tuple[str, int], ...]
     html: tuple[tuple[str, int], ...]
     text: tuple[tuple[str, int], ...]
     headers: tuple[tuple[str, int], ...]
     others: tuple[int, ...]
-    """Those to be looked at in any case."""
+    """Fingerprints that are always checked."""
     with_generator: tuple[int, ...]
 
     def candidates(self, evidence: SiteEvidence) -> set[int]:

@@ -1,4 +1,10 @@
-"""Fetch a site's home page and detect its metadata."""
+"""Fetch a site's home page and detect its technologies, organisation and state.
+
+    metadata = await detect_site_metadata("bakery.example", fetch=fetch)
+
+`read_site` analyzes a home page that was already fetched. `fingerprints.toml` defines how
+technologies and placeholder pages are recognized.
+"""
 
 from __future__ import annotations
 
@@ -44,23 +50,23 @@ OWN_PAGE_STATES = frozenset(
         SiteState.UNDER_CONSTRUCTION,
     }
 )
-"""The page is the site's, so what it says is said of the site."""
+"""States in which the page belongs to the site, so its content describes the site."""
 
 
 @dataclass(frozen=True)
 class SiteVisit:
-    """What is known of the site, and the page it is known from, for who wants to read on."""
+    """A site's metadata, with the page it was read from for further extraction."""
 
     metadata: SiteMetadata
     page: Response | None = None
-    """None when nothing answered, or nothing might be asked."""
+    """None if the site did not answer or robots.txt disallows the page."""
     document: Document | None = None
-    """The page, decoded and parsed, if it was read in this process."""
+    """The parsed page, if it was parsed in this process."""
     facts: PageFacts | None = None
     forwarding: ClientRedirect | None = None
-    """Where the page sends its visitors."""
+    """The page's client-side redirect."""
     contacts: ContactSearchResult | None = None
-    """None when they were not looked for."""
+    """None if contacts were not extracted."""
 
     @property
     def is_own_page(self) -> bool:
@@ -68,7 +74,7 @@ class SiteVisit:
 
 
 def read_site(page: Response, *, asked: str | None = None) -> SiteMetadata:
-    """What a home page, already fetched, says of its site; `asked` is the name or URL it is for."""
+    """Return the metadata of a fetched home page; `asked` is the requested domain or URL."""
     return analyze_home_page(page, asked=asked).metadata
 
 
@@ -138,7 +144,7 @@ def _map_categories() -> dict[str, tuple[str, str | None]]:
 
 
 def _find_system(found: Iterable[Technology], category: str) -> Technology | None:
-    """The one of its kind that runs the site: the one that says so itself, else the first."""
+    """Return the main system of a category: the one named in the generator tag, else the first."""
     of_kind: Iterator[Technology] = (
         each for each in found if category in _map_categories()[each.name]
     )
@@ -151,24 +157,26 @@ def _get_version(found: Iterable[Technology], name: str) -> str | None:
 
 
 MAX_PAUSE_SECONDS = 30.0
-"""Who asks us to wait longer is asked again by whoever called, later."""
+"""Longest wait between attempts. If a host asks for more, the error is raised and the caller
+retries later.
+"""
 THREAD_THRESHOLD_BYTES = 256 * 1024
-"""Reading more than that takes long enough to keep others waiting, so it is done beside them."""
+"""Larger pages are parsed in a thread, because parsing them would block the event loop."""
 MAX_CLIENT_REDIRECTS = 2
 
 ReadHomePage = Callable[[Response, str], Awaitable[SiteVisit]]
-"""Given the answer and the name that was asked for."""
+"""Takes the response and the requested domain."""
 
 _REQUEST_HEADERS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 _FINAL_STATES = frozenset(
     {SiteState.BLOCKED, SiteState.PARKED, SiteState.REDIRECTED, SiteState.DEAD}
 )
-"""What such a page would send us to is not the site's home page."""
+"""Client-side redirects are not followed: their target is not the site's home page."""
 
 
 class SiteUnavailable(FetchFailed):
-    """The site answered that it cannot answer just now."""
+    """The site answered with a transient error status."""
 
     def __init__(self, reason: str, *, url: str, status: int) -> None:
         super().__init__(reason, url=url)
@@ -183,7 +191,7 @@ async def detect_site_metadata(
     first_pause_seconds: float = 0.5,
     user_agent: str = "ScraperSky",
 ) -> SiteMetadata:
-    """What `visit_site` finds out, without the page itself."""
+    """Return the metadata that `visit_site` finds, without the page."""
     visit = await visit_site(
         url_or_domain,
         fetch=fetch,
@@ -203,12 +211,12 @@ async def visit_site(
     user_agent: str = "ScraperSky",
     read: ReadHomePage | None = None,
 ) -> SiteVisit:
-    """Fetch the home page over https, `www.` or http and read it.
+    """Fetch the home page over https, `www.` or http and analyze it.
 
-    What will not pass (no such name, no valid certificate) is told as a dead site. What may pass
-    (no answer, 5xx, 429) is tried again `max_retries` times and then raised as it is; once the
-    caller has given up too, `dead_site` makes a result of it. Pages are read in this process
-    unless `read` does it elsewhere.
+    Permanent failures (unknown domain, invalid certificate) result in a dead site. Transient ones
+    (no answer, 5xx, 429) are retried `max_retries` times and then raised. A caller that stops
+    retrying can turn the error into a result with `build_dead_site`. Pages are parsed in this
+    process unless `read` does it elsewhere.
     """
     site = _parse_site(url_or_domain, fetch)
     for attempt in count():
@@ -221,11 +229,11 @@ async def visit_site(
             if attempt >= max_retries or pause > MAX_PAUSE_SECONDS:
                 raise
         await asyncio.sleep(pause)
-    raise AssertionError("counting has no end")
+    raise AssertionError("unreachable: the loop is endless")
 
 
 def build_dead_site(error: FetchFailed, *, url: str) -> SiteMetadata:
-    """What is known of a site from which no page was had, after the last attempt."""
+    """Build the metadata of a site that returned no page, after the last attempt."""
     is_kept_out = isinstance(error, HostClosed) and error.asked
     return SiteMetadata(
         url=url,
@@ -248,7 +256,7 @@ def _parse_site(url_or_domain: Site | str, fetch: FetcherProtocol) -> Site:
 
 
 def _get_pause(error: FetchFailed, otherwise: float) -> float:
-    """As long as the host asks for, else our own."""
+    """Return the wait the host requested, else the given default."""
     return error.seconds_left if isinstance(error, HostClosed) else otherwise
 
 
@@ -270,7 +278,10 @@ async def _visit(
 
 
 def _select_failure(base: BaseUrl) -> FetchFailed:
-    """What may pass is worth another attempt, whatever else went wrong; the sentence tells all."""
+    """Return a transient failure if there is one, so that it is retried.
+
+    Its message lists all errors.
+    """
     failure = next((each for each in base.failures if not each.permanent), base.failures[0])
     if isinstance(failure, HostClosed):
         return failure
@@ -278,20 +289,24 @@ def _select_failure(base: BaseUrl) -> FetchFailed:
 
 
 def _get_home_url(site: Site, base: BaseUrl, robots: Response) -> str:
-    """On the site's own host; if that leads elsewhere, the home page's redirect shall tell."""
+    """Return the home page URL on the site's own host.
+
+    If robots.txt redirects to another site, the home page is still requested on the original host,
+    so that its own redirect is observed.
+    """
     is_own = get_registrable_site(robots.final_url) == get_registrable_site(site.key)
     return f"{base.url if is_own else get_origin(robots.url)}/"
 
 
 def _build_disallowed(site: Site, robots: Response) -> SiteMetadata:
-    reason = f"The robots.txt of {get_host(robots.final_url)} forbids reading its home page."
+    reason = f"The robots.txt of {get_host(robots.final_url)} disallows its home page."
     return SiteMetadata(site.key, SiteState.DISALLOWED, reason, final_url=robots.final_url)
 
 
 async def _read_home_page(
     url: str, site: Site, fetch: FetcherProtocol, read: ReadHomePage
 ) -> SiteVisit:
-    """Read the home page, or the page to which it sends its visitors within the site."""
+    """Read the home page, following client-side redirects within the site."""
     seen = {url}
     while True:
         page = await fetch.get(url, headers=_REQUEST_HEADERS, max_bytes=MAX_PAGE_BYTES)
@@ -320,7 +335,7 @@ async def _read_in_process(page: Response, asked: str) -> SiteVisit:
 
 
 async def _read_if_available(page: Response, site: Site, read: ReadHomePage) -> SiteVisit:
-    """What the answer says, unless it says to come back later."""
+    """Analyze the response; raise if it is a transient error."""
     visit = await read(page, site.key)
     is_passing = page.status in _TRANSIENT_STATUSES or page.status >= 500
     if visit.metadata.blocked_by or not is_passing:
@@ -328,15 +343,7 @@ async def _read_if_available(page: Response, site: Site, read: ReadHomePage) -> 
     host, wait = get_host(page.final_url), page.retry_after_seconds
     if wait is not None:
         until = datetime.now(UTC) + timedelta(seconds=wait)
-        reason = f"{host} answered {page.status} and asked us to stay away for {wait:.0f} s."
+        reason = f"{host} answered {page.status} and asked us to retry after {wait:.0f} s."
         raise HostClosed(reason, until=until, url=page.final_url)
     reason = f"{host} answered {page.status}."
     raise SiteUnavailable(reason, url=page.final_url, status=page.status)
-
-
-# Tell what a site is from its home page: what it is made with, whose it is, how it is.
-#
-#     metadata = await detect_site_metadata("bakery.example", fetch=fetch)
-#
-# `read_site` reads a home page that was fetched by other means; how technologies and pages that
-# are no sites are recognised stands in `fingerprints.toml`.

@@ -1,4 +1,4 @@
-"""Site metadata as values: state, technologies, organisation."""
+"""Site metadata: state, technologies, organisation."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from scrapersky.scraper.http.urls import get_origin
 
 
 class SiteState(StrEnum):
-    """What answered when the home page was asked for."""
+    """The state of a site, judged by the response to its home page."""
 
     OK = "ok"
     PARKED = "parked"
-    """The name is for sale, or its registrar shows a page of its own."""
+    """The domain is for sale or shows a page of its registrar."""
     REDIRECTED = "redirected"
-    """It leads to another site."""
+    """It redirects to another site."""
     BLOCKED = "blocked"
-    """It does not let programs in."""
+    """It rejects automated requests."""
     DISALLOWED = "disallowed"
-    """Its robots.txt forbids reading the home page, so it was not read."""
+    """Its robots.txt disallows the home page, which was therefore not fetched."""
     JAVASCRIPT_ONLY = "javascript_only"
-    """There is nothing to read without running its scripts."""
+    """It has no content without running its scripts."""
     UNDER_CONSTRUCTION = "under_construction"
     EMPTY = "empty"
-    """Nothing on it, or only the server's own page."""
+    """It has no content, or only the server's default page."""
     DEAD = "dead"
-    """The name or the home page does not exist, or never answers."""
+    """The domain or the home page does not exist, or never answers."""
 
 
 @dataclass(frozen=True)
 class Technology:
-    """Something that the site is made with."""
+    """A technology that the site uses."""
 
     name: str
     category: str
     version: str | None = None
     evidence: str = ""
-    """What gave it away."""
+    """The marker that revealed it."""
 
 
 @dataclass(frozen=True)
 class SiteAddress:
-    """The parts of a postal address, as the page states them."""
+    """A postal address as the page states it."""
 
     street: str | None = None
     postal_code: str | None = None
@@ -53,7 +53,7 @@ class SiteAddress:
 
 @dataclass(frozen=True)
 class Organisation:
-    """Whose site it is, in the words of its own structured data."""
+    """The owner of the site, according to its structured data."""
 
     types: tuple[str, ...] = ()
     name: str | None = None
@@ -71,31 +71,31 @@ class Organisation:
 
 @dataclass(frozen=True)
 class SiteMetadata:
-    """What the home page says of its site; None where it says nothing.
+    """The metadata of a site, read from its home page; None where the page does not state it.
 
-    Where the page is not the site's own (parked, blocked, empty, dead) only the state, its reason
-    and what the headers give away are filled in: a title of such a page is not the site's title.
+    If the page does not belong to the site (parked, blocked, empty, dead), only the state, its
+    reason and what the headers reveal are set: the title of such a page is not the site's title.
     """
 
     url: str
-    """What was asked for."""
+    """The requested domain or URL."""
     state: SiteState
     reason: str
-    """A sentence for people."""
+    """Why the site has this state, as a sentence for users."""
     final_url: str | None = None
-    """Where the page came from; None when nothing answered."""
+    """URL of the page after redirects; None if nothing answered."""
     status_code: int | None = None
     redirected_to: str | None = None
-    """The address on another site that it leads to."""
+    """URL on another site that it redirects to."""
     blocked_by: str | None = None
-    """Whose check keeps programs out, where that can be told."""
+    """The service that blocks automated requests, if it can be identified."""
     title: str | None = None
     description: str | None = None
     language: str | None = None
     favicon_url: str | None = None
     logo_url: str | None = None
     cms: str | None = None
-    """What its pages are made with: a content management system, else a builder or shop system."""
+    """The content management system, else the site builder or shop system."""
     cms_version: str | None = None
     wordpress_version: str | None = None
     elementor_version: str | None = None
@@ -109,7 +109,7 @@ class SiteMetadata:
 
     @property
     def base_url(self) -> str | None:
-        """Scheme and host that really answered."""
+        """Scheme and host that answered."""
         return get_origin(self.final_url) if self.final_url else None
 
     @property

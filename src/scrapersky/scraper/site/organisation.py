@@ -1,4 +1,4 @@
-"""Read the organisation, favicon and logo that a home page names."""
+"""Extract the organisation, favicon and logo from a home page."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _OTHER_PARTY_PROPERTIES = (
     *("brand", "manufacturer", "seller", "offers", "parentOrganization", "memberOf", "member"),
     *("affiliation", "worksFor", "hiringOrganization"),
 )
-"""An organisation under one of these is not the one whose site it is."""
+"""Properties whose organisation is not the owner of the site."""
 
 
 def find_organisation(document: Document, nodes: list[JsonObject]) -> Organisation | None:
-    """The organisation that the page says most about; None when it names none."""
+    """Return the organisation with the most properties; None if the page names none."""
     by_id = {node["@id"]: node for node in reversed(nodes) if isinstance(node.get("@id"), str)}
     others = {
         id(other)
@@ -108,7 +108,7 @@ def _to_list(value: Any) -> list[Any]:
 
 
 def _resolve_object(value: Any, by_id: dict[str, JsonObject]) -> JsonObject:
-    """The object itself, or the one elsewhere in the page that it refers to."""
+    """Return the object, or the one in the page that its `@id` refers to."""
     first = next((each for each in _to_list(value) if isinstance(each, dict)), {})
     reference = first.get("@id")
     if len(first) == 1 and isinstance(reference, str):
@@ -117,7 +117,7 @@ def _resolve_object(value: Any, by_id: dict[str, JsonObject]) -> JsonObject:
 
 
 def _get_text(value: Any) -> str | None:
-    """The first text; one in several languages is an object with a value."""
+    """Return the first text; a text with a language tag is an object with `@value`."""
     for each in _to_list(value):
         if isinstance(each, dict):
             each = each.get("@value") or each.get("name")
@@ -150,7 +150,7 @@ def _parse_address(value: Any, by_id: dict[str, JsonObject]) -> SiteAddress | No
 
 
 def _parse_code(value: Any) -> str | None:
-    """Some write a postal code as a number."""
+    """Convert a postal code that is given as a number."""
     return str(value) if type(value) is int and 0 < value < 10**9 else None
 
 
@@ -161,7 +161,7 @@ def _parse_opening_hours(node: JsonObject) -> tuple[str, ...]:
 
 
 def _format_hours(hours: Any) -> str | None:
-    """`Monday, Tuesday 09:00-18:00`, in the page's own words and times."""
+    """Format opening hours as `Monday, Tuesday 09:00-18:00`, in the page's wording."""
     if not isinstance(hours, dict):
         return None
     names = (_get_text(day) for day in _to_list(hours.get("dayOfWeek")))
@@ -186,7 +186,7 @@ def _get_image_url(value: Any, document: Document, by_id: dict[str, JsonObject])
 
 
 MAX_LOGO_CANDIDATES = 60
-"""A logo stands among the first; the last may be those of partners."""
+"""The logo is among the first images; later ones may be logos of partners."""
 MAX_ANCESTORS = 4
 
 _HEADER_ELEMENTS = "header, nav, [role=banner], [id*=header i], [class*=header i]"
@@ -205,7 +205,7 @@ _SOURCE_ATTRIBUTES = ("src", "data-src", "data-lazy-src", "data-original")
 
 
 def find_favicon(document: Document) -> str | None:
-    """What the page names; a /favicon.ico that it does not name may not be there."""
+    """Return the favicon the page declares; an undeclared `/favicon.ico` may not exist."""
     links = [
         (get_attribute(node, "rel").lower().split(), get_attribute(node, "href"))
         for node in document.tree.css("link[rel][href]")
@@ -220,7 +220,7 @@ def find_favicon(document: Document) -> str | None:
 def find_logo(
     document: Document, facts: PageFacts, organisation: Organisation | None
 ) -> str | None:
-    """As structured data states it, else the picture that is called so, else the shared one."""
+    """Return the logo from structured data, else an image named so, else from Open Graph."""
     if organisation is not None and organisation.logo:
         return organisation.logo
     if picture := _find_logo_image(document):

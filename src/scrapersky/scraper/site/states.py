@@ -14,7 +14,7 @@ from scrapersky.scraper.site.fingerprints import SiteEvidence, list_fingerprints
 from scrapersky.scraper.site.model import SiteState, Technology
 
 MAX_SHELL_WORDS = 25
-"""A page with more to read is one."""
+"""A page with more words has content and is not just a shell."""
 MAX_SCRIPT_CHARACTERS = 5_000
 
 _LOCATION = re.compile(
@@ -24,14 +24,14 @@ _LOCATION = re.compile(
 
 @dataclass(frozen=True)
 class ClientRedirect:
-    """Where to, and by what."""
+    """The target of a redirect in the page, and its mechanism."""
 
     url: str
     means: str
 
 
 def find_client_redirect(document: Document, facts: PageFacts) -> ClientRedirect | None:
-    """None for a page that has something to read."""
+    """Find a client-side redirect; None if the page has content."""
     if facts.word_count > MAX_SHELL_WORDS:
         return None
     found = (
@@ -51,7 +51,7 @@ def _find_script_redirect(document: Document) -> str | None:
 
 
 def _find_frame(document: Document) -> str | None:
-    """The only frame of a page that has nothing else."""
+    """Return the URL of the only frame, if the page contains nothing else."""
     frames = document.tree.css("frame[src]") or document.tree.css("body > iframe[src]")
     shown = [
         get_attribute(frame, "src") for frame in frames if get_attribute(frame, "height") != "0"
@@ -67,23 +67,23 @@ MAX_WORDS_BY_CATEGORY = {
     "default page": 300,
     "under construction": 60,
 }
-"""What has more to read is a page that happens to use such a script."""
+"""A page with more words is a real page that happens to use such a script."""
 MAX_WORDS_FOR_TEXT_SIGNS = {
     "challenge": 80,
     "parking": 300,
     "default page": 150,
     "under construction": 60,
 }
-"""The same where only words give it away."""
+"""Lower limits for pages that only their wording gives away."""
 
 _BLOCKING_STATUSES = {
-    401: "asks for a password (401)",
-    403: "does not let us in (403)",
-    405: "does not answer programs (405)",
-    406: "does not answer programs (406)",
-    407: "asks for a password (407)",
-    418: "does not answer programs (418)",
-    451: "may not be shown here for legal reasons (451)",
+    401: "requires a password (401)",
+    403: "denied access (403)",
+    405: "rejects automated requests (405)",
+    406: "rejects automated requests (406)",
+    407: "requires a password (407)",
+    418: "rejects automated requests (418)",
+    451: "is unavailable for legal reasons (451)",
 }
 _APP_ROOTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #q-app, app-root, [ng-app], [ng-version], "
@@ -95,7 +95,7 @@ _SCRIPT_NOTICES = ("enable javascript", "requires javascript", "javascript to ru
 
 @dataclass(frozen=True)
 class SiteVerdict:
-    """A state, with a sentence why."""
+    """A site state with its reason, a sentence for users."""
 
     state: SiteState
     reason: str
@@ -106,7 +106,7 @@ class SiteVerdict:
 def detect_state(
     page: Response, document: Document, facts: PageFacts, evidence: SiteEvidence, *, asked: str
 ) -> SiteVerdict:
-    """The first of these that applies."""
+    """Return the first state that applies."""
     return (
         _check_blocked(page, facts, evidence)
         or _check_dead(page)
@@ -135,23 +135,22 @@ def _check_blocked(page: Response, facts: PageFacts, evidence: SiteEvidence) -> 
     if sign := _find_sign("challenge", facts, evidence):
         return SiteVerdict(
             SiteState.BLOCKED,
-            f"{host} answered {page.status} with a check that only a browser passes: "
-            f"{sign.name} ({sign.evidence}).",
+            f"{host} answered {page.status} with a browser check: {sign.name} ({sign.evidence}).",
             blocked_by=sign.name,
         )
     if page.status in _BLOCKING_STATUSES:
         return SiteVerdict(SiteState.BLOCKED, f"{host} {_BLOCKING_STATUSES[page.status]}.")
     if page.status == 429:
-        return SiteVerdict(SiteState.BLOCKED, f"{host} wants fewer questions (429).")
+        return SiteVerdict(SiteState.BLOCKED, f"{host} limits the request rate (429).")
     return None
 
 
 def _check_dead(page: Response) -> SiteVerdict | None:
     if 200 <= page.status < 300:
         return None
-    what = {404: "has no home page (404)", 410: "says that its home page is gone for good (410)"}
+    what = {404: "has no home page (404)", 410: "has removed its home page for good (410)"}
     if page.status >= 500:
-        said = f"has trouble of its own ({page.status})"
+        said = f"had a server error ({page.status})"
     else:
         said = what.get(page.status, f"answered {page.status} instead of a page")
     return SiteVerdict(SiteState.DEAD, f"{get_host(page.final_url)} {said}.")
@@ -162,10 +161,10 @@ def _check_parked(
 ) -> SiteVerdict | None:
     sign = _find_sign("parking", facts, evidence)
     is_own = get_registrable_site(asked) == get_registrable_site(page.final_url)
-    # Who asks for a marketplace itself gets a site, not a parked name.
+    # A domain marketplace that was itself requested is a site, not a parked domain.
     if sign is None or (sign.evidence.startswith("host ") and is_own):
         return None
-    reason = f"The name is parked or for sale: {sign.name} ({sign.evidence})."
+    reason = f"The domain is parked or for sale: {sign.name} ({sign.evidence})."
     return SiteVerdict(SiteState.PARKED, reason, None if is_own else page.final_url)
 
 
@@ -173,12 +172,12 @@ def _check_redirected(
     page: Response, document: Document, facts: PageFacts, *, asked: str
 ) -> SiteVerdict | None:
     if get_registrable_site(asked) != get_registrable_site(page.final_url):
-        reason = f"{get_host(asked)} leads to another site, {get_host(page.final_url)}."
+        reason = f"{get_host(asked)} redirects to another site, {get_host(page.final_url)}."
         return SiteVerdict(SiteState.REDIRECTED, reason, page.final_url)
     forwarding = find_client_redirect(document, facts)
     if forwarding and get_registrable_site(forwarding.url) != get_registrable_site(asked):
         where = get_host(forwarding.url)
-        reason = f"{get_host(asked)} shows another site {forwarding.means}, {where}."
+        reason = f"{get_host(asked)} shows another site, {where}, {forwarding.means}."
         return SiteVerdict(SiteState.REDIRECTED, reason, forwarding.url)
     return None
 
@@ -186,11 +185,13 @@ def _check_redirected(
 def _check_empty(page: Response, document: Document) -> SiteVerdict | None:
     host = get_host(page.final_url)
     if not page.body.strip():
-        return SiteVerdict(SiteState.EMPTY, f"{host} answered {page.status} without any content.")
+        return SiteVerdict(SiteState.EMPTY, f"{host} answered {page.status} with no content.")
     kind = (page.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
     if "html" not in kind and "<" not in document.html[:2_000]:
-        named = kind or "something without a type"
-        return SiteVerdict(SiteState.EMPTY, f"{host} answered with {named}, which is no page.")
+        named = kind or "content of unknown type"
+        return SiteVerdict(
+            SiteState.EMPTY, f"{host} answered with {named} instead of an HTML page."
+        )
     return None
 
 
@@ -199,10 +200,12 @@ def _check_placeholder(
 ) -> SiteVerdict | None:
     host = get_host(page.final_url)
     if sign := _find_sign("default page", facts, evidence):
-        reason = f"{host} shows a page of its server or host: {sign.name} ({sign.evidence})."
+        reason = (
+            f"{host} shows a default page of its server or host: {sign.name} ({sign.evidence})."
+        )
         return SiteVerdict(SiteState.EMPTY, reason)
     if sign := _find_sign("under construction", facts, evidence):
-        reason = f"{host} says that it is not there yet or just now ({sign.evidence})."
+        reason = f"{host} is under construction or temporarily offline ({sign.evidence})."
         return SiteVerdict(SiteState.UNDER_CONSTRUCTION, reason)
     return None
 
@@ -212,7 +215,8 @@ def _check_unreadable(page: Response, document: Document, facts: PageFacts) -> S
     if facts.word_count > MAX_SHELL_WORDS:
         return None
     if _requires_scripts(document) or (_has_scripts(document) and _is_app_shell(document, facts)):
-        reason = f"{host} shows only {facts.word_count} words without running its scripts."
+        words = "1 word" if facts.word_count == 1 else f"{facts.word_count} words"
+        reason = f"{host} shows only {words} without running its scripts."
         return SiteVerdict(SiteState.JAVASCRIPT_ONLY, reason)
     if not facts.word_count and document.tree.css_first(_VISIBLE_ELEMENTS) is None:
         return SiteVerdict(SiteState.EMPTY, f"{host} shows a blank page.")
@@ -232,7 +236,7 @@ def _has_scripts(document: Document) -> bool:
 
 
 def _is_app_shell(document: Document, facts: PageFacts) -> bool:
-    """A place for scripts to put a page into."""
+    """Return whether the page is only a mount point for scripts."""
     if document.tree.css_first(_APP_ROOTS) is not None:
         return True
     return not facts.word_count and document.tree.css_first(_VISIBLE_ELEMENTS) is None

@@ -1,8 +1,7 @@
 """Classify a business's website field: own site, profile, directory page, or unusable.
 
 `classify_website` makes no request and never raises. `follow_short_link` resolves short links: it
-requests the shortener's host only, not the site behind it.
-
+requests the shortener's host only, not the target site.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _SECTION = re.compile(r"\[(?P<kind>\w+)\] (?P<reason>.+)")
 
 @dataclass(frozen=True, slots=True)
 class SharedHostGroup:
-    """A group of hosts: what a website there is, and why."""
+    """A group of shared hosts: what a website there is, and why."""
 
     kind: str
     reason: str
@@ -50,14 +49,14 @@ class SharedHostGroup:
 
 @dataclass(frozen=True, slots=True)
 class SharedHostMatch:
-    """The entry that fits a host, and the group it stands in."""
+    """The matching entry and its group."""
 
     entry: str
     group: SharedHostGroup
 
 
 def find_shared_host(host: str, path: str = "/") -> SharedHostMatch | None:
-    """Of a lower-case host without `www.`; the longest entry that fits it decides."""
+    """Return the longest entry that matches a lower-case host without `www.`."""
     table = _load_shared_hosts()
     for name in _iter_parent_names(host):
         entries = table.get(name, {})
@@ -71,7 +70,7 @@ def find_shared_host(host: str, path: str = "/") -> SharedHostMatch | None:
 
 
 def _iter_parent_names(host: str) -> Iterator[str]:
-    """The host and those above it, each also under any suffix, the longest first."""
+    """Yield the host and its parent domains, longest first, each also with its suffix as `*`."""
     starred = _replace_suffix(host)
     labels = host.split(".")
     for place in range(len(labels)):
@@ -83,7 +82,7 @@ def _iter_parent_names(host: str) -> Iterator[str]:
 
 @cache
 def _load_shared_hosts() -> dict[str, dict[str, SharedHostGroup]]:
-    """By host, then by the path below which it counts: empty for all of it."""
+    """Load the groups by host, then by path prefix; the empty prefix matches the whole host."""
     table: dict[str, dict[str, SharedHostGroup]] = {}
     group: SharedHostGroup | None = None
     for line in files(__package__).joinpath(SHARED_HOSTS_FILE).read_text("utf-8").splitlines():
@@ -97,7 +96,7 @@ def _load_shared_hosts() -> dict[str, dict[str, SharedHostGroup]]:
 
 
 def _replace_suffix(host: str) -> str | None:
-    """`yelp.*` for `yelp.co.uk`."""
+    """Replace the public suffix: `yelp.co.uk` becomes `yelp.*`."""
     registered = get_icann_domain(host)
     if registered is None:
         return None
@@ -106,53 +105,49 @@ def _replace_suffix(host: str) -> str | None:
 
 
 def iter_shared_hosts() -> Iterator[tuple[str, SharedHostGroup]]:
-    """Every host of the table with its group."""
+    """Yield every entry of the table with its group."""
     for host, paths in _load_shared_hosts().items():
         for path, group in paths.items():
             yield (f"{host}/{path}" if path else host), group
 
 
 class WebsiteType(StrEnum):
-    """What the website that a business names really is."""
+    """What a business's website field refers to."""
 
     OWN = "own"
     PROFILE = "profile"
     DIRECTORY = "directory"
     MARKETPLACE = "marketplace"
     SITE_BUILDER = "site_builder"
-    """A page on a builder's shared host, of which only that page is the business's."""
+    """A page on a builder's shared host; only that page belongs to the business."""
     UNUSABLE = "unusable"
-    """A phone number, an e-mail address, a text."""
+    """A phone number, an e-mail address or other text."""
     NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Website:
-    """`reason` is a sentence for people; nothing where there is nothing to explain."""
+    """A classified website field; `reason` is a sentence for users, or None if none is needed."""
 
     kind: WebsiteType
     url: str | None = None
-    """Where it is, without wrappers and tracking; nothing where there is no address in it."""
+    """Without redirect wrappers and tracking parameters; None if the field has no URL."""
     site_key: str | None = None
-    """Of a site of its own: its name in our one spelling, the one of `domains`."""
+    """Normalized domain of the business's own site, as stored in `domains`."""
     profile: str | None = None
     """The first of `profiles`."""
     profiles: tuple[str, ...] = ()
-    """All that the field named, beside a site of its own as well."""
+    """All profiles in the field, including those next to the business's own site."""
     reason: str | None = None
     suggested: str | None = None
-    """A domain that may be the site, such as that of an e-mail address; nobody said that it is."""
+    """A domain that may be the site, such as that of an e-mail address; unconfirmed."""
     email: str | None = None
-    """An address that stood in the field."""
+    """An e-mail address found in the field."""
     phone: str | None = None
-    """A number that stood there instead of a website, as it is written."""
+    """A phone number given instead of a website, as written."""
     ask: str | None = None
-    """A short link: only whoever made it knows where it leads, so that has to be asked."""
+    """A short link whose target must be requested from the shortener."""
 
-
-# Read the text of a website field: what it names, and whether that is a site of its own.
-#
-# Whatever stands in the field, the answer is a `Website`; nobody is asked, and nothing is raised.
 
 MAX_QUOTED_CHARACTERS = 80
 _PREFERENCE: tuple[Callable[[Website], bool], ...] = (
@@ -165,16 +160,20 @@ _PREFERENCE: tuple[Callable[[Website], bool], ...] = (
 
 
 def classify_website(text: str | None, *, rules: AddressRules | None = None) -> Website:
-    """Of several addresses the first that is a site of its own; profiles are kept from all."""
+    """Classify the text of a website field.
+
+    Of several addresses, the first that is the business's own site wins; profiles are collected
+    from all of them.
+    """
     given = repair_text(text) if isinstance(text, str) else ""
     if is_empty_value(given):
-        return Website(WebsiteType.NONE, reason="No website is named.")
+        return Website(WebsiteType.NONE, reason="No website given.")
     if is_phone_number(given):
         said = f"{_quote_text(given)} is a phone number, not a website."
         return replace(_build_unusable(said), phone=given)
     read = [_classify_part(part, rules or AddressRules()) for part in split_addresses(given)]
     if not read:
-        return _build_unusable(f"{_quote_text(given)} is not the address of a website.")
+        return _build_unusable(f"{_quote_text(given)} is not a website address.")
     return _combine_websites(read)
 
 
@@ -183,7 +182,7 @@ def _combine_websites(read: Sequence[Website]) -> Website:
     profiles = tuple(dict.fromkeys(each.profile for each in read if each.profile))
     reason = best.reason
     if best.kind is WebsiteType.OWN and len(read) > 1:
-        reason = f"Of the {len(read)} addresses named, it is the first that is a site of its own."
+        reason = f"Of {len(read)} addresses, this is the first that is the business's own site."
     return replace(
         best,
         profile=profiles[0] if profiles else None,
@@ -226,7 +225,7 @@ def _classify_email(email: str) -> Website:
     said = f"{_quote_text(address)} is an e-mail address, not a website"
     if is_free_mail(site.host) or get_icann_domain(site.host) is None:
         return replace(_build_unusable(f"{said}."), email=address)
-    guess = f"{said}; {site.host} may be the site, but nobody says so."
+    guess = f"{said}; {site.host} may be the website, but this is unconfirmed."
     return replace(_build_unusable(guess), email=address, suggested=site.host)
 
 
@@ -237,28 +236,28 @@ def _classify_site(site: Site, url: str, rules: AddressRules, *, is_sure: bool) 
             WebsiteType.PROFILE,
             url=strip_tracking(url),
             profile=profile.url,
-            reason=f"It is a profile on {profile.platform}, not a site of its own.",
+            reason=f"This is a profile on {profile.platform}, not the business's own site.",
         )
     if found := find_shared_host(host, path):
         return _CLASSIFIERS[found.group.kind](site, url, found)
     if rules.is_exempt(host):
         return _build_own_site(site, url)
     if path.startswith("/~"):
-        said = f"{host} has pages of many people; only this page is the business's."
+        said = f"{host} hosts pages of many users; only this page belongs to the business."
         return Website(WebsiteType.SITE_BUILDER, url=strip_tracking(url), reason=said)
     if parse_ip(host) is not None:
-        return _build_unusable(f"{host} is a bare address, which belongs to nobody for long.")
+        return _build_unusable(f"{host} is an IP address, which can change owners at any time.")
     return _classify_own_host(site, url, is_sure=is_sure)
 
 
 def _classify_own_host(site: Site, url: str, *, is_sure: bool) -> Website:
     registered = get_icann_domain(site.host)
     if registered is None and not is_sure:
-        return _build_unusable(f"{_quote_text(site.host)} is not the address of a website.")
+        return _build_unusable(f"{_quote_text(site.host)} is not a website address.")
     if get_registrable_domain(site.host) is None:
-        return _build_unusable(f"{site.host} is what domains end in; it is nobody's site.")
+        return _build_unusable(f"{site.host} is a public suffix, not a site.")
     if registered == site.host and is_free_mail(site.host):
-        return _build_unusable(f"{site.host} is a mail provider's, not a business's.")
+        return _build_unusable(f"{site.host} belongs to a mail provider, not to the business.")
     return _build_own_site(site, url)
 
 
@@ -268,7 +267,7 @@ def _build_own_site(site: Site, url: str) -> Website:
 
 def _build_listing_classifier(kind: WebsiteType) -> Callable[[Site, str, SharedHostMatch], Website]:
     def read(site: Site, url: str, found: SharedHostMatch) -> Website:
-        said = f"{site.host} {found.group.reason}; this page is not a site of its own."
+        said = f"{site.host} {found.group.reason}; this page is not the business's own site."
         return Website(kind, url=strip_tracking(url), reason=said)
 
     return read
@@ -282,12 +281,12 @@ def _classify_platform(site: Site, url: str, found: SharedHostMatch) -> Website:
 def _classify_platform_page(site: Site, url: str, found: SharedHostMatch) -> Website:
     path = urlsplit(url).path.rstrip("/")
     profile = f"https://{site.host}{path}" if path or site.host != found.entry else None
-    said = f"{site.host} {found.group.reason}; it is not a site of its own."
+    said = f"{site.host} {found.group.reason}; it is not the business's own site."
     return Website(WebsiteType.PROFILE, url=strip_tracking(url), profile=profile, reason=said)
 
 
 def _classify_builder(site: Site, url: str, found: SharedHostMatch) -> Website:
-    """A subdomain of its own is a site like any other."""
+    """Classify a page at a site builder; a subdomain is a site like any other."""
     return (
         _build_builder_page(site, url, found)
         if site.host == found.entry
@@ -296,14 +295,14 @@ def _classify_builder(site: Site, url: str, found: SharedHostMatch) -> Website:
 
 
 def _build_builder_page(site: Site, url: str, found: SharedHostMatch) -> Website:
-    said = f"{site.host} {found.group.reason}; only this page is the business's."
+    said = f"{site.host} {found.group.reason}; only this page belongs to the business."
     return Website(WebsiteType.SITE_BUILDER, url=strip_tracking(url), reason=said)
 
 
 def _classify_short_link(site: Site, url: str, found: SharedHostMatch) -> Website:
     if not urlsplit(url).path.strip("/"):
-        return _build_unusable(f"{site.host} makes short links, and this is none.")
-    said = f"{site.host} makes short links; {found.group.reason}."
+        return _build_unusable(f"{site.host} is a link shortener, but this is not a short link.")
+    said = f"{site.host} is a link shortener; {found.group.reason}."
     return Website(WebsiteType.UNUSABLE, url=url, reason=said, ask=url)
 
 
@@ -333,16 +332,16 @@ def _quote_text(text: str) -> str:
 
 MAX_HOPS = 5
 MAX_ANSWER_BYTES = 16_384
-"""Of an answer of which only the header counts."""
+"""Limit for a response of which only the headers are used."""
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 
 class ShortLinkFailed(FetchFailed):
-    """Its host could not say just now where it leads."""
+    """The shortener failed temporarily."""
 
 
 async def follow_short_link(website: Website, fetch: Fetcher, *, rules: AddressRules) -> Website:
-    """What a short link leads to; `FetchFailed` when asking again may help."""
+    """Resolve a short link and classify its target; raise `FetchFailed` if a retry may help."""
     link, seen = website.ask, set[str]()
     for _ in range(MAX_HOPS):
         if website.ask is None or website.ask in seen:
@@ -350,7 +349,7 @@ async def follow_short_link(website: Website, fetch: Fetcher, *, rules: AddressR
         seen.add(website.ask)
         website = _merge_websites(website, await _follow_once(website.ask, fetch, rules))
     if website.ask is not None:
-        return _build_dead_end(website, f"{link} leads in a circle, or further than we follow.")
+        return _build_dead_end(website, f"{link} redirects in a loop or too many times.")
     return replace(website, reason=_describe_origin(website, link))
 
 
@@ -365,7 +364,7 @@ async def _follow_once(url: str, fetch: Fetcher, rules: AddressRules) -> Website
         raise ShortLinkFailed(f"{url} answered {answer.status}.", url=url)
     target = _get_redirect_target(answer)
     if target is None:
-        said = f"{url} answered {answer.status} and leads nowhere."
+        said = f"{url} answered {answer.status} without a redirect."
         return Website(WebsiteType.UNUSABLE, url=url, reason=said)
     return classify_website(target, rules=rules)
 
@@ -377,7 +376,7 @@ def _get_redirect_target(answer: Response) -> str | None:
 
 
 def _merge_websites(before: Website, after: Website) -> Website:
-    """What else the field named stays known."""
+    """Keep profiles, e-mail address and suggested domain from the original field."""
     profiles = tuple(dict.fromkeys((*after.profiles, *before.profiles)))
     return replace(
         after,
@@ -393,5 +392,5 @@ def _build_dead_end(website: Website, reason: str) -> Website:
 
 
 def _describe_origin(website: Website, link: str | None) -> str | None:
-    found = f"It was found behind {link}." if link else None
+    found = f"Resolved from {link}." if link else None
     return " ".join(filter(None, (found, website.reason))) or None

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, u
 from scrapersky.scraper.http.urls import get_host
 
 MAX_FIELD_CHARACTERS = 2_048
-"""A website field is never this long; what comes after it is not looked at."""
+"""Text beyond this length is ignored; website fields are never this long."""
 MAX_ADDRESSES = 20
 
 _INVISIBLE = re.compile(
@@ -21,12 +21,12 @@ _COMMA_FOR_DOT = re.compile(
     r"((?:https?://|\bwww\.)[\w-]+),(?=[a-z]{2,6}(?:[\s/]|$))", re.IGNORECASE
 )
 _MISTYPED_WWW = re.compile(r"(?<![\w.-])(?:www\.{2,}|ww\.+(?=[\w-]+\.)|w{4,6}\.+)", re.IGNORECASE)
-"""`www..bakery.de`, `ww.bakery.de`, `wwww.bakery.de`: nobody has such hosts."""
+"""`www..bakery.de`, `ww.bakery.de`, `wwww.bakery.de`: such hosts do not exist."""
 _OBFUSCATED_AT = re.compile(r"\s*[\[({]\s*(?:at|@|ät)\s*[\])}]\s*", re.IGNORECASE)
 _FULLWIDTH = {0xFF01 + place: 0x21 + place for place in range(94)} | {
     ord(wide): plain for wide, plain in zip("。｡、\u3000\\", "..,\u0020/", strict=True)
 }
-"""As keyboards of East Asia write them; and the slash of those who know file names."""
+"""Full-width characters of East Asian keyboards, and backslashes typed as slashes."""
 _SCHEMES = re.compile(r"(?<![a-z])h?t{1,4}p(?P<safe>s?)(?:[:;]+/*|/{1,3})", re.IGNORECASE)
 _NAMED_PLATFORM = re.compile(
     r"(?:on |auf |sur )?(?P<platform>facebook|fb|instagram|insta|ig|tiktok|twitter|linkedin)"
@@ -61,7 +61,7 @@ MIN_PHONE_DIGITS, MAX_PHONE_DIGITS = 7, 15
 
 
 def repair_text(text: str) -> str:
-    """Without what nobody sees, and whole where a space or a slip of the finger broke it."""
+    """Remove invisible characters and repair stray spaces and typing errors."""
     seen = _INVISIBLE.sub("", unescape(text[:MAX_FIELD_CHARACTERS])).translate(_FULLWIDTH).strip()
     whole = _SPLIT_SUFFIX.sub("", _SPLIT_PREFIX.sub(r"\1", seen))
     whole = _MISTYPED_WWW.sub("www.", _COMMA_FOR_DOT.sub(r"\1.", whole))
@@ -69,26 +69,26 @@ def repair_text(text: str) -> str:
 
 
 def _expand_platform(text: str) -> str:
-    """`Instagram: @bakery` is an address, too."""
+    """Expand `Instagram: @bakery` to a URL."""
     found = _NAMED_PLATFORM.fullmatch(text)
     return f"{_PLATFORMS[found['platform'].lower()]}{found['handle']}" if found else text
 
 
 def is_empty_value(text: str) -> bool:
-    """As people leave a field empty where something has to stand in it."""
+    """Return whether the text is a filler for a required field, such as "n/a" or "none"."""
     words = _PREFIX_ONLY.sub("", text) if _PREFIX_ONLY.fullmatch(text) else text
     return all(word.strip(_SURROUNDING) in _EMPTY_VALUES for word in words.lower().split())
 
 
 def split_addresses(text: str) -> list[str]:
-    """What may be addresses of anything, in the order they stand there."""
+    """Return the parts that may be addresses, in order."""
     found = (part for each in _SEPARATOR.split(text) for part in _split_bare(each))
     parts = (part.strip(_SURROUNDING).lstrip("/") for part in found)
     return list(dict.fromkeys(part for part in parts if _may_be_address(part)))[:MAX_ADDRESSES]
 
 
 def _split_bare(part: str) -> list[str]:
-    """`a.de,b.de` are two; a path may have such signs in it."""
+    """Split `a.de,b.de` in two, unless there is a path, which may contain these separators."""
     is_path = "/" in _SCHEMES.sub("", part, count=1)
     return [part] if is_path else _BARE_SEPARATOR.split(part)
 
@@ -100,7 +100,7 @@ def _may_be_address(part: str) -> bool:
 
 
 def add_scheme(part: str) -> tuple[str, bool]:
-    """As an absolute URL, and whether it was written as one; `http//x.de` and its like count."""
+    """Return an absolute URL, and whether a scheme was given, even misspelled (`http//x.de`)."""
     scheme, rest = "", part
     while found := _SCHEMES.match(rest):
         scheme, rest = f"http{found['safe'].lower()}", rest[found.end() :]
@@ -108,7 +108,7 @@ def add_scheme(part: str) -> tuple[str, bool]:
 
 
 def _unquote_host(rest: str) -> str:
-    """`bakery.de%20` and `bakery.de%2Fmenu`: forms escape what people paste."""
+    """Decode the host in `bakery.de%20` and `bakery.de%2Fmenu`: forms escape pasted text."""
     host, *path = re.split(r"(?=[/?#])", rest, maxsplit=1)
     return "".join((unquote(host).strip() if "%" in host else host, *path))
 
@@ -124,7 +124,7 @@ def is_phone_number(text: str) -> bool:
 
 
 MAX_UNWRAP_DEPTH = 5
-"""Wrappers in wrappers that are still opened."""
+"""Maximum number of nested wrappers."""
 
 _GOOGLE = r"(?:[a-z]+\.)?google(?:\.[a-z]{2,3}){1,2}"
 _QUERY_WRAPPERS: tuple[tuple[re.Pattern[str], re.Pattern[str], tuple[str, ...]], ...] = tuple(
@@ -170,7 +170,7 @@ _TRACKING = re.compile(
 
 
 def unwrap_url(url: str) -> str:
-    """Where an absolute URL leads as far as it says so itself."""
+    """Resolve redirect and tracking links whose target is part of the URL."""
     for _ in range(MAX_UNWRAP_DEPTH):
         inner = _get_inner_url(url)
         if inner is None:
@@ -218,7 +218,7 @@ def _find_in_path(host: str, parts: SplitResult) -> str | None:
 
 
 def _get_original_url(host: str, parts: SplitResult) -> str | None:
-    """`cafe--berger-de.translate.goog` is cafe-berger.de, read by a translator."""
+    """Map a translation to its original: `cafe--berger-de.translate.goog` to cafe-berger.de."""
     found = _TRANSLATED.fullmatch(host)
     if found is None:
         return None
@@ -227,7 +227,7 @@ def _get_original_url(host: str, parts: SplitResult) -> str | None:
 
 
 def strip_tracking(url: str) -> str:
-    """The same page, without what says who led there; and without the fragment."""
+    """Remove tracking parameters and the fragment."""
     try:
         parts = urlsplit(url)
         given = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)

@@ -20,21 +20,21 @@ from scrapersky.scraper.sitemaps.previous_scan import PreviousRobots
 
 @dataclass(frozen=True)
 class BaseUrl:
-    """What answered, or why nothing did."""
+    """Base URL of a site, or the reasons why none was found."""
 
     url: str | None
-    """Scheme and host without a trailing slash; None when nothing answered."""
+    """Scheme and host without a trailing slash, or None if nothing answered."""
     robots: Response | None
     tried: tuple[tuple[str, str], ...]
-    """The bases before it with what went wrong there."""
+    """Base URLs tried before, each with its error message."""
     permanent: bool = False
     retry_after: float | None = None
     failures: tuple[FetchFailed, ...] = ()
-    """What was raised at each base; empty when one answered."""
+    """Errors of all base URLs; empty if one answered."""
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """One sentence for each thing that went wrong, however often it did."""
+        """One message per distinct failure."""
         ways: dict[str, list[str]] = {}
         for url, reason in self.tried:
             ways.setdefault(
@@ -50,7 +50,7 @@ def _get_bare_host(url: str) -> str:
 def _describe_failures(reason: str, urls: list[str]) -> str:
     schemes = {url.partition("://")[0] for url in urls}
     has_www = {"://www." in url for url in urls}
-    ways = ["by https and by http"] if len(schemes) > 1 else []
+    ways = ["over https and http"] if len(schemes) > 1 else []
     ways += ["with and without www"] if len(has_www) > 1 else []
     where = f"{urls[0]}: {reason}" if _get_bare_host(urls[0]) not in reason else reason
     return f"{where.rstrip('.')} (tried {', '.join(ways)})." if ways else where
@@ -59,7 +59,7 @@ def _describe_failures(reason: str, urls: list[str]) -> str:
 async def find_base_url(
     site: Site, fetch: FetcherProtocol, known: PreviousRobots | None = None
 ) -> BaseUrl:
-    """Try https, `www.` and http in turn; what the person gave comes first."""
+    """Try https, `www.` and http in turn, starting with the scheme the user entered."""
     tried: list[tuple[str, str]] = []
     failures: list[FetchFailed] = []
     last_scheme = _get_schemes(site)[-1]
@@ -85,7 +85,7 @@ async def find_base_url(
 async def _fetch_robots(
     url: str, fetch: FetcherProtocol, known: PreviousRobots | None, has_fallback: bool
 ) -> Response:
-    """What robots.txt says; if it has not changed, what it said before."""
+    """Fetch a robots.txt. Return the previous content if it has not changed."""
     try:
         answer = await fetch.get_robots(
             url,
@@ -94,7 +94,7 @@ async def _fetch_robots(
             has_fallback=has_fallback,
         )
     except TooManyRedirects:
-        # The site does answer, and what cannot be had after so many hops is not there.
+        # The site does answer. A robots.txt behind this many redirects counts as missing.
         return Response(url, url, 404, {}, b"")
     if answer.status == 304 and known is not None:
         validators = {"ETag": known.etag, "Last-Modified": known.last_modified}
@@ -104,7 +104,7 @@ async def _fetch_robots(
 
 
 def iter_base_urls(site: Site, rules: AddressRules) -> Iterator[str]:
-    """Bases in the order they are tried."""
+    """Yield the base URLs in the order they are tried."""
     for scheme in _get_schemes(site):
         yield f"{scheme}://{site.key}"
         if _has_www(site, rules):
@@ -116,13 +116,16 @@ def _get_schemes(site: Site) -> tuple[str, ...]:
 
 
 def _has_www(site: Site, rules: AddressRules) -> bool:
-    """An address has no `www.`, and where names are pinned only the pinned ones exist."""
+    """Whether to try `www.`: not for IP addresses or unpinned names in allowed networks."""
     if parse_ip(site.host) is not None:
         return False
     return not rules.is_exempt(site.host) or f"www.{site.host}" in rules.resolve
 
 
 def _get_longest_wait(failures: list[FetchFailed]) -> float | None:
-    """Only what a host asked for: a host that merely fails must run out of attempts some day."""
+    """Return the longest pause that a host requested.
+
+    Open circuit breakers are ignored: a host that merely fails must eventually use up its attempts.
+    """
     waits = [each.seconds_left for each in failures if isinstance(each, HostClosed) and each.asked]
     return max(waits, default=None)

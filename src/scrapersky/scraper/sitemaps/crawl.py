@@ -1,4 +1,4 @@
-"""Crawl the queued sitemaps concurrently and emit what is in them."""
+"""Crawl the queued sitemaps concurrently and emit their content as events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TRACKED_FIELDS = frozenset({"lastmod", "changefreq", "priority", "images", "vid
 
 
 class SitemapCrawl:
-    """One sitemap from its request to its verdict."""
+    """Crawl of one sitemap, from the request to its final status."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class SitemapCrawl:
         self._count = 0
         self._dropped: Counter[str] = Counter()
         self._children: set[str] = set()
-        """Other sitemaps it names."""
+        """Distinct child sitemaps found so far."""
         self._carried: set[str] = set()
         self._stopped: str | None = None
         self._known = scan.known.sitemaps.get(target.url)
 
     async def run(self) -> None:
-        """Tell of the sitemap, its URLs and its verdict; failures end in the verdict too."""
+        """Emit the events of the sitemap. Failures end in its final event too."""
         known = self._known
         if known is not None and known.is_current(self._target.lastmod):
             await self._emit_unchanged(known, UnchangedReason.INDEX_LASTMOD)
@@ -88,14 +88,16 @@ class SitemapCrawl:
                 if self._scan.is_new(self._target.url, answer.final_url):
                     await self._read(answer)
                 else:
-                    await self._skip(f"It redirects to {answer.final_url}, which has its turn.")
+                    await self._skip(
+                        f"It redirects to {answer.final_url}, which is read separately."
+                    )
         except FetchFailed as error:
             if isinstance(error, HostClosed):
                 self._scan.record_wait(error.seconds_left)
             await self._fail(str(error), conclusive=error.permanent)
         except TimeoutError:
             self._scan.truncate(
-                f"The time for this scan, {self._scan.limits.max_seconds:g} s, is over."
+                f"The time limit of {self._scan.limits.max_seconds:g} s for this scan was reached."
             )
             await self._time_out()
 
@@ -135,7 +137,7 @@ class SitemapCrawl:
         await self._finish(stream, answer)
 
     async def _emit_unchanged(self, known: PreviousSitemap, how: UnchangedReason) -> None:
-        """Nothing is parsed: what it named before, it still names."""
+        """Emit one event instead of parsing, and queue the children of the previous scan."""
         for url, lastmod in known.children:
             self._scan.add_child(url, lastmod, parent=self._target)
         if known.sitemap_type is not SitemapType.INDEX:
@@ -146,7 +148,7 @@ class SitemapCrawl:
         )
 
     async def _buffer_entries(self, entries: Sequence[UrlEntry]) -> None:
-        """Hold entries until there is a chunk of them, so that a doubled body can be left out."""
+        """Buffer entries until a chunk is full, so that a duplicate body can still be dropped."""
         kept = self._drop_foreign(entries)
         self._dropped["foreign_host"] += len(entries) - len(kept)
         self._waiting.append(kept)
@@ -155,14 +157,14 @@ class SitemapCrawl:
             await self._emit_entries(await self._next_chunk())
 
     def _drop_foreign(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
-        """The sitemaps and the site's own pages."""
+        """Keep child sitemaps and pages of the site itself."""
         owns = self._scan.owns
         if isinstance(entries, EntryColumns) and entries.origin and not entries.is_sitemap:
             return entries if owns(f"{entries.origin}/") else ()
         return [entry for entry in entries if entry.is_sitemap or owns(entry.loc)]
 
     async def _next_chunk(self) -> list[UrlEntry]:
-        """Make the entries, some at a time, as rows become entries only here."""
+        """Build the next chunk. Yields to the event loop, as rows become entries only here."""
         chunk: list[UrlEntry] = []
         while self._waiting and len(chunk) < URLS_PER_CHUNK:
             part, room = self._waiting.popleft(), URLS_PER_CHUNK - len(chunk)
@@ -190,7 +192,7 @@ class SitemapCrawl:
         await self._emit_done(problem)
 
     async def _emit_entries(self, entries: list[UrlEntry]) -> None:
-        """Queue the children and tell the pages, up to the limit."""
+        """Queue the child sitemaps and emit the pages, up to the URL limit."""
         await self._emit_found()
         children = [entry for entry in entries if entry.is_sitemap]
         for child in children:
@@ -212,10 +214,10 @@ class SitemapCrawl:
         return len(self._children) - before
 
     def _track_fields(self, pages: list[UrlEntry]) -> None:
-        """Remember which fields and extensions the pages carry."""
+        """Record which fields and extensions the pages have."""
         for name in _TRACKED_FIELDS - self._carried:
             values = map(attrgetter(name), pages)
-            # A priority of nought is one.
+            # A priority of 0 counts as present.
             if any(value is not None for value in values) if name == "priority" else any(values):
                 self._carried.add(name)
 
@@ -273,7 +275,7 @@ class SitemapCrawl:
         )
 
     async def _reject(self, reason: str, *, truncated: bool) -> None:
-        """Its bytes are no sitemap; unless they were cut, that much is certain."""
+        """End with "not a sitemap". That is conclusive unless the body was truncated."""
         if not self._target.is_announced:
             await self._reject_probe(reason, conclusive=not truncated)
             return
@@ -281,7 +283,7 @@ class SitemapCrawl:
         await self._emit_done(reason, SitemapStatus.ERROR if truncated else SitemapStatus.REFUSED)
 
     async def _fail(self, reason: str, *, conclusive: bool) -> None:
-        """It could not be fetched."""
+        """End with a failed fetch."""
         if self._target.is_announced or self._is_told:
             self._scan.record_failure(conclusive=conclusive)
             await self._emit_found()
@@ -290,16 +292,16 @@ class SitemapCrawl:
             await self._reject_probe(reason, conclusive=conclusive)
 
     async def _skip(self, reason: str) -> None:
-        """It is one that is read under another name."""
+        """Skip the sitemap: it is read under another URL, or points to too many other sites."""
         await self._tell(SitemapRejected(self._target.url, self._target.method, reason))
 
     async def _reject_probe(self, reason: str, *, conclusive: bool) -> None:
-        """A guess that led nowhere."""
+        """End a failed probe of a common path."""
         self._scan.record_failed_probe(self._target.url, reason, conclusive=conclusive)
         await self._tell(SitemapRejected(self._target.url, self._target.method, reason))
 
     async def _time_out(self) -> None:
-        reason = "The time for this scan was over."
+        reason = "The time limit of the scan was reached."
         if self._is_told:
             await self._emit_done(reason, SitemapStatus.PARTIAL)
         else:
@@ -307,11 +309,11 @@ class SitemapCrawl:
 
 
 MAX_PENDING_EVENTS = 2
-"""Told and not yet taken; a slow listener makes the visits wait."""
+"""Events not yet consumed. When the queue is full, crawls wait for the consumer."""
 
 
 class _CrawlEnded:
-    """A visit is over, by an error of ours if there is one."""
+    """End of one crawl, with its error if it failed unexpectedly."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -320,7 +322,7 @@ class _CrawlEnded:
 async def crawl_sitemaps(
     scan: SitemapScan, fetch: FetcherProtocol, *, at_once: int
 ) -> AsyncGenerator[ScanEvent, None]:
-    """Read everything queued, children included; events of one sitemap keep their order."""
+    """Crawl all queued sitemaps and their children. Events of one sitemap stay in order."""
     events: asyncio.Queue[ScanEvent | _CrawlEnded] = asyncio.Queue(MAX_PENDING_EVENTS)
     tasks: set[asyncio.Task[None]] = set()
     running = 0

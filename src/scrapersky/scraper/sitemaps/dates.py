@@ -15,7 +15,7 @@ _ISO_FORMAT = re.compile(
     r"(?:T\d\d:\d\d:\d\d(?:\.\d{3}|\.\d{6})?(?:Z|[+-]\d\d:[0-5]\d))?\Z",
     re.ASCII,
 )
-"""What nearly all sitemaps have, and `fromisoformat` reads right and fast."""
+"""Format of nearly all sitemaps, which `fromisoformat` parses correctly and fast."""
 
 _CLOCK = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})"
@@ -64,14 +64,14 @@ _NAMES_BY_HOURS = {
     13: "NZDT",
 }
 _ZONES = {name: hours for hours, names in _NAMES_BY_HOURS.items() for name in names.split()}
-"""Hours from UTC. A name that means several places, or none, is read as UTC where mail does so."""
+"""Offsets from UTC in hours. Ambiguous and unknown zone names mean UTC, as in RFC 2822."""
 
 
 def parse_lastmod(text: str) -> datetime | None:
-    """An aware datetime from a W3C or RSS date, UTC where no zone is given; or None.
+    """Parse a W3C or RSS date. Return an aware datetime, or None.
 
-    None also for what is no date anywhere, such as the 30th of February, and for moments that
-    have no place in the calendar once they are brought to UTC.
+    Dates without a zone are in UTC. Dates that do not exist (30 February) or are out of range in
+    UTC yield None.
     """
     text = text.strip().strip(_INVISIBLE)
     return _parse_cached(text) if len(text) <= _MAX_CHARACTERS else None
@@ -91,7 +91,7 @@ def _parse_iso(text: str) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:  # 24:00 and 23:59:60 can still be read
+    except ValueError:  # 24:00 and 23:59:60 are still valid
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -105,7 +105,7 @@ def _parse_lenient(text: str) -> datetime | None:
 
 
 def _build_datetime(part: dict[str, str | None]) -> datetime:
-    """Raises ValueError for a date or time that does not exist."""
+    """Build a datetime. Raises ValueError for a date or time that does not exist."""
     hour, minute, second = (
         _parse_hour(part),
         _parse_number(part, "minute"),
@@ -127,7 +127,7 @@ def _parse_hour(part: dict[str, str | None]) -> int:
     if not half:
         return hour
     if not 1 <= hour <= 12:
-        raise ValueError("half a day has twelve hours")
+        raise ValueError("hour out of range for am/pm")
     return hour % 12 + (12 if half == "PM" else 0)
 
 
@@ -136,7 +136,7 @@ def _parse_day(part: dict[str, str | None]) -> datetime:
     if part.get("ordinal"):
         day = datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=_parse_number(part, "ordinal") - 1)
         if day.year != year:
-            raise ValueError("no year has such a day")
+            raise ValueError("day of year out of range")
         return day
     name = part.get("name")
     month = _MONTHS.index(name.lower()) + 1 if name else _parse_number(part, "month", default=1)
@@ -144,12 +144,12 @@ def _parse_day(part: dict[str, str | None]) -> datetime:
 
 
 def _parse_year(text: str) -> int:
-    """Of two digits as RFC 2822 has it: 49 is 2049, 50 is 1950."""
+    """Parse a year. Two digits follow RFC 2822: 49 is 2049, 50 is 1950."""
     year = int(text)
     if len(text) == 2:
         return year + (2000 if year < 50 else 1900)
     if len(text) == 3:
-        raise ValueError("nobody writes a year in three digits")
+        raise ValueError("three-digit year")
     return year
 
 
@@ -165,7 +165,7 @@ def _parse_zone(part: dict[str, str | None]) -> timezone:
     digits = name[sign + 1 :]
     hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
     if int(minutes) > 59:
-        raise ValueError("an hour has sixty minutes")
+        raise ValueError("zone minutes out of range")
     offset = timedelta(hours=int(hours.rstrip(":")), minutes=int(minutes))
     return timezone(-offset if name[sign] == "-" else offset)
 
@@ -175,4 +175,4 @@ def _parse_zone_name(name: str, *, is_mail: bool) -> timezone:
         return timezone(timedelta(hours=_ZONES[name]))
     if is_mail or name in ("", "Z", "UTC", "GMT", "UT"):
         return UTC
-    raise ValueError("nobody knows this zone")
+    raise ValueError("unknown time zone")

@@ -11,14 +11,14 @@ from tempfile import SpooledTemporaryFile
 from scrapersky.scraper.http.responses import StreamedResponse
 
 MAX_MEMORY_BYTES = 4 * 1024 * 1024
-"""Larger bodies wait on disk."""
+"""Size up to which bodies are spooled in memory. Larger ones go to disk."""
 SPOOL_CHUNK_BYTES = 256 * 1024
 
 
 async def compare_body(
     answer: StreamedResponse, known_digest: str
 ) -> tuple[AsyncIterator[bytes], bool]:
-    """The body, to be read from here on, and whether it is the one with the known digest."""
+    """Return the body for reading, and whether its digest equals the known one."""
     spool = await spool_chunks(answer.chunks())
     if answer.digest == known_digest:
         spool.close()
@@ -27,7 +27,7 @@ async def compare_body(
 
 
 async def spool_chunks(chunks: AsyncIterator[bytes]) -> SpooledTemporaryFile[bytes]:
-    """A file of all the chunks, to be closed by whoever reads it."""
+    """Spool the chunks to a temporary file, which the caller must close."""
     spool = SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES)  # noqa: SIM115
     async for chunk in chunks:
         spool.write(chunk)
@@ -47,19 +47,19 @@ async def _empty_body() -> AsyncIterator[bytes]:
 
 
 PREFIX_BYTES = 32 * 1024
-"""Of the unpacked body. What is shorter lists too little to be told before its end is known."""
+"""Size of the decoded prefix that is compared. Shorter bodies are buffered to their end anyway."""
 
 
 class BodyDeduplicator:
-    """The bodies of one scan by their digests, and how those begin that are being read."""
+    """Index of the bodies of one scan, by digest and by prefix while they are being read."""
 
     def __init__(self) -> None:
         self._urls: dict[str, str] = {}
         self._readings: dict[bytes, asyncio.Event] = {}
-        """Set when the reading is over."""
+        """Bodies being read, by the digest of their prefix. The event is set when the read ends."""
 
     def find_duplicate(self, digest: str | None, url: str) -> str | None:
-        """The sitemap that had the very same bytes, if there was one."""
+        """Return the URL of an earlier sitemap with the same bytes, if any."""
         if digest is None:
             return None
         twin = self._urls.setdefault(digest, url)
@@ -68,7 +68,7 @@ class BodyDeduplicator:
     async def stream(
         self, answer: StreamedResponse, pieces: AsyncIterator[bytes], url: str
     ) -> AsyncGenerator[bytes, None]:
-        """The body; but only its start if the rest was read under another name."""
+        """Yield the body, or only its prefix if the body was already read under another URL."""
         start = await _read_prefix(pieces)
         yield start[:PREFIX_BYTES]
         if len(start) < PREFIX_BYTES:
@@ -98,7 +98,9 @@ class BodyDeduplicator:
     async def _stream_later(
         self, over: asyncio.Event, answer: StreamedResponse, pieces: AsyncIterator[bytes], url: str
     ) -> AsyncGenerator[bytes, None]:
-        """It waits aside for its own end and for the other's; then it is known which it is."""
+        """Spool the body until the first body with the same prefix ends, then yield it if it
+        differs.
+        """
         with await spool_chunks(pieces) as spool:
             await over.wait()
             if self.find_duplicate(answer.digest, url) is None:

@@ -2,10 +2,6 @@
 
 `BaseFound`, then for every sitemap `SitemapFound`, its `UrlsFound` and one `SitemapDone`, with
 `SitemapRejected` in between for candidates that are no sitemap, and one `Analysis` at the end.
-
-
-`BaseFound`, then for every sitemap `SitemapFound`, its `UrlsFound` and one `SitemapDone`,
-with `Refused` in between for what turned out to be none, and at the end one `Analysis`.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from enum import StrEnum
 from scrapersky.scraper.sitemaps.parse.entries import UrlEntry
 
 URLS_PER_CHUNK = 5_000
-"""At most this many entries in one `UrlsFound`, so that storing them stays a short transaction."""
+"""Maximum entries per `UrlsFound`, so that storing them is a short transaction."""
 
 
 class DiscoveryMethod(StrEnum):
@@ -46,7 +42,7 @@ class SitemapStatus(StrEnum):
     OK = "ok"
     PARTIAL = "partial"
     REFUSED = "refused"
-    """It was announced as a sitemap and its bytes are not one."""
+    """It was announced as a sitemap, but its content is not one."""
     ERROR = "error"
     """It could not be fetched."""
 
@@ -54,22 +50,22 @@ class SitemapStatus(StrEnum):
 class ScanOutcome(StrEnum):
     FOUND = "found"
     NONE = "none"
-    """We could look everywhere and there is no sitemap."""
+    """Every location could be checked, and there is no sitemap."""
     UNREACHABLE = "unreachable"
-    """We could not look."""
+    """Not every location could be checked."""
 
 
 @dataclass(frozen=True)
 class ScanLimits:
-    """Where a scan stops; reaching one is reported, never silent."""
+    """Limits of a scan. Reaching one is always reported."""
 
     max_bytes: int = 50 * 1024 * 1024
-    """Read from the network for one sitemap."""
+    """Network bytes per sitemap."""
     max_decompressed_bytes: int = 256 * 1024 * 1024
-    """Unpacked from one sitemap."""
+    """Decompressed bytes per sitemap."""
     max_files: int = 10_000
     max_depth: int = 5
-    """A sitemap found on the site is at depth 0, its children at 1, and so on."""
+    """Sitemaps found on the site are at depth 0, their children at depth 1, and so on."""
     max_seconds: float = 3_600
     children_at_once: int = 4
     probes_at_once: int = 3
@@ -77,26 +73,26 @@ class ScanLimits:
 
 @dataclass(frozen=True)
 class BaseFound:
-    """The address that answered for the site, and those tried before it with what they said."""
+    """Base URL that answered for the site, and the ones tried before it with their errors."""
 
     base_url: str
     tried: tuple[tuple[str, str], ...] = ()
     robots: tuple[str, str | None, str | None] | None = None
-    """Text, ETag and Last-Modified of its robots.txt, where it can be asked for conditionally."""
+    """Text, ETag and Last-Modified of robots.txt, if it supports conditional requests."""
 
 
 @dataclass(frozen=True)
 class SitemapFound:
-    """A sitemap starts to be read; identified by `url` in the events that follow.
+    """Start of a sitemap. The following events refer to it by `url`.
 
-    `sitemap_type` is what its first bytes say; `SitemapDone` may know better (image, video, news).
+    `sitemap_type` is based on the first bytes. `SitemapDone` may refine it to image, video or news.
     """
 
     url: str
     final_url: str
     parent_url: str | None
     sitemap_type: SitemapType | None
-    """None when it could not be read far enough to tell."""
+    """None if too little could be read to detect it."""
     discovery_method: DiscoveryMethod
     depth: int = 0
     is_gzipped: bool = False
@@ -108,7 +104,7 @@ class SitemapFound:
 
 
 class UnchangedReason(StrEnum):
-    """How we know that a sitemap is what it was."""
+    """How an unchanged sitemap was detected."""
 
     NOT_MODIFIED = "not_modified"
     SAME_CONTENT = "same_content"
@@ -117,7 +113,7 @@ class UnchangedReason(StrEnum):
 
 @dataclass(frozen=True)
 class SitemapUnchanged:
-    """A sitemap read before is what it was; stands for all that would be told of it."""
+    """Sitemap that is unchanged since the previous scan. Replaces all its other events."""
 
     url: str
     how: UnchangedReason
@@ -127,7 +123,7 @@ class SitemapUnchanged:
 
 @dataclass(frozen=True)
 class UrlsFound:
-    """Pages listed by a sitemap, at most `URLS_PER_CHUNK` at a time; children are not in here."""
+    """Up to `URLS_PER_CHUNK` pages listed by a sitemap, without child sitemaps."""
 
     sitemap_url: str
     entries: tuple[UrlEntry, ...]
@@ -135,29 +131,29 @@ class UrlsFound:
 
 @dataclass(frozen=True)
 class SitemapDone:
-    """The verdict on one sitemap; exactly one follows each `SitemapFound`."""
+    """Final status of a sitemap. Exactly one follows each `SitemapFound`."""
 
     url: str
     status: SitemapStatus
     reason: str | None = None
     sitemap_type: SitemapType | None = None
     url_count: int = 0
-    """URLs handed over in `UrlsFound`; for an index, the children it names."""
+    """URLs emitted in `UrlsFound`; for an index, the number of children."""
     size_bytes: int = 0
-    """As it came over the network."""
+    """Bytes received from the network."""
     content_hash: str | None = None
-    """BLAKE2b of those bytes, in hex; None when they were not read to their end."""
+    """Hex BLAKE2b digest of those bytes, or None if they are incomplete."""
     has_lastmod: bool = False
     has_priority: bool = False
     has_changefreq: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)
     index_lastmod: datetime | None = None
-    """What the index that names it says of it."""
+    """Lastmod of this sitemap in its index."""
 
 
 @dataclass(frozen=True)
 class SitemapRejected:
-    """A place where a sitemap might have been and was not."""
+    """Location without a sitemap."""
 
     url: str
     method: DiscoveryMethod
@@ -166,7 +162,7 @@ class SitemapRejected:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The end of the scan and what it came to."""
+    """Result of the scan; the last event."""
 
     outcome: ScanOutcome
     base_url: str | None
@@ -176,12 +172,13 @@ class Analysis:
     truncated_why: str | None = None
     refused: tuple[SitemapRejected, ...] = ()
     errors: tuple[str, ...] = ()
-    """One sentence per sitemap, or per base when unreachable, that could not be read."""
+    """One message per sitemap that could not be read, or per base URL if unreachable."""
     warnings: tuple[str, ...] = ()
     permanent: bool = False
-    """Only when unreachable: asking again soon would not help, e.g. the name does not exist."""
+    """Set if unreachable and an early retry would not help, for example if the name does not exist.
+    """
     retry_after: float | None = None
-    """Only when unreachable: the seconds the site, or its gate, asked us to stay away."""
+    """Set if unreachable: seconds to wait, as requested by the site or its gate."""
 
 
 ScanEvent = (

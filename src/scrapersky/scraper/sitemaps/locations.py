@@ -15,7 +15,7 @@ from scrapersky.scraper.http.responses import Response
 from scrapersky.scraper.http.urls import Site, clean_url, is_same_site
 
 MAX_SITEMAP_LINKS = 50
-"""A page that names more is not naming sitemaps."""
+"""Pages with more links of this type are not linking to sitemaps."""
 
 _LOOKS_LIKE_SITEMAP = re.compile(
     r"[^?#]*sitemap[^/?#]*\.(?:xml|txt|php)(?:\.gz)?(?:[?#].*)?\Z", re.IGNORECASE | re.DOTALL
@@ -29,7 +29,7 @@ def looks_like_sitemap(url: str) -> bool:
 
 
 def find_sitemap_links(page: Response) -> tuple[str, ...]:
-    """Absolute URLs, each once, the surest first."""
+    """Return absolute URLs without duplicates, the most reliable first."""
     found: dict[str, None] = dict.fromkeys(_find_header_links(page))
     if b"<" in page.body:
         decoded = decode_page(page.body, page.headers.get("Content-Type"))
@@ -49,7 +49,7 @@ def _find_header_links(page: Response) -> Iterator[str]:
 
 
 def _get_link_headers(headers: Mapping[str, str]) -> list[str]:
-    """A server may send several."""
+    """Return all Link headers. A server may send several."""
     if isinstance(headers, MultiMapping):
         return list(headers.getall("Link", []))
     return [headers["Link"]] if "Link" in headers else []
@@ -105,11 +105,11 @@ COMMON_PATHS = (
     "feed",
     "atom.xml",
 )
-"""The likeliest first; feeds last, as they name only what is new."""
+"""Common sitemap paths, most likely first. Feeds come last, because they list only recent pages."""
 
 
 def iter_common_urls(base_url: str, site: Site) -> Iterator[str]:
-    """Under the path the person gave, if any, then at the root."""
+    """Yield the common URLs below the path the user entered, if any, then at the root."""
     folder = get_start_folder(site)
     if folder:
         yield from (f"{base_url}/{folder}/{path}" for path in COMMON_PATHS)
@@ -117,7 +117,9 @@ def iter_common_urls(base_url: str, site: Site) -> Iterator[str]:
 
 
 def get_start_folder(site: Site) -> str:
-    """`/blog/index.html` → `blog`; empty at the root."""
+    """Return the folder of the start path: `/blog/index.html` → `blog`, or an empty string at the
+    root.
+    """
     path = site.path.partition("?")[0]
     folder = dirname(path) if "." in basename(path) else path
     return folder.strip("/")

@@ -11,7 +11,7 @@ from scrapersky.scraper.sitemaps.events import SitemapType
 
 @dataclass(frozen=True)
 class PreviousSitemap:
-    """A sitemap that was read to its end."""
+    """Sitemap that was read completely."""
 
     url: str
     sitemap_type: SitemapType | None
@@ -20,23 +20,23 @@ class PreviousSitemap:
     last_modified: str | None = None
     content_hash: str | None = None
     index_lastmod: datetime | None = None
-    """What its index said of it then."""
+    """Its lastmod in the index at that time."""
     is_lastmod_trusted: bool = False
-    """So far an unchanged lastmod in the index meant unchanged content."""
+    """Whether an unchanged lastmod in the index has always meant unchanged content so far."""
     unasked_for: timedelta | None = None
-    """How long it has not been asked for itself; nothing where that is not known."""
+    """Time since the sitemap itself was last requested, or None if unknown."""
     children: tuple[tuple[str, datetime | None], ...] = ()
-    """Of an index: the sitemaps it names, with the lastmod it gives them."""
+    """Children of an index, with the lastmod it gives them."""
 
     def is_current(self, index_lastmod: datetime | None) -> bool:
-        """Whether the index's word is enough to leave it unread."""
+        """Whether the index's lastmod is sufficient to skip the request."""
         is_same = index_lastmod is not None and index_lastmod == self.index_lastmod
         return is_same and self.is_lastmod_trusted
 
 
 @dataclass(frozen=True)
 class PreviousRobots:
-    """A robots.txt with its validators."""
+    """robots.txt with its validators."""
 
     body: str
     etag: str | None = None
@@ -45,9 +45,9 @@ class PreviousRobots:
 
 @dataclass(frozen=True)
 class PreviousScan:
-    """All that is known of a site; nothing at its first scan."""
+    """Results of the previous scan; empty for a first scan."""
 
     sitemaps: Mapping[str, PreviousSitemap] = field(default_factory=dict)
     robots: PreviousRobots | None = None
     from_home_page: tuple[str, ...] = ()
-    """Sitemaps that the home page named: with these known, it is not read again for links."""
+    """Sitemaps linked from the home page. If known, the home page is not read for links again."""

@@ -23,38 +23,40 @@ from scrapersky.scraper.sitemaps.events import (
 from scrapersky.scraper.sitemaps.previous_scan import PreviousScan
 
 MAX_REPORTED = 200
-"""Refusals and errors repeated in the `Analysis`; all of them were told as they happened."""
+"""Rejections and errors repeated in the `Analysis`. All of them were emitted as events."""
 
 
 MAX_FAILED_PROBES = 3
-"""A host that failed so many guesses in a row would fail the rest, and slowly."""
+"""Consecutive failed probes after which a host is not probed further."""
 
 
 MAX_FOREIGN_SITES = 5
 MAX_REQUESTS_PER_FOREIGN_SITE = 5
-"""A robots.txt, an index or a redirect may lead to sites of others, where some have their sitemaps.
-Without a limit a hostile one could aim thousands of our requests at whom it likes."""
+"""Limit on requests to each other site. A robots.txt, an index or a redirect may point to another
+site, and some sites do keep their sitemaps there. Without a limit, a hostile site could direct
+thousands of our requests at a victim.
+"""
 
 
 @dataclass(frozen=True)
 class SitemapTarget:
-    """A place to read a sitemap from."""
+    """Location of a possible sitemap."""
 
     url: str
     method: DiscoveryMethod
     depth: int = 0
     parent_url: str | None = None
     lastmod: datetime | None = None
-    """What the index that names it says of it."""
+    """Its lastmod in the index."""
 
     @property
     def is_announced(self) -> bool:
-        """Somebody says that there is a sitemap; otherwise we only guess."""
+        """Whether the site or the user named this sitemap. Otherwise it is a probe."""
         return self.method is not DiscoveryMethod.COMMON_PATH
 
 
 class SitemapScan:
-    """The memory of one scan, shared by its visits."""
+    """State of one scan, shared by its crawls."""
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class SitemapScan:
         self.limits = limits
         self.max_urls = max_urls
         self.ends_at = ends_at
-        """On the event loop's clock."""
+        """Deadline in event loop time."""
         self.base_url: str | None = None
         self.queue: deque[SitemapTarget] = deque()
         self.twins = BodyDeduplicator()
@@ -89,16 +91,17 @@ class SitemapScan:
         self._probes_conclusive = 0
         self._failures_conclusive = 0
         self.guesses = True
-        """Whether usual places are tried; otherwise what was announced decides alone."""
+        """Whether common paths are probed. Otherwise only announced sitemaps determine the outcome.
+        """
         self._is_blind = False
         self._longest_wait: float | None = None
         self._foreign_requests: Counter[str] = Counter()
         self._foreign_limit_why: str | None = None
 
-    # What is to be read
+    # Queue
 
     def add(self, targets: Iterable[SitemapTarget]) -> None:
-        """Queue what was not seen before, as far as the limits go."""
+        """Queue targets that were not seen before, within the limits."""
         for target in targets:
             key = target.url.partition("#")[0]
             if key in self._seen:
@@ -112,7 +115,9 @@ class SitemapScan:
 
     def add_child(self, url: str, lastmod: datetime | None, *, parent: SitemapTarget) -> None:
         if parent.depth >= self.limits.max_depth:
-            self.truncate(f"Sitemaps nested deeper than {self.limits.max_depth} were not read.")
+            self.truncate(
+                f"Sitemaps nested more than {self.limits.max_depth} levels deep were not read."
+            )
             return
         self.add(
             [
@@ -123,7 +128,7 @@ class SitemapScan:
         )
 
     def is_new(self, url: str, final_url: str) -> bool:
-        """Whether what a URL redirected to is not read under its own name already."""
+        """Whether the target of a redirect has not been queued under its own URL."""
         if final_url == url:
             return True
         key = final_url.partition("#")[0]
@@ -131,10 +136,10 @@ class SitemapScan:
         self._seen.add(key)
         return is_new
 
-    # Whose pages count
+    # Own and other sites
 
     def add_own_site(self, url: str) -> None:
-        """The site moved: pages under its new name are its own too."""
+        """Count pages of this site as own pages too, because the site has moved there."""
         self._own_sites.append(url)
         self._own_hosts.clear()
 
@@ -147,13 +152,15 @@ class SitemapScan:
         return known
 
     def check_foreign(self, target: SitemapTarget) -> str | None:
-        """Count a request to another site, and say why it is not made when there were too many.
-        What a person named is always asked for."""
+        """Count a request to another site. Return a reason if it must not be sent.
+
+        Sitemaps named by the user are always requested.
+        """
         is_asked_for = target.method is DiscoveryMethod.MANUAL
         return None if is_asked_for else self._count_foreign_request(target.url)
 
     def check_redirect(self, url: str) -> None:
-        """Raise `Blocked` for a redirect to another site after too many requests there."""
+        """Raise `Blocked` for a redirect to another site that has reached its request limit."""
         if why := self._count_foreign_request(url):
             raise Blocked(why, url=url)
 
@@ -163,10 +170,10 @@ class SitemapScan:
             return None
         asked = self._foreign_requests
         if site not in asked and len(asked) >= MAX_FOREIGN_SITES:
-            why = f"{self.site.key} leads to more than {MAX_FOREIGN_SITES} other sites."
+            why = f"{self.site.key} points to more than {MAX_FOREIGN_SITES} other sites."
         elif asked[site] >= MAX_REQUESTS_PER_FOREIGN_SITE:
             why = (
-                f"{self.site.key} leads to {site}, another site, more than "
+                f"{self.site.key} points to another site, {site}, more than "
                 f"{MAX_REQUESTS_PER_FOREIGN_SITE} times."
             )
         else:
@@ -177,21 +184,21 @@ class SitemapScan:
 
     @property
     def room(self) -> int:
-        """How many more URLs may be told."""
+        """Number of URLs left until the limit."""
         return max(0, self.max_urls - self.urls)
 
     def is_probing_done(self, *, exhaustive: bool) -> bool:
-        """Guessing further is not needed, or would only hammer a host that does not answer."""
+        """Whether more probes are unnecessary, or would only burden a host that is failing."""
         has_failed = self._probes_failed_in_a_row >= MAX_FAILED_PROBES
         return bool(self.usable and not exhaustive) or not self.room or has_failed
 
-    # What happened
+    # Results
 
     def truncate(self, why: str) -> None:
         self._truncated_why = self._truncated_why or why
 
     def stop_if_full(self) -> None:
-        """Leave the rest unread once there is no room for its URLs."""
+        """Clear the queue once the URL limit is reached."""
         if self.room == 0 and self.queue:
             self.truncate(f"The limit of {self.max_urls} URLs was reached.")
             self.queue.clear()
@@ -209,17 +216,19 @@ class SitemapScan:
             self._errors.append(f"{url}: {problem}")
 
     def record_failure(self, *, conclusive: bool) -> None:
-        """An announced sitemap could not be read; it may well be there."""
+        """Record an announced sitemap that could not be read. It may well exist."""
         self._is_blind = self._is_blind or not conclusive
         self._failures_conclusive += conclusive
 
     def record_unreadable(self, sentence: str) -> None:
-        """We could not look where a sitemap may be named, so we cannot say that there is none."""
+        """Record a page that may link to sitemaps and could not be read, so NONE cannot be
+        concluded.
+        """
         self._is_blind = True
         self._errors.append(sentence)
 
     def record_failed_probe(self, url: str, reason: str, *, conclusive: bool) -> None:
-        """A guess failed; conclusive when we know that there is no sitemap."""
+        """Record a failed probe. It is conclusive if there is certainly no sitemap."""
         if conclusive:
             self._probes_conclusive += 1
             self._probes_failed_in_a_row = 0
@@ -233,7 +242,8 @@ class SitemapScan:
 
     def build_analysis(self) -> Analysis:
         outcome = self._get_outcome()
-        # Whoever sends us to others is not asked again for it, so it does not change the outcome.
+        # Requests to other sites are never retried, so reaching their limit does not change the
+        # outcome.
         truncated_why = self._truncated_why or self._foreign_limit_why
         return Analysis(
             outcome=outcome,

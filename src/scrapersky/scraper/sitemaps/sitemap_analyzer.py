@@ -34,7 +34,7 @@ from scrapersky.scraper.sitemaps.scan import SitemapScan, SitemapTarget
 
 
 class SitemapAnalyzer:
-    """Looks at sites; one analyzer may look at many, also at once."""
+    """Sitemap scanner. One instance can scan many sites, also concurrently."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class SitemapAnalyzer:
         self._limits = limits or ScanLimits()
         self._user_agent = user_agent
         self._parser = parser
-        """Reads home pages; None means that they are read in this process."""
+        """Parser for home pages. None parses them in this process."""
 
     async def analyze_domain_sitemaps(
         self,
@@ -60,12 +60,13 @@ class SitemapAnalyzer:
         only_seeds: bool = False,
         known: PreviousScan | None = None,
     ) -> AsyncGenerator[ScanEvent, None]:
-        """Tell of the site's sitemaps and URLs as they are found; the last event is an `Analysis`.
+        """Scan a site and yield events as sitemaps and URLs are found. The last event is an
+        `Analysis`.
 
-        `seeds` are sitemaps that the person already knows, with `only_seeds` no others are looked
-        for; `exhaustive` guesses all the usual places even where the site names its sitemaps;
-        `known` is what an earlier scan left: what has not changed since is told in one event.
-        Close it with `aclosing` to stop early.
+        `seeds` are sitemaps named by the user; with `only_seeds`, no others are searched.
+        `exhaustive` probes all common paths even if the site names its sitemaps. `known` is the
+        result of an earlier scan: an unchanged sitemap yields a single event. Close the generator
+        with `aclosing` to stop early.
         """
         scan = self._create_scan(site, max_urls, known)
         base = await self._find_base_url(scan)
@@ -109,7 +110,7 @@ class SitemapAnalyzer:
             async with asyncio.timeout_at(scan.ends_at):
                 return await find_base_url(scan.site, self._fetch, scan.known.robots)
         except TimeoutError:
-            reason = f"Nothing answered within {self._limits.max_seconds:g} seconds."
+            reason = f"Nothing answered within {self._limits.max_seconds:g} s."
             return BaseUrl(None, None, ((scan.site.key, reason),))
 
     async def _load_robots(self, base: BaseUrl, scan: SitemapScan) -> Robots:
@@ -123,8 +124,8 @@ class SitemapAnalyzer:
         robots = parse_robots_response(answer)
         if not robots.is_known:
             scan.record_unreadable(
-                f"{answer.final_url} answered {answer.status}, so we do not know what it names "
-                "and read no page."
+                f"{answer.final_url} answered {answer.status}, so its sitemaps are unknown "
+                "and no page was read."
             )
         delay = robots.crawl_delay(self._user_agent)
         if delay:
@@ -134,7 +135,7 @@ class SitemapAnalyzer:
     async def _iter_targets(
         self, scan: SitemapScan, robots: Robots, *, seeds: Sequence[str], exhaustive: bool
     ) -> AsyncIterator[list[SitemapTarget]]:
-        """Where to look, step by step; how it goes on depends on what was found meanwhile."""
+        """Yield the targets step by step. Later steps depend on what was found before."""
         yield [
             *(
                 SitemapTarget(url, DiscoveryMethod.MANUAL)
@@ -147,7 +148,9 @@ class SitemapAnalyzer:
                 links = await self._find_links(page, scan, robots)
                 yield [SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in links]
         else:
-            # It named these when it was read; a scan that finds its way needs no more.
+            # Use the links found by the previous scan. The home page need not be read again while
+            # the
+            # scan finds usable sitemaps.
             yield [
                 SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in scan.known.from_home_page
             ]
@@ -159,16 +162,20 @@ class SitemapAnalyzer:
             yield [SitemapTarget(url, DiscoveryMethod.COMMON_PATH) for url in batch]
 
     async def _find_links(self, url: str, scan: SitemapScan, robots: Robots) -> tuple[str, ...]:
-        """The sitemaps that a page names."""
+        """Return the sitemaps that a page links to."""
         if not robots.can_fetch(url, self._user_agent):
             if robots.is_known:
-                scan.warnings.append(f"robots.txt forbids {url}, so it was not read for links.")
+                scan.warnings.append(
+                    f"robots.txt disallows {url}, so it was not searched for sitemap links."
+                )
             return ()
         try:
             async with asyncio.timeout_at(scan.ends_at):
                 page = await self._fetch.get(url, max_bytes=MAX_PAGE_BYTES)
         except (FetchFailed, TimeoutError) as error:
-            _record_unread(url, str(error) or "The time is over.", scan, error)
+            _record_unread(
+                url, str(error) or "The time limit of the scan was reached.", scan, error
+            )
             return ()
         if is_inconclusive(page.status):
             scan.record_wait(page.retry_after_seconds)
@@ -192,7 +199,7 @@ async def _iter_seeds(seeds: Sequence[str]) -> AsyncIterator[list[SitemapTarget]
 def _record_unread(
     url: str, reason: str, scan: SitemapScan, error: Exception | None = None
 ) -> None:
-    sentence = f"{url} could not be read for links: {reason}"
+    sentence = f"{url} could not be searched for sitemap links: {reason}"
     if isinstance(error, FetchFailed) and error.permanent:
         scan.warnings.append(sentence)
     else:
@@ -200,7 +207,7 @@ def _record_unread(
 
 
 def _iter_start_pages(scan: SitemapScan) -> Iterator[str]:
-    """The page that the person gave, if it is one, and the home page."""
+    """Yield the start page, if it is not a sitemap, and the home page."""
     if scan.site.path != "/" and not looks_like_sitemap(scan.site.path):
         yield f"{scan.base_url}{scan.site.path}"
     yield f"{scan.base_url}/"
@@ -212,7 +219,7 @@ def _iter_start_sitemaps(scan: SitemapScan) -> Iterator[str]:
 
 
 def _iter_batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
-    """The likeliest alone, as it mostly decides, then several at a time."""
+    """Yield the most likely URL alone, because it usually decides, then batches."""
     rest = iter(urls)
     yield list(islice(rest, 1))
     while batch := list(islice(rest, size)):
@@ -220,7 +227,7 @@ def _iter_batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
 
 
 def _get_robots_validators(base: BaseUrl) -> tuple[str, str | None, str | None] | None:
-    """The robots.txt, if the next scan can ask whether it has changed."""
+    """Return the robots.txt if the next scan can request it conditionally."""
     robots = base.robots
     if robots is None or robots.status != 200 or robots.truncated:
         return None

@@ -1,4 +1,4 @@
-// Asks the API as the person who is signed in, and tells in a sentence what went wrong.
+// Calls the API with the current session and turns errors into messages.
 
 export class Refused extends Error {
   constructor(status, sentence, problem) {
@@ -19,16 +19,16 @@ function headersFor(method, body, type) {
 
 async function sentenceOf(answer) {
   const problem = await answer.json().catch(() => null);
-  return [problem?.detail ?? `The server answered ${answer.status}.`, problem];
+  return [problem?.detail ?? `Server error ${answer.status}.`, problem];
 }
 
-/** For those whose session is over; they come back to where they are. */
+/** Redirects to sign-in after the session expired, and back afterwards. */
 export function toSignIn() {
   const here = encodeURIComponent(location.pathname + location.search);
   location.assign(`/sign-in?next=${here}&expired=1`);
 }
 
-/** `path` is below /api/v3; a body that is not text is sent as JSON. */
+/** `path` is relative to /api/v3; a body that is not a string is sent as JSON. */
 export async function call(method, path, body, { type, headers } = {}) {
   const text = body === undefined || typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body);
   let answer;
@@ -37,16 +37,16 @@ export async function call(method, path, body, { type, headers } = {}) {
       method, body: text, headers: { ...headersFor(method, body, type), ...headers }, credentials: "same-origin",
     });
   } catch {
-    throw new Refused(0, "The server cannot be reached; nothing was changed. Try again in a moment.", null);
+    throw new Refused(0, "The server is unreachable. Nothing was changed. Try again.", null);
   }
   if (answer.status === 401 && !path.startsWith("/session")) toSignIn();
   if (!answer.ok) throw new Refused(answer.status, ...(await sentenceOf(answer)));
   return answer.status === 204 ? null : answer.json();
 }
 
-/** A part of a page of ours, as HTML that the server escaped. */
+/** Fetches a part of a page as HTML rendered by the server. */
 export async function part(address) {
   const answer = await fetch(address, { headers: { Accept: "text/html" }, credentials: "same-origin" });
-  if (!answer.ok || answer.redirected) throw new Refused(answer.status, "This could not be shown anew; reload the page.", null);
+  if (!answer.ok || answer.redirected) throw new Refused(answer.status, "Could not refresh. Reload the page.", null);
   return answer.text();
 }

@@ -1,4 +1,4 @@
-// Monthly caps, changed in dialogs: the tenant's own, and for operators any tenant's and the installation's.
+// Dialogs for the monthly caps: the own tenant's, and for operators any tenant's and the installation's.
 
 import { call } from "./api.js";
 import { renew } from "./detail-parts.js";
@@ -12,15 +12,15 @@ const orSetting = (cap) => (cap === "" ? null : cap);
 const FORMS = {
   cap: async ({ cap }) => {
     const changed = await call("PUT", "/budget", { monthly_cap_usd: cap });
-    return `${inDollars(changed.monthly_cap_usd)} may be spent in a month now.`;
+    return `Monthly cap set to ${inDollars(changed.monthly_cap_usd)}`;
   },
   "installation-cap": async ({ cap }) => {
     await call("PUT", "/budget/installation", { monthly_cap_usd: orSetting(cap) });
-    return "Cap over all tenants saved";
+    return "Installation cap saved";
   },
   "tenant-cap": async ({ tenant, cap }) => {
     await call("PUT", `/budget/tenants/${tenant}`, { monthly_cap_usd: orSetting(cap) });
-    return "Tenant's cap saved";
+    return "Tenant cap saved";
   },
 };
 

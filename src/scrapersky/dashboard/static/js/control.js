@@ -1,4 +1,4 @@
-// The operations pages: run, pause and resume stages, change their pace, ask hosts again, find settings.
+// Operations pages: run, pause and resume stages, change their pace, reset hosts, find settings.
 
 import { call } from "./api.js";
 import { complain, toast } from "./messages.js";
@@ -8,7 +8,7 @@ import { fillPace, paceIn, takeBack } from "./control_pace.js";
 const nameOf = (element) => element.closest("[data-stage]").dataset.stage;
 const stagePath = (name, act) => `/stages/${encodeURIComponent(name)}/${act}`;
 
-/** Tells what went wrong, and lets nobody press twice meanwhile. */
+/** Reports errors and disables the button while the call runs. */
 async function doing(button, act) {
   button.disabled = true;
   try {
@@ -20,7 +20,7 @@ async function doing(button, act) {
   }
 }
 
-/** Offers what fits: to pause what runs, to resume what is paused. */
+/** Shows Pause for a running stage and Resume for a paused one. */
 function offer(card, paused, { focus = false } = {}) {
   const pause = card.querySelector('[data-act="pause"]');
   const resume = card.querySelector('[data-act="resume"]');
@@ -34,7 +34,7 @@ function offer(card, paused, { focus = false } = {}) {
 async function run(button) {
   const name = nameOf(button);
   await call("POST", stagePath(name, "run"));
-  toast(`Every consumer of ${name} looks at its queue now.`);
+  toast(`Running ${name}`);
 }
 
 function askWhy(name) {
@@ -56,14 +56,14 @@ async function pause(button) {
   if (!wanted) return;
   await call("POST", stagePath(name, "pause"), wanted);
   offer(button.closest("[data-stage]"), true, { focus: true });
-  toast(`${name} is paused; rows being worked go on.`);
+  toast(`${name} paused`);
 }
 
 async function resume(button) {
   const name = nameOf(button);
   await call("POST", stagePath(name, "resume"));
   offer(button.closest("[data-stage]"), false, { focus: true });
-  toast(`${name} goes on.`);
+  toast(`${name} resumed`);
 }
 
 async function changePace(form, wanted, said) {
@@ -76,11 +76,11 @@ async function askAgain(button) {
   const { host } = button.dataset;
   await call("POST", `/hosts/${encodeURIComponent(host)}/ask-again`);
   document.getElementById("hosts").focus({ preventScroll: true });
-  toast(`${host} is asked again; its failures are forgotten.`);
+  toast(`${host} reset`);
 }
 
 const backToSettings = (button) =>
-  changePace(button.form, takeBack(button.form), `${nameOf(button)} goes as the settings say.`);
+  changePace(button.form, takeBack(button.form), `Pace of ${nameOf(button)} reset to settings`);
 const ACTS = { run, pause, resume, "pace-back": backToSettings, "ask-again": askAgain };
 
 document.addEventListener("click", (event) => {
@@ -94,11 +94,11 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("[data-pace]")) return;
   event.preventDefault();
-  const said = `The pace of ${nameOf(form)} is changed; every process takes it with its next heartbeat.`;
+  const said = `Pace of ${nameOf(form)} changed; applied with the next heartbeat`;
   doing(form.querySelector('[type="submit"]'), () => changePace(form, paceIn(form), said));
 });
 
-// What was changed elsewhere meanwhile stands in the form when it is opened.
+// Fill the form with current values when it is opened.
 document.addEventListener("toggle", (event) => {
   if (event.target.matches(".pace-change") && event.target.open) fillPace(event.target.querySelector("form"));
 }, true);

@@ -1,8 +1,8 @@
-// The form that changes a stage's pace. An empty field means: as the settings say.
+// Form for a stage's pace. An empty field means that the setting applies.
 
 const fields = (form) => [...form.querySelectorAll('input[type="number"]')];
 
-/** Every field, so that what was emptied is taken back. */
+/** All fields, so that emptied ones are reset. */
 export const paceIn = (form) =>
   Object.fromEntries(fields(form).map((each) => [each.name, each.value === "" ? null : Number(each.value)]));
 
@@ -13,7 +13,7 @@ function shownBeside(form) {
   return Object.fromEntries([...shown].map((each) => [each.dataset.paceName, each.dataset.paceChanged]));
 }
 
-/** With these changes, or with those that the figures beside it tell. */
+/** Fills the form with these overrides, or with those shown in the figures. */
 export function fillPace(form, changes = shownBeside(form)) {
   for (const each of fields(form)) each.value = changes[each.name] ?? "";
 }

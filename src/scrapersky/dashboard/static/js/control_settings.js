@@ -1,4 +1,4 @@
-// Finds settings on the page: every word must stand in the name, the value, the origin or the meaning.
+// Filters settings: every word must occur in the name, value, origin or description.
 
 function matches(row, words, onlyChanged) {
   if (onlyChanged && row.dataset.changed !== "yes") return false;

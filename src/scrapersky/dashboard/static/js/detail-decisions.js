@@ -1,4 +1,4 @@
-// A decision about the row of this page, and taking it back.
+// Sets the status of the current row, and undoes it.
 
 import { call } from "./api.js";
 import { renew } from "./detail-parts.js";
@@ -11,10 +11,10 @@ export async function decideOn(button) {
   const status = button.dataset.decide;
   try {
     const answer = await call("POST", `/${rows}/curate`, { ids: [row], status });
-    if (!answer.action_id) return toast(`It is ${status} already.`);
+    if (!answer.action_id) return toast(`Already ${status}`);
     last = answer.action_id;
-    const queued = answer.queued_count ? "; its next stage begins" : "";
-    const told = answer.message ? `Decided: ${status}. ${answer.message}` : `Decided: ${status}${queued}.`;
+    const queued = answer.queued_count ? "; next stage queued" : "";
+    const told = answer.message ? `Marked ${status}. ${answer.message}` : `Marked ${status}${queued}`;
     toast(told, { act: "Undo", onAct: undo });
     await renew();
   } catch (error) {
@@ -23,12 +23,12 @@ export async function decideOn(button) {
 }
 
 export async function undo() {
-  if (!last) return toast("There is no decision of this page to take back.", { tone: "bad" });
+  if (!last) return toast("Nothing to undo on this page.", { tone: "bad" });
   const action = last;
   last = null;
   try {
     const answer = await call("POST", "/bulk-actions/undo", { action_id: action });
-    toast(answer.restored_count ? "Taken back." : "It was changed meanwhile; nothing was taken back.");
+    toast(answer.restored_count ? "Undone" : "Not undone: the row was changed since.");
     await renew();
   } catch (error) {
     complain(error);

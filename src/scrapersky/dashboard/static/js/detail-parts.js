@@ -1,4 +1,4 @@
-// Shows the page's parts anew after something was changed, without leaving it.
+// Refreshes the page's parts after a change.
 
 import { part } from "./api.js";
 import { put } from "./live.js";
@@ -6,7 +6,7 @@ import { put } from "./live.js";
 const written = "input:not([type=hidden]), textarea";
 const isBeingWritten = (place) => [...place.querySelectorAll(written)].some((each) => each.value !== each.defaultValue);
 
-/** What somebody is writing stays; only what the form knows of the row is brought up to date. */
+/** Keeps text being typed; only the hidden fields of the form are updated. */
 function bringUpToDate(place, fresh) {
   for (const each of fresh.querySelectorAll("input[type=hidden]")) {
     const kept = place.querySelector(`input[type=hidden][name="${CSS.escape(each.name)}"]`);

@@ -1,4 +1,4 @@
-// Detail pages: buttons and forms that say which call of the API they make, decisions, and their keys.
+// Detail pages: buttons and forms with their API calls, decisions and shortcuts.
 
 import { call } from "./api.js";
 import { decideOn, undo } from "./detail-decisions.js";
@@ -8,12 +8,12 @@ import { ask, complain, toast } from "./messages.js";
 
 async function isAgreed(element) {
   const { ask: question, askAgain, agree } = element.dataset;
-  const manner = { agree: agree ?? "Go on", danger: "danger" in element.dataset };
+  const manner = { agree: agree ?? "Continue", danger: "danger" in element.dataset };
   if (question && !(await ask(question, manner))) return false;
   return !askAgain || ask(askAgain, manner);
 }
 
-/** What takes more than one request says so in its answer, and is asked for until it is finished. */
+/** Repeats a call that needs several requests until its answer says that it is finished. */
 async function callUntil(method, path, body, until) {
   let answer = await call(method, path, body);
   while (until && answer?.[until] === false) answer = await call(method, path, body);
@@ -25,9 +25,9 @@ const jobIn = (answer) => answer?.job_id ?? answer?.results?.[0]?.job_id;
 function tell(said, answer) {
   const refused = answer?.results?.find((each) => each.error && !each.id);
   if (refused) return toast(refused.error, { tone: "bad", seconds: 15 });
-  if (answer?.updated_count === 0) return toast("Nothing was changed: it is in another state by now.", { tone: "bad" });
+  if (answer?.updated_count === 0) return toast("Nothing changed: the row is in another state.", { tone: "bad" });
   const job = jobIn(answer);
-  toast(said, job ? { act: "Watch it", onAct: () => location.assign(`/jobs/${job}`) } : {});
+  toast(said, job ? { act: "View job", onAct: () => location.assign(`/jobs/${job}`) } : {});
 }
 
 async function carryOut(element, what, body) {
@@ -38,7 +38,7 @@ async function carryOut(element, what, body) {
   try {
     const answer = await callUntil(method, path, body, element.dataset.until);
     if (element.dataset.after) return location.assign(element.dataset.after);
-    tell(element.dataset.done ?? "Done.", answer);
+    tell(element.dataset.done ?? "Done", answer);
     if (element.matches("form")) element.reset();
     await renew();
   } catch (error) {
@@ -72,8 +72,8 @@ document.addEventListener("submit", (event) => {
 function tellKeysOfDecisions() {
   const buttons = [...document.querySelectorAll("button[data-decide][data-key]")];
   if (!buttons.length) return;
-  const keys = buttons.map((each) => [each.dataset.key, `decide: ${each.dataset.decide}`]);
-  tellKeys("About this row", [...keys, ["u", "take the last decision back"]]);
+  const keys = buttons.map((each) => [each.dataset.key, `mark ${each.dataset.decide}`]);
+  tellKeys("This row", [...keys, ["u", "undo the last decision"]]);
 }
 
 document.addEventListener("keydown", (event) => {

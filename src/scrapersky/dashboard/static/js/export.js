@@ -1,4 +1,4 @@
-// The file of what the table shows: the API makes it, the browser saves it.
+// Export dialog: the API streams the file, the browser saves it.
 
 import { toast } from "./messages.js";
 
@@ -15,7 +15,7 @@ document.addEventListener("submit", (event) => {
   if (!form.matches("[data-export]")) return;
   event.preventDefault();
   if (!form.querySelector("[data-column]:checked")) {
-    toast("Choose at least one column.", { tone: "bad" });
+    toast("Select at least one column.", { tone: "bad" });
     return;
   }
   const link = document.createElement("a");
@@ -23,5 +23,5 @@ document.addEventListener("submit", (event) => {
   link.download = "";
   link.click();
   form.closest("dialog").close();
-  toast("The file is on its way.");
+  toast("Download started");
 });

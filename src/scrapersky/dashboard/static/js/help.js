@@ -1,13 +1,13 @@
-// The keys of a page, told by the button in the frame or by `?`. Parts of a page say which keys they have.
+// Keyboard shortcuts, shown by the button in the frame or by `?`. Scripts register their keys.
 
-const groups = [["Everywhere", [["?", "these keys"], ["Esc", "close what is open"]]]];
+const groups = [["Everywhere", [["?", "show shortcuts"], ["Esc", "close"]]]];
 
-/** `keys` are pairs: what is pressed, what it does. */
+/** `keys` are pairs of key and description. */
 export function tell(title, keys) {
   groups.push([title, keys]);
 }
 
-/** Whether somebody is writing, or another window is open: then keys are not for us. */
+/** Whether a text field has the focus or a dialog is open; shortcuts are off then. */
 export function isTyping(event) {
   const at = event.target;
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return true;
@@ -47,7 +47,7 @@ export function help() {
   if (document.querySelector("dialog[open]")) return;
   const dialog = document.createElement("dialog");
   dialog.id = "help";
-  dialog.setAttribute("aria-label", "Keys");
+  dialog.setAttribute("aria-label", "Shortcuts");
   for (const [title, keys] of groups) {
     const heading = document.createElement("h2");
     heading.textContent = title;

@@ -1,14 +1,14 @@
-// Hands a list in and tells what became of each line.
+// Imports a list and shows the result of each line.
 
 import { call } from "./api.js";
 import { complain } from "./messages.js";
 
 const SHOWN = 500;
 const RESULTS = {
-  invalid: ["Broken", "bad"],
+  invalid: ["Invalid", "bad"],
   created: ["Added", "good"],
-  exists: ["Was there already", "plain"],
-  duplicate: ["Repeats another line", "poor"],
+  exists: ["Already stored", "plain"],
+  duplicate: ["Duplicate", "poor"],
 };
 const form = document.getElementById("import");
 let told = { kind: "", rows: [] };
@@ -39,7 +39,7 @@ function lineOf(row) {
   const badge = document.createElement("span");
   badge.className = `badge ${tone}`;
   badge.textContent = label;
-  const why = row.error ?? (row.queued ? "The work on it begins." : "Stored.");
+  const why = row.error ?? (row.queued ? "Queued" : "Stored");
   const line = document.createElement("tr");
   line.append(cell(String(row.line), "number"), cell(given(row)), cell(badge), cell(text(why)));
   return line;
@@ -50,7 +50,7 @@ function showLines(status) {
   document.getElementById("lines-told").replaceChildren(...rows.slice(0, SHOWN).map(lineOf));
   const more = document.getElementById("not-shown");
   more.hidden = rows.length <= SHOWN;
-  more.textContent = `The first ${SHOWN} of ${rows.length.toLocaleString("en")} lines.`;
+  more.textContent = `First ${SHOWN} of ${rows.length.toLocaleString("en")} lines`;
   for (const each of document.querySelectorAll("#which button")) each.setAttribute("aria-pressed", String(each.value === status));
 }
 
@@ -66,8 +66,8 @@ function tell(answer) {
   const count = (status) => told.rows.filter((each) => each.status === status).length;
   const kinds = Object.entries(RESULTS).filter(([status]) => count(status));
   document.getElementById("counts").textContent =
-    `${answer.created} added, ${answer.existing} were there already, ${answer.duplicates} repeated, ` +
-    `${answer.invalid} broken. The work on ${answer.queued} begins.`;
+    `${answer.created} added, ${answer.existing} already stored, ${answer.duplicates} duplicate, ` +
+    `${answer.invalid} invalid; ${answer.queued} queued.`;
   document.getElementById("which").replaceChildren(
     choice("", "All", told.rows.length),
     ...kinds.map(([status, [label]]) => choice(status, label, count(status))),
@@ -80,7 +80,7 @@ function tell(answer) {
 async function handIn() {
   const { kind, queue, lines, file } = form.elements;
   const list = file.files[0] ?? lines.value;
-  if (typeof list === "string" && !list.trim()) throw new Error("Paste a list or choose a file first.");
+  if (typeof list === "string" && !list.trim()) throw new Error("Paste a list or choose a file.");
   const path = `/${kind.value}/import-csv?queue=${queue.value}`;
   const answer = await call("POST", path, list, { type: "text/csv" });
   told = { kind: kind.value, rows: answer.results };

@@ -1,11 +1,11 @@
-// Keeps parts of the page true: one stream for all tabs, taken up again by itself, parts put in place when they differ.
+// Live updates: one stream for all tabs, with automatic reconnect; changed parts are replaced.
 
 import { call, toSignIn } from "./api.js";
 import { localise } from "./moments.js";
 
 const lost = () => document.getElementById("connection");
 
-/** Replaces what is inside an element and leaves the focus where it was. */
+/** Replaces the content of an element and keeps the focus. */
 export function put(id, html) {
   const place = document.getElementById(id);
   if (!place) return;
@@ -18,7 +18,7 @@ export function put(id, html) {
   place.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
 }
 
-/** The stream that all tabs of this browser share; a tab that nobody sees leaves it. */
+/** The stream shared by all tabs of this browser; hidden tabs leave it. */
 function joinShared(address, hear, failed) {
   const worker = new SharedWorker(new URL("./live_worker.js", import.meta.url), { name: "live" });
   worker.addEventListener("error", failed);
@@ -30,7 +30,7 @@ function joinShared(address, hear, failed) {
   };
 }
 
-/** A stream of this tab's own, where browsers have no shared workers (Android). */
+/** A separate stream for this tab, for browsers without shared workers (Android). */
 function joinAlone(address, hear) {
   let stream;
   const leave = () => stream?.close();
@@ -44,14 +44,14 @@ function joinAlone(address, hear) {
   return { join, leave };
 }
 
-/** Elements with data-live name the view; there is one of them on a page. */
+/** The element with data-live names the view; there is at most one per page. */
 export function follow() {
   const page = document.querySelector("[data-live]");
   if (!page) return;
   const address = page.dataset.live;
   const shown = new Map();
   let stream;
-  // A server that answers with an error ends the stream for good; we ask again, if it still knows us.
+  // An error response closes an EventSource permanently, so reconnect unless the session expired.
   const again = async () => {
     const refused = await call("GET", "/session").catch((error) => error);
     if (refused.status === 401) toSignIn();
@@ -62,7 +62,7 @@ export function follow() {
     if (broken) lost().hidden = false;
     if (refused) again();
     for (const [id, html] of Object.entries(parts ?? {})) {
-      if (shown.get(id) === html) continue; // sent once more after a break
+      if (shown.get(id) === html) continue; // sent again after a reconnect
       shown.set(id, html);
       put(id, html);
     }

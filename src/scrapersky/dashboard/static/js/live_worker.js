@@ -1,9 +1,9 @@
-// The one live stream of this browser: tabs join with the address of their view and get its parts. With HTTP/1.1 a
+// The live stream shared by all tabs: tabs join with the address of their view and get its parts. With HTTP/1.1 a
 // browser opens six connections to a server; a stream for each tab would leave none for the seventh.
 
-const MAX_VIEWS = 50; // as many as the server takes
-const JOIN_MS = 50; // tabs that are opened together share one opening
-const LEAVE_MS = 5000; // who only changes tabs closes nothing
+const MAX_VIEWS = 50; // limit of the server
+const JOIN_MS = 50; // tabs opened together share one connection
+const LEAVE_MS = 5000; // switching tabs does not close the stream
 
 const tabs = new Map(); // port to address
 const latest = new Map(); // address to its parts, for tabs that join later
@@ -51,7 +51,7 @@ function open() {
 
 let openAt = Infinity;
 
-/** The earlier of what was planned and this. */
+/** Schedules the earlier of the planned and this time. */
 function plan(delay) {
   const at = Date.now() + delay;
   if (at >= openAt) return;

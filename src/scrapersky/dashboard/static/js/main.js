@@ -1,4 +1,4 @@
-// What every page has: times, theme, menu, sign-out, help, the live stream.
+// Every page: times, theme, menu, sign-out, shortcuts, live stream.
 
 import { call } from "./api.js";
 import "./help.js";
@@ -13,7 +13,7 @@ function toggleTheme() {
   try {
     localStorage.setItem("theme", root.dataset.theme);
   } catch {
-    // Then it holds for this page only.
+    // Without storage it applies to this page only.
   }
 }
 

@@ -1,4 +1,4 @@
-// Merge review: decide about pairs by keys, one after the other, without leaving the page.
+// Merge review: decide pairs by keyboard without leaving the page.
 
 import { call, part } from "./api.js";
 import { isTyping, tell } from "./help.js";
@@ -10,7 +10,7 @@ const pair = () => place().querySelector("[data-pair]")?.dataset.pair;
 const side = (name) => place().querySelector(`[data-side="${name}"]`).dataset;
 const other = (name) => (name === "left" ? "right" : "left");
 
-/** Another pair in the place of this one. */
+/** Shows another pair. */
 async function show(address, { keep = false } = {}) {
   const fresh = new DOMParser().parseFromString(await part(address), "text/html");
   put("review", fresh.getElementById("review").innerHTML);
@@ -22,7 +22,7 @@ const following = () => place().querySelector("[data-next]")?.getAttribute("href
 
 let current = null;
 
-/** While something is done, keys are not heard: nobody decides about a pair that is not seen yet. */
+/** Ignores keys while a call runs, so that a pair that is not visible yet cannot be decided. */
 function alone(doing) {
   if (!current) current = run(doing).finally(() => { current = null; });
 }
@@ -46,12 +46,12 @@ async function undoMerge(kept, sighting) {
     try {
       await show(location.href, { keep: true });
     } finally {
-      toast("Taken back: they are two businesses again, and are kept apart.");
+      toast("Undone: two businesses again, kept apart");
     }
   });
 }
 
-/** Asked so that Enter agrees: who goes through a hundred pairs does not look for a button. */
+/** Asks with the focus on the confirm button, so that Enter confirms. */
 function agreed(question, agree) {
   const answer = ask(question, { agree });
   document.querySelector("dialog[open] button.main").focus();
@@ -61,19 +61,19 @@ function agreed(question, agree) {
 async function merge(keep) {
   const [kept, given, next] = [side(keep), side(other(keep)), following()];
   const { only, sightings } = given;
-  const question = `Merge them? ${sightings} sources told us of the ${other(keep)} one, so that it can only be taken back source by source.`;
+  const question = `Merge? The ${other(keep)} one has ${sightings} sources, so undoing means splitting off each source.`;
   if (!only && !(await agreed(question, "Merge"))) return;
   await call("POST", `/merge-candidates/${pair()}/merge`, { keep });
   const undo = { act: "Undo", onAct: () => undoMerge(kept.business, only), seconds: 12 };
-  toast("Merged.", only ? undo : {});
+  toast("Merged", only ? undo : {});
   await show(next);
 }
 
 async function apart() {
   const next = following();
-  if (!(await agreed("Keep them apart for good? Nobody is asked about these two again, unless you reopen the pair in the list.", "Keep apart"))) return;
+  if (!(await agreed("Keep apart? The pair is not suggested again unless you reopen it in the list.", "Keep apart"))) return;
   await call("POST", `/merge-candidates/${pair()}/apart`);
-  toast("They are kept apart from now on.");
+  toast("Kept apart");
   await show(next);
 }
 
@@ -108,8 +108,8 @@ document.addEventListener("keydown", (event) => {
 addEventListener("popstate", () => alone(() => show(location.href, { keep: true })));
 
 tell("Pairs", [
-  ["m", "merge them"],
-  ["1 2", "merge, keep the left or the right one"],
-  ["a", "keep them apart"],
-  ["j k", "next pair, pair before"],
+  ["m", "merge"],
+  ["1 2", "merge, keep left or right"],
+  ["a", "keep apart"],
+  ["j k", "next or previous pair"],
 ]);

@@ -1,4 +1,4 @@
-// Short messages in the corner, and questions before something that cannot be undone.
+// Toasts, and confirmation dialogs.
 
 export function toast(text, { tone = "good", act, onAct, seconds = 8 } = {}) {
   const box = document.createElement("div");
@@ -20,8 +20,8 @@ export function toast(text, { tone = "good", act, onAct, seconds = 8 } = {}) {
 
 export const complain = (error) => toast(error.message, { tone: "bad", seconds: 15 });
 
-/** Resolves to whether it was agreed to. */
-export function ask(question, { agree = "Go on", danger = false } = {}) {
+/** Resolves to whether the user confirmed. */
+export function ask(question, { agree = "Continue", danger = false } = {}) {
   const dialog = document.createElement("dialog");
   const text = document.createElement("p");
   text.textContent = question;

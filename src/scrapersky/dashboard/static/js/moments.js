@@ -1,4 +1,4 @@
-// Shows times in the person's own zone, with the exact moment when one points at it.
+// Shows times in the user's time zone, with the exact time on hover.
 
 const moment = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
 const thisYear = new Intl.DateTimeFormat(undefined, moment);

@@ -1,4 +1,4 @@
-// Tells what a search would take: requests, money, what is free, what the budget leaves.
+// Estimate of a search: requests, cost, free quota and remaining budget.
 
 const at = (name) => document.querySelector(`[data-estimate="${name}"]`);
 const count = (number) => Number(number).toLocaleString("en");
@@ -22,7 +22,7 @@ export function tellEstimate(told) {
   show("refusal", told.fits ? "" : told.sentence);
   at("figures").hidden = !told.requests_max;
   show("requests", range(told.requests_min, told.requests_max, count));
-  show("usd", Number(told.usd_max) ? range(told.usd_min, told.usd_max, dollars) : "nothing");
+  show("usd", Number(told.usd_max) ? range(told.usd_min, told.usd_max, dollars) : "free");
   show("free", `${count(told.free_left)} requests`);
   show("left", `${dollars(Math.max(told.cap_usd - told.spent_usd, 0))} of ${dollars(told.cap_usd)}`);
 }

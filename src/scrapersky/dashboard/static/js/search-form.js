@@ -1,18 +1,18 @@
-// The form of a search: what it would cost is asked while one writes; what is wrong stands at its field.
+// Search form: fetches the estimate while typing and shows errors at their fields.
 
 import { call } from "./api.js";
 import { tellEstimate, tellNothing } from "./search-estimate.js";
 
 const ESTIMATE_AFTER_MS = 400;
-/** Where a sentence of the API belongs that names no field. */
+/** Fields for API errors that name no field. */
 const MEANT = [
+  [/^No location/, ["location"]],
+  [/business_type/, ["business_type"]],
+  [/Google API key/, ["provider"]],
   [/latitude/i, ["center.latitude", "area"]],
   [/longitude/i, ["center.longitude", "area"]],
   [/radius/i, ["radius_km"]],
   [/\barea\b|globe/i, ["area"]],
-  [/^Where\?/, ["location"]],
-  [/looked for/i, ["business_type"]],
-  [/key for Google/i, ["provider"]],
 ];
 
 const form = document.getElementById("search");
@@ -21,7 +21,7 @@ const touched = new Set();
 let asked = 0;
 let timer;
 
-/** Fields of the ways that are not chosen are neither seen nor sent. */
+/** Hides and disables the fields of the other area types. */
 function showWay() {
   const { value } = form.elements.way;
   for (const each of form.querySelectorAll("[data-way]")) {
@@ -30,7 +30,7 @@ function showWay() {
   }
 }
 
-/** What is no number is sent as it is: the API says in words what is wrong with it. */
+/** Sends invalid numbers unchanged, so that the API reports the error. */
 function numberOf(text) {
   const read = Number(text.replace(",", "."));
   return Number.isFinite(read) ? read : text;
@@ -44,7 +44,7 @@ function valueOf(field) {
   return field.dataset.kind === "number" ? numberOf(text) : text;
 }
 
-/** The name of a field is its place in the request: `center.latitude`. */
+/** Field names are paths in the request: `center.latitude`. */
 function put(body, name, value) {
   const [outer, inner] = name.split(".");
   if (inner) (body[outer] ??= {})[inner] = value;
@@ -83,7 +83,7 @@ function clear() {
   for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
 }
 
-/** Which field of ours the API means; "" where it means none of them. */
+/** The form field of an API error; "" if there is none. */
 function nameOf(where) {
   if (placesOf(where).length) return where;
   const outer = where.split(".")[0];
@@ -103,10 +103,10 @@ function wrongsIn(error) {
   return told.map(({ where, what }) => [nameOf(where), sentence(what.replace(/^Value error, /, ""))]);
 }
 
-/** What is empty and needed; the API would say the same. */
+/** Errors for empty required fields, as the API would report them. */
 function missing() {
   const needed = [...form.elements].filter((each) => each.required && !each.disabled && !each.value.trim());
-  return needed.map((each) => [each.name, "This is needed."]);
+  return needed.map((each) => [each.name, "Required."]);
 }
 
 function tellWrongs(wrongs) {
@@ -116,14 +116,14 @@ function tellWrongs(wrongs) {
   return { told, first };
 }
 
-/** What nobody has written into yet is not wrong. */
+/** Untouched fields show no error. */
 const isTouched = (name) => !name || [...touched].some((each) => each === name || each.startsWith(`${name}.`));
 
 async function estimate() {
   const number = ++asked;
   if (missing().length) {
     clear();
-    return tellNothing("Say what and where, and what it would cost is told here.");
+    return tellNothing("Enter a business type and an area to see the cost.");
   }
   try {
     const answer = await call("POST", "/places/search", { ...bodyOf(), dry_run: true });
@@ -134,7 +134,7 @@ async function estimate() {
     if (number !== asked) return;
     const wrongs = wrongsIn(error).filter(([name]) => isTouched(name));
     tellWrongs(wrongs);
-    tellNothing("This cannot be asked as it stands.");
+    tellNothing("Fix the errors to see the cost.");
   }
 }
 

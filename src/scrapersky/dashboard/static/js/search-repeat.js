@@ -1,4 +1,4 @@
-// A search is asked again every so many days, as said in a dialog.
+// Dialog that repeats a search every N days.
 
 import { call } from "./api.js";
 import { renew } from "./detail-parts.js";
@@ -15,6 +15,6 @@ document.addEventListener("submit", async (event) => {
   if (!isDone) return;
   form.elements.days.defaultValue = String(days);
   form.closest("dialog").close();
-  toast(`It is repeated every ${days === 1 ? "day" : `${days} days`}.`);
+  toast(`Repeats every ${days === 1 ? "day" : `${days} days`}`);
   await renew().catch(complain);
 });

@@ -1,4 +1,4 @@
-// Signs somebody in, and leads them where they wanted to go; the server has looked where that is.
+// Signs in and continues to the requested page, which the server has validated.
 
 import { call } from "./api.js";
 

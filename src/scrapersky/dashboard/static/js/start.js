@@ -1,4 +1,4 @@
-// The box: hands in what was typed and tells what became of each entry; says beforehand what it will be taken for.
+// Start box: previews how each entry is interpreted, submits the entries and shows the results.
 
 import { call, part } from "./api.js";
 import { complain } from "./messages.js";
@@ -20,7 +20,7 @@ function grow() {
   box.rows = Math.min(Math.max(box.value.split("\n").length, 1), 10);
 }
 
-/** Whole lines only: half an address is taken for something else. */
+/** Previews complete lines only: a partial URL would be misinterpreted. */
 function beginning(text) {
   if (text.length <= PREVIEWED_CHARACTERS) return text;
   const cut = text.slice(0, PREVIEWED_CHARACTERS);
@@ -35,7 +35,7 @@ async function showPreview() {
     try {
       html = await part(`/start/preview?text=${encodeURIComponent(text)}`);
     } catch {
-      // The preview is a courtesy; whether it can be handed in is told when it is.
+      // The preview is optional; errors are reported on submit.
     }
   }
   if (number === asked) preview.innerHTML = html;
@@ -57,7 +57,7 @@ function entry(each) {
 }
 
 function summary(answer) {
-  const parts = [[answer.queued, "started"], [answer.existing, "there already"], [answer.duplicates, "repeated"], [answer.invalid, "refused"]];
+  const parts = [[answer.queued, "started"], [answer.existing, "already stored"], [answer.duplicates, "duplicate"], [answer.invalid, "rejected"]];
   return `${parts.filter(([count]) => count).map(([count, word]) => `${count.toLocaleString("en")} ${word}`).join(", ")}.`;
 }
 
@@ -69,7 +69,7 @@ function tell(answer) {
   told.replaceChildren(...(answer.results.length > 1 ? [text, list] : [list]));
 }
 
-/** What stays in the box is what could not be taken, so that it can be mended. */
+/** Keeps the rejected entries in the box for correction. */
 function clear(answer) {
   box.value = answer.results.filter((each) => each.status === "invalid").map((each) => each.input).join("\n");
   asked += 1;

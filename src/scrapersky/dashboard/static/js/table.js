@@ -1,4 +1,4 @@
-// A table of rows: choosing, deciding, keys, dialogs. The server renders it; changes go through the API.
+// Tables: selection, decisions, shortcuts, dialogs. The server renders rows; changes go through the API.
 
 import { isTyping, tell } from "./help.js";
 import { act, actOnRow, undo } from "./table_acts.js";
@@ -9,7 +9,7 @@ import "./export.js";
 
 const decisions = () => [...document.querySelectorAll("#bulk [data-key]")];
 
-/** The chosen rows; without any, the one pointed at. */
+/** The selected rows, or the current row if none is selected. */
 function which() {
   if (selection.chosenRows().length) return selection.chosen();
   const id = current.id();
@@ -54,7 +54,7 @@ document.addEventListener("keydown", (event) => {
   const doing = button ? () => decide(button) : keys[event.key];
   if (!doing) return;
   event.preventDefault();
-  if (event.repeat && (button || event.key === "u")) return; // a key held down decides once
+  if (event.repeat && (button || event.key === "u")) return; // a held key acts once
   doing();
 });
 
@@ -68,15 +68,15 @@ document.addEventListener("click", (event) => {
 });
 
 tell("Rows", [
-  ["j k", "next row, row before"],
-  ["x", "choose the row"],
-  ["Shift+x", "choose all rows from the last one to this"],
+  ["j k", "next or previous row"],
+  ["x", "select the row"],
+  ["Shift+x", "select all rows from the last one to this"],
   ["Enter", "open the row"],
   ["/", "search"],
-  ["] [", "next page, first page"],
+  ["] [", "next or first page"],
   ["u", "undo your last decision"],
 ]);
 if (decisions().length) {
-  tell("Decide about the chosen rows, or the one you are at", decisions().map((each) => [each.dataset.key, each.dataset.label]));
+  tell("Selected rows, or the current row", decisions().map((each) => [each.dataset.key, each.dataset.label]));
 }
 selection.show();

@@ -1,4 +1,4 @@
-// What people do to rows: through the API, told in a message with the way back, and the rows shown anew.
+// Actions on rows: calls the API, shows a toast with Undo and refreshes the rows.
 
 import { call, part } from "./api.js";
 import { put } from "./live.js";
@@ -9,9 +9,9 @@ import * as selection from "./table_selection.js";
 const DECIDED = "decided";
 const place = () => document.getElementById("table");
 
-/** The same rows of the list as they are now; where one is and what one chose meanwhile stays. */
+/** Refreshes the rows; the current row and the selection are kept. */
 export async function renew() {
-  const address = new URL(place().dataset.address, location.href); // without filters that are not valid
+  const address = new URL(place().dataset.address, location.href); // without invalid filters
   address.searchParams.set("part", "rows");
   const html = await part(address);
   const ids = selection.chosenIds();
@@ -22,7 +22,7 @@ export async function renew() {
 let before = Promise.resolve();
 let waiting = 0;
 
-/** One after the other, in the order in which they were asked for. The rows are shown anew after the last. */
+/** Runs calls sequentially, in order. The rows are refreshed after the last one. */
 function inTurn(doing) {
   waiting += 1;
   before = before.then(async () => {
@@ -39,7 +39,7 @@ function inTurn(doing) {
   });
 }
 
-// The decisions of this window, so that they can be taken back after the page was left too.
+// Decisions of this browser tab, so that they can be undone after leaving the page.
 const decided = () => JSON.parse(sessionStorage.getItem(DECIDED) ?? "[]");
 const keep = (ids) => sessionStorage.setItem(DECIDED, JSON.stringify(ids.slice(-50)));
 
@@ -47,37 +47,49 @@ async function agreed(button, which) {
   const wanted = { ...JSON.parse(button.dataset.body || "{}"), ...which, dry_run: true };
   const { matched_count: matched } = await call("POST", button.dataset.act, wanted);
   if (matched === 0) {
-    toast("There is nothing to change: no row that matches can become that, or all are so already.", { tone: "plain" });
+    toast("Nothing to change: all matching rows already have this status or cannot get it.", { tone: "plain" });
     return false;
   }
-  return ask(`${button.dataset.label}: ${selection.countOf(matched)}?`, { agree: button.dataset.label, danger: button.matches(".danger") });
+  const { label } = button.dataset;
+  const question = wanted.status ? `Mark ${selection.countOf(matched)} as ${wanted.status}?` : `${label}: ${selection.countOf(matched)}?`;
+  return ask(question, { agree: button.dataset.label, danger: button.matches(".danger") });
 }
 
-function sentence(done, answer, meant) {
-  const changed = `${selection.countOf(answer.updated_count)} ${answer.updated_count === 1 ? "is" : "are"} ${done}.`;
-  const queued = answer.queued_count ? ` ${answer.queued_count.toLocaleString("en")} wait for their next stage.` : "";
-  const left = meant > answer.updated_count ? ` ${(meant - answer.updated_count).toLocaleString("en")} stayed as before.` : "";
-  const more = answer.remaining_count ? ` ${answer.remaining_count.toLocaleString("en")} are left: do it again for them.` : "";
-  const besides = answer.message ? ` ${answer.message}` : "";
-  return changed + queued + left + more + besides;
+/** "Corner Bakery marked Selected", or "12 leads marked Selected". */
+function sentence(done, answer, { ids = [], name }) {
+  const meant = ids.length;
+  const subject = meant === 1 && answer.updated_count === 1 && name ? name : selection.countOf(answer.updated_count);
+  const number = (count) => count.toLocaleString("en");
+  const parts = [
+    `${subject} ${done}`,
+    answer.queued_count && `${number(answer.queued_count)} queued for the next stage`,
+    meant > answer.updated_count && `${number(meant - answer.updated_count)} unchanged`,
+    answer.remaining_count && `${number(answer.remaining_count)} more match; repeat the action for them`,
+    answer.message?.replace(/\.$/, ""),
+  ].filter(Boolean);
+  return parts.length > 1 ? `${parts.join(". ")}.` : parts[0];
 }
 
-async function carryOut(button, which) {
+/** The text of the row's link, as long as the row is on the page. */
+const nameOf = (id) => document.getElementById(`open-${id}`)?.textContent.trim() ?? "";
+
+async function execute(button, which) {
   const wanted = { ...JSON.parse(button.dataset.body || "{}"), ...which };
+  const name = which.ids?.length === 1 ? nameOf(which.ids[0]) : "";
   const answer = await call("POST", button.dataset.act, wanted);
-  const said = sentence(button.dataset.done, answer, which.ids?.length ?? 0);
+  const said = sentence(button.dataset.done, answer, { ids: which.ids, name });
   const id = answer.action_id;
   if (id) keep([...decided(), id]);
   toast(said, id ? { act: "Undo", onAct: () => undo(id), seconds: 12 } : { tone: answer.updated_count ? "good" : "plain" });
 }
 
-/** `which` are ids, or all that match. What needs no question is settled for the keys at once: the next key
- * that is pressed is about the next row, however long the server takes. */
+/** `which` are ids, or all matching rows. Without a confirmation, the current row moves on immediately, so that
+ * the next key applies to the next row, however slow the server is. */
 export function act(button, which) {
   if (which.all || button.matches(".danger")) {
     inTurn(async () => {
       if (!(await agreed(button, which))) return;
-      await carryOut(button, which);
+      await execute(button, which);
       selection.forget(which);
     });
     return;
@@ -87,7 +99,7 @@ export function act(button, which) {
   if ("leaves" in button.dataset) leave(which.ids);
   inTurn(async () => {
     try {
-      await carryOut(button, which);
+      await execute(button, which);
       settle(which.ids);
     } catch (error) {
       stay(which.ids);
@@ -101,22 +113,23 @@ export const undo = (id) => inTurn(async () => {
   const known = decided();
   const wanted = id ?? known.at(-1);
   if (!wanted) {
-    toast("Nothing was decided in this window. Older decisions are under Bulk actions.", { tone: "plain" });
+    toast("Nothing to undo in this tab. Older actions are under Bulk actions.", { tone: "plain" });
     return;
   }
   keep(known.filter((each) => each !== wanted));
   const answer = await call("POST", "/bulk-actions/undo", { action_id: wanted });
-  const left = answer.left_alone_count ? ` ${answer.left_alone_count} were changed since and stay as they are.` : "";
-  toast(`Taken back: ${selection.countOf(answer.restored_count)}.${left}`);
+  const undone = answer.restored_count === 1 ? "Undone" : `Undone: ${selection.countOf(answer.restored_count)}`;
+  const left = answer.left_alone_count ? `. ${answer.left_alone_count} changed since and kept.` : "";
+  toast(undone + left);
 });
 
-/** A button in a row: by a route for many with its id alone, or by one of its own. */
+/** A button in a row: by a bulk route with a single id, or by a row route. */
 export const actOnRow = (button) => inTurn(async () => {
   const { many, method, path, body, ask: question, done, id } = button.dataset;
   if (question && !(await ask(question, { agree: button.textContent }))) return;
   if (many) {
     const answer = await call("POST", many, { ids: [id] });
-    toast(answer.updated_count ? "It is queued again." : "It was left alone: somebody was faster.", { tone: answer.updated_count ? "good" : "plain" });
+    toast(answer.updated_count ? "Queued for retry" : "Skipped: the row was changed in the meantime", { tone: answer.updated_count ? "good" : "plain" });
   } else {
     await call(method, path, body ? JSON.parse(body) : undefined);
     toast(done);

@@ -1,4 +1,4 @@
-// Forms beside a table: dialogs, spans of time in the person's zone, additions to the do-not-contact list.
+// Forms of a table: dialogs, date ranges in the user's time zone, additions to the do-not-contact list.
 
 import { call } from "./api.js";
 import { complain, toast } from "./messages.js";
@@ -8,8 +8,8 @@ function open(id) {
   document.getElementById(id)?.showModal();
 }
 
-/** What a person writes is in their own zone; the address says it in everybody's. */
-function inEverybodysZone(form) {
+/** Converts local times to UTC for the URL. */
+function convertToUtc(form) {
   for (const field of form.querySelectorAll('input[type="datetime-local"]')) {
     if (!field.value) continue;
     const sent = document.createElement("input");
@@ -38,7 +38,7 @@ async function addSuppressions(form) {
   const lines = form.elements.lines.value.split("\n").map((each) => each.trim()).filter(Boolean);
   try {
     const answer = await call("POST", "/suppressions", { items: lines.map((value) => ({ value, reason })) });
-    toast(`${answer.added} added, ${answer.already_there} were there already, ${answer.refused} could not be read.`, { tone: answer.refused ? "bad" : "good" });
+    toast(`${answer.added} added, ${answer.already_there} already listed, ${answer.refused} rejected`, { tone: answer.refused ? "bad" : "good" });
     const refused = tellRefused(form, answer.lines);
     form.elements.lines.value = refused.map((each) => each.given).join("\n");
     if (!refused.length) form.closest("dialog").close();
@@ -54,7 +54,7 @@ document.addEventListener("click", (event) => {
   if (button?.matches("[data-closes]")) button.closest("dialog").close();
 });
 document.addEventListener("submit", (event) => {
-  if (event.target.matches("[data-dates]")) inEverybodysZone(event.target);
+  if (event.target.matches("[data-dates]")) convertToUtc(event.target);
   if (!event.target.matches("[data-add-suppressions]")) return;
   event.preventDefault();
   addSuppressions(event.target);

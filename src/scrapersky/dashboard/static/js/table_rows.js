@@ -1,9 +1,9 @@
-// The current row: known by its id, so that rows that come, go or are shown anew never change which row a key means.
+// The current row, tracked by id, so that refreshed rows never change which row a key applies to.
 
 import { rows } from "./table_selection.js";
 
 let currentId = null;
-// Where the current row stood when it left and none followed it: after the row with this id, or before all (null).
+// Position of the current row when it left without a successor: after the row with this id, or at the top (null).
 let gapAfter;
 
 const idOf = (row) => row?.dataset.id ?? null;
@@ -14,7 +14,7 @@ export const current = {
   row: () => rows()[indexOf(currentId)] ?? null,
 };
 
-/** Make this row the current one; without a row there is none. */
+/** Makes this row the current one; none without a row. */
 export function point(row, { focus = true } = {}) {
   for (const each of document.querySelectorAll("#table tr.current")) each.classList.remove("current");
   currentId = idOf(row);
@@ -27,7 +27,7 @@ export function point(row, { focus = true } = {}) {
   row.scrollIntoView({ block: "nearest" });
 }
 
-/** Go from the current row to the one after it (1) or before it (-1). */
+/** Moves to the next (1) or previous (-1) row. */
 export function move(by) {
   const listed = rows();
   let from = indexOf(currentId);
@@ -44,7 +44,7 @@ const markLeaving = () => {
   }
 };
 
-/** These rows were decided about and will not be in the list any more: keys go on at the row that follows,
+/** These rows were decided and will leave the list: keys continue at the row that follows,
  * at once, and not when the server has answered. They stay visible until then, for the total counts them. */
 export function leave(ids) {
   const listed = rows().map(idOf);
@@ -58,18 +58,18 @@ export function leave(ids) {
   point(rows()[indexOf(following ?? null)] ?? null);
 }
 
-/** What was decided about these rows is settled: the next rows from the server tell whether they are there. */
+/** The decision succeeded: the next refresh shows whether the rows are still in the list. */
 export function settle(ids) {
   for (const id of ids) leavingIds.delete(id);
 }
 
-/** The decision failed: the rows stay in the list after all. */
+/** The decision failed: the rows stay in the list. */
 export function stay(ids) {
   settle(ids);
   markLeaving();
 }
 
-/** Put other rows in place; the current row stays the current one, else it is the one that followed it. */
+/** Replaces the rows; the current row stays current, or the one that followed it becomes current. */
 export function keepCurrent(put) {
   const listed = rows().map(idOf);
   const [at, active] = [listed.indexOf(currentId), document.activeElement];

@@ -1,7 +1,7 @@
-// Which rows are chosen: some of this page, or all that match the filter.
+// Selected rows: some of this page, or all that match the filter.
 
 const table = () => document.querySelector("#table table");
-/** Without those that were decided about and are about to leave the list. */
+/** Without rows that are about to leave the list after a decision. */
 export const rows = () => [...document.querySelectorAll("#table tbody tr:not([data-leaving])")];
 const tickOf = (row) => row.querySelector(".tick input");
 
@@ -10,7 +10,7 @@ let lastTicked = null;
 
 export const chosenRows = () => rows().filter((row) => tickOf(row)?.checked);
 
-/** As the API takes it. */
+/** In the format of the API. */
 export function chosen() {
   if (all) return { all: true, filter: JSON.parse(table().dataset.filter) };
   return { ids: chosenRows().map((row) => row.dataset.id) };
@@ -18,13 +18,13 @@ export function chosen() {
 
 export const chosenIds = () => new Set(chosenRows().map((row) => row.dataset.id));
 
-/** Those of these that are still there. */
+/** Selects those that are still on the page. */
 export function choose(ids) {
   for (const row of rows()) if (tickOf(row)) tickOf(row).checked = ids.has(row.dataset.id);
   show();
 }
 
-/** Rows that were dealt with are not chosen any more. */
+/** Deselects processed rows. */
 export function forget({ all: every, ids }) {
   all = false;
   const left = chosenIds();
@@ -48,9 +48,9 @@ export function show() {
   if (bar.hidden) return;
   const every = document.getElementById("choose-all");
   const whole = ticked.length === rows().length;
-  document.getElementById("chosen-count").textContent = all ? `All that match: ${table().dataset.total}` : `${countOf(ticked.length)} chosen`;
+  document.getElementById("chosen-count").textContent = all ? `All matching selected: ${table().dataset.total}` : `${ticked.length.toLocaleString("en")} selected`;
   every.hidden = all || !whole || !table().dataset.more;
-  every.textContent = `Choose all that match: ${table().dataset.total}`;
+  every.textContent = `Select all matching: ${table().dataset.total}`;
   for (const each of bar.querySelectorAll("[data-ids-only]")) each.disabled = all;
 }
 
@@ -62,7 +62,7 @@ export function toggle(row, ticked = !tickOf(row)?.checked) {
   show();
 }
 
-/** From the row that was last ticked to this one. */
+/** Selects from the last ticked row to this one. */
 export function toggleTo(row) {
   const listed = rows();
   const from = listed.findIndex((each) => each.dataset.id === lastTicked);

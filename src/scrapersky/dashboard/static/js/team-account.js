@@ -1,4 +1,4 @@
-// One's own password and sessions.
+// Password and sessions of the current user.
 
 import { call } from "./api.js";
 import { ask, complain, toast } from "./messages.js";
@@ -9,13 +9,13 @@ const form = document.getElementById("change-password");
 async function changePassword() {
   const again = document.getElementById("again").value;
   if (form.elements.new.value !== again) {
-    say(form, "The two new passwords differ.");
+    say(form, "The new passwords do not match.");
     return;
   }
   const changed = await submitting(form, ({ current, new: fresh }) => call("POST", "/session/password", { current, new: fresh }));
   if (!changed) return;
   form.reset();
-  toast("Your password is changed.");
+  toast("Password changed");
   renew().catch(complain);
 }
 
@@ -24,7 +24,7 @@ async function endOthers() {
   try {
     const { ended } = await call("POST", "/sessions/end-others");
     await renew();
-    toast(ended === 1 ? "One other session is ended." : `${ended} other sessions are ended.`);
+    toast(ended === 1 ? "Signed out of 1 other session" : `Signed out of ${ended} other sessions`);
   } catch (error) {
     complain(error);
   }

@@ -1,4 +1,4 @@
-// People choose times where they are; the address names the moment, so that it can be passed on.
+// Users enter local times; the URL contains UTC, so that it can be shared.
 
 const form = document.getElementById("narrowing");
 const two = (number) => String(number).padStart(2, "0");

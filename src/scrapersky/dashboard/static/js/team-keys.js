@@ -1,4 +1,4 @@
-// API keys: make, rotate, revoke. A key itself is shown once and kept nowhere, not in the page either.
+// API keys: create, rotate, revoke. A secret is shown once and not kept, not even in the page.
 
 import { call } from "./api.js";
 import { ask, complain, toast } from "./messages.js";
@@ -19,14 +19,14 @@ async function copy() {
   field.select();
   try {
     await navigator.clipboard.writeText(field.value);
-    shown.querySelector("[data-copied]").textContent = "Copied.";
+    shown.querySelector("[data-copied]").textContent = "Copied";
   } catch {
-    // Browsers allow it over https and on this machine only.
-    shown.querySelector("[data-copied]").textContent = "It is selected; copy it with your keyboard.";
+    // Browsers allow clipboard access only over https and on localhost.
+    shown.querySelector("[data-copied]").textContent = "Selected. Copy it with your keyboard.";
   }
 }
 
-/** The last moment of a day where the person is. */
+/** The end of a day in the user's time zone. */
 const endOf = (day) => new Date(`${day}T23:59:59`).toISOString();
 
 const FORMS = {
@@ -42,12 +42,12 @@ const FORMS = {
 };
 
 async function revoke({ key, name }) {
-  const question = `Revoke ${name}? Whatever uses it is refused at once, and it cannot be taken back.`;
+  const question = `Revoke ${name}? Programs that use it stop working immediately. This cannot be undone.`;
   if (!(await ask(question, { agree: "Revoke", danger: true }))) return;
   try {
     await call("POST", `/api-keys/${key}/revoke`);
     await renew();
-    toast(`${name} opens nothing any more.`);
+    toast(`${name} revoked`);
   } catch (error) {
     complain(error);
   }

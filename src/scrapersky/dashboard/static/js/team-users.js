@@ -1,4 +1,4 @@
-// Users: make them, change their role, set a password, let them in no more or again.
+// Users: create, change role, set password, deactivate and reactivate.
 
 import { call } from "./api.js";
 import { ask, complain, toast } from "./messages.js";
@@ -7,7 +7,7 @@ import { openDialog, renew, submitting } from "./team.js";
 const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789";
 let chosen = null;
 
-/** Twenty letters in groups that can be read out; nobody can guess them. */
+/** Twenty random letters in readable groups. */
 function madeUp() {
   const numbers = crypto.getRandomValues(new Uint8Array(20));
   const letters = [...numbers].map((number) => LETTERS[number % LETTERS.length]).join("");
@@ -21,7 +21,7 @@ async function setRole(id, name, role, before) {
     await call("POST", `/users/${id}/role`, { role });
     await renew();
     const undo = before && { act: "Undo", onAct: () => setRole(id, name, before) };
-    toast(`${name} is ${role} now.`, undo || {});
+    toast(`${name} is now ${role}`, undo || {});
   } catch (error) {
     complain(error);
     await renew().catch(complain);
@@ -37,12 +37,12 @@ function askPassword({ user, name }) {
 }
 
 async function change(act, { user, name }) {
-  const question = `Let ${name} in no more? Their keys, tokens and sessions stop working at once; what they made stays.`;
+  const question = `Deactivate ${name}? Their keys, tokens and sessions stop working immediately. Rows they created are kept.`;
   if (act === "deactivate" && !(await ask(question, { agree: "Deactivate", danger: true }))) return;
   try {
     await call("POST", `/users/${user}/${act}`);
     await renew();
-    toast(act === "deactivate" ? `${name} is let in no more.` : `${name} is let in again.`);
+    toast(act === "deactivate" ? `${name} deactivated` : `${name} reactivated`);
   } catch (error) {
     complain(error);
   }
@@ -51,11 +51,11 @@ async function change(act, { user, name }) {
 const FORMS = {
   "new-user": async ({ name, role }) => {
     await call("POST", "/users", { name, role });
-    toast(`${name} is a user now.`);
+    toast(`User ${name} created`);
   },
   password: async ({ password }) => {
     await call("POST", `/users/${chosen.user}/password`, { password });
-    toast(`${chosen.name} can sign in with the new password.`);
+    toast(`Password of ${chosen.name} set`);
   },
 };
 

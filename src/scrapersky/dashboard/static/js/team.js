@@ -1,9 +1,9 @@
-// What the pages about users and keys share: dialogs with forms, and a list that is shown anew.
+// Shared by the users and API keys pages: dialogs with forms, and refreshing the list.
 
 import { part } from "./api.js";
 import { put } from "./live.js";
 
-/** Takes the list from the page as the server shows it now. */
+/** Refreshes the list from the server. */
 export async function renew() {
   const html = await part(location.pathname + location.search);
   const fresh = new DOMParser().parseFromString(html, "text/html").getElementById("list");
@@ -28,7 +28,7 @@ export function say(form, sentence) {
   place.hidden = !sentence;
 }
 
-/** Does something with what a form says; what goes wrong is told in the form. */
+/** Submits a form; errors are shown in the form. */
 export async function submitting(form, deed) {
   const button = form.querySelector("button:not([type=button])");
   button.disabled = true;

@@ -1,9 +1,9 @@
-// Before the first paint: the theme somebody chose, so that nothing flashes.
+// Applies the chosen theme before the first paint, to avoid a flash.
 (() => {
   try {
     const chosen = localStorage.getItem("theme");
     if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
   } catch {
-    // Without storage the system's choice stands.
+    // Without storage the system's theme applies.
   }
 })();

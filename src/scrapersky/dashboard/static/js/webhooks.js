@@ -1,4 +1,4 @@
-// Webhooks: add, change, switch, try, delete. A secret is shown once and kept nowhere, not in the page either.
+// Webhooks: add, edit, enable, test, delete. A secret is shown once and not kept, not even in the page.
 
 import { call, part } from "./api.js";
 import { put } from "./live.js";
@@ -11,7 +11,7 @@ const secret = document.getElementById("secret");
 const field = document.getElementById("the-secret");
 let changed = null;
 
-/** The endpoints, and on the page of one its deliveries, as the server shows them now. */
+/** Refreshes the endpoints, and on a detail page the deliveries. */
 async function renew() {
   const fresh = new DOMParser().parseFromString(await part(location.href), "text/html");
   for (const id of ["list", "table"]) {
@@ -23,8 +23,8 @@ async function renew() {
 function edit(endpoint = null) {
   changed = endpoint;
   openDialog("endpoint");
-  form.querySelector("[data-title]").textContent = endpoint ? "Change the endpoint" : "New endpoint";
-  form.querySelector("[data-agree]").textContent = endpoint ? "Store" : "Add it";
+  form.querySelector("[data-title]").textContent = endpoint ? "Edit endpoint" : "New endpoint";
+  form.querySelector("[data-agree]").textContent = endpoint ? "Save" : "Add";
   form.elements.url.value = endpoint?.url ?? "";
   form.elements.description.value = endpoint?.description ?? "";
   const told = endpoint ? JSON.parse(endpoint.events) : [];
@@ -33,7 +33,7 @@ function edit(endpoint = null) {
 
 async function store({ url, description }) {
   const events = new FormData(form).getAll("events");
-  if (!events.length) throw new Error("Choose at least one event.");
+  if (!events.length) throw new Error("Select at least one event.");
   const wanted = { url, events, description: description.trim() || null };
   if (changed) await call("PATCH", `/webhooks/${changed.endpoint}`, wanted);
   else return (await call("POST", "/webhooks", wanted)).secret;
@@ -51,35 +51,35 @@ async function copy() {
   const told = secret.querySelector("[data-copied]");
   try {
     await navigator.clipboard.writeText(field.value);
-    told.textContent = "Copied.";
+    told.textContent = "Copied";
   } catch {
-    // Browsers allow it over https and on this machine only.
-    told.textContent = "It is selected; copy it with your keyboard.";
+    // Browsers allow clipboard access only over https and on localhost.
+    told.textContent = "Selected. Copy it with your keyboard.";
   }
 }
 
 async function toggle({ endpoint, active }) {
   const off = active !== undefined;
-  const question = "Switch it off? It is told nothing from now on, and what waits for it is skipped.";
-  if (off && !(await ask(question, { agree: "Switch off" }))) return;
+  const question = "Disable this endpoint? Events are no longer sent, and pending deliveries are skipped.";
+  if (off && !(await ask(question, { agree: "Disable" }))) return;
   await call("PATCH", `/webhooks/${endpoint}`, { is_active: !off });
   await renew();
-  toast(off ? "It is told nothing any more." : "It is told what happens from now on.");
+  toast(off ? "Endpoint disabled" : "Endpoint enabled");
 }
 
 async function renewSecret({ endpoint }) {
-  const question = "Make a new secret? The receiver refuses what we send until it knows the new one.";
-  if (!(await ask(question, { agree: "New secret" }))) return;
+  const question = "Rotate the secret? The receiver rejects deliveries until it has the new one.";
+  if (!(await ask(question, { agree: "Rotate" }))) return;
   showOnce((await call("POST", `/webhooks/${endpoint}/secret`)).secret);
 }
 
 async function remove({ endpoint, url }) {
-  const question = `Delete ${url.slice(0, 200)}, with all it was told and was to be told? This cannot be undone.`;
+  const question = `Delete ${url.slice(0, 200)} with all its deliveries? This cannot be undone.`;
   if (!(await ask(question, { agree: "Delete", danger: true }))) return;
   await call("DELETE", `/webhooks/${endpoint}`);
   if (document.querySelector("#list[data-alone]")) return location.assign("/webhooks");
   await renew();
-  toast("It is deleted.");
+  toast("Endpoint deleted");
 }
 
 const ACTS = { new: () => edit(), edit, test: tryOut, switch: toggle, renew: renewSecret, delete: remove };
@@ -103,7 +103,7 @@ document.addEventListener("submit", async (event) => {
   if (!(await submitting(form, async (given) => { made = await store(given); }))) return;
   form.closest("dialog").close();
   if (made) return showOnce(made);
-  toast("It is stored.");
+  toast("Saved");
   renew().catch(complain);
 });
 

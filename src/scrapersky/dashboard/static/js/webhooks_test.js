@@ -1,4 +1,4 @@
-// Sends an endpoint a test and watches what comes of it.
+// Sends a test event and waits for the result.
 
 import { call } from "./api.js";
 import { openDialog } from "./team.js";
@@ -14,12 +14,12 @@ function say(dialog, sentence, tone = "") {
   place.textContent = sentence;
 }
 
-/** As a sentence and its tone; nothing while it is not known yet. */
+/** Message and tone; undefined while pending. */
 function outcome({ status, attempts, response_status: answer, error }) {
-  if (status === "delivered") return [`Delivered: it answered ${answer}.`, "good"];
+  if (status === "delivered") return [`Delivered: HTTP ${answer}.`, "good"];
   if (status === "failed") return [`Not delivered. ${error ?? ""}`, "bad"];
   if (status === "skipped") return [`Not sent. ${error ?? ""}`, "poor"];
-  if (status === "pending" && attempts && error) return [`Not taken at the first try; it is tried again by itself. ${error}`, "bad"];
+  if (status === "pending" && attempts && error) return [`First attempt failed; retrying automatically. ${error}`, "bad"];
   return null;
 }
 
@@ -30,7 +30,7 @@ async function watched(dialog, id) {
     if (found) return found;
     await wait(BETWEEN);
   }
-  return ["It still waits to be sent. Is a worker running?", "poor"];
+  return ["Still pending. Is a worker running?", "poor"];
 }
 
 export async function tryOut({ endpoint, url, description }) {

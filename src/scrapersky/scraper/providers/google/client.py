@@ -25,9 +25,9 @@ from scrapersky.scraper.providers.model import Area, PlaceFacts, PlacePage, Plac
 from scrapersky.scraper.providers.values import as_list, parse_text
 
 PAGE_SIZE = 20
-"""The most that Google gives at once."""
+"""Google's maximum page size."""
 MAX_RESULTS = 60
-"""The most that Google gives over all pages of a search; an area that has so many may have more."""
+"""Google's maximum over all pages of a search. An area that reaches it may have more places."""
 
 
 def build_text_query(query: PlaceQuery) -> str:
@@ -37,12 +37,12 @@ def build_text_query(query: PlaceQuery) -> str:
 
 
 def build_search_body(query: PlaceQuery, page_token: str | None = None) -> dict[str, Any]:
-    """Every page repeats the whole request: Google binds the token to it."""
+    """Build the request body. Every page repeats it, because Google binds the token to it."""
     body: dict[str, Any] = {
         "textQuery": build_text_query(query),
         "pageSize": PAGE_SIZE,
         "languageCode": query.language,
-        # Otherwise those that come to their customers, plumbers say, are left out.
+        # Otherwise businesses that visit their customers, such as plumbers, are left out.
         "includePureServiceAreaBusinesses": True,
     }
     if query.region:
@@ -59,7 +59,7 @@ def build_search_body(query: PlaceQuery, page_token: str | None = None) -> dict[
 
 
 def round_rating(min_rating: float) -> float:
-    """The half below: Google takes halves only and would go up from others, past some that fit."""
+    """Round down to a half. Google accepts only halves and would round other values up."""
     return min(5.0, max(0.0, math.floor(min_rating * 2) / 2))
 
 
@@ -71,18 +71,18 @@ def build_rectangle(area: Area) -> dict[str, Any]:
 
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Twenty places with all we ask for are a hundredth of it."""
+"""About a hundred times the size of twenty places with all fields."""
 MAX_PLACE_ID_CHARACTERS = 500
 
 
 class GooglePlaces:
-    """A client with a key; the key goes into one header and nowhere else."""
+    """Client with an API key. The key is sent in one header and appears nowhere else."""
 
     def __init__(self, fetch: Fetcher, key: str, base_url: str) -> None:
         register_secrets([key])
         self._fetch = fetch
         self._key = key.strip()
-        """Secrets that come out of files end with a line break."""
+        """Secrets read from files end with a line break, so it is stripped."""
         self._base_url = base_url.rstrip("/")
 
     def __repr__(self) -> str:
@@ -91,18 +91,21 @@ class GooglePlaces:
     async def search(
         self, query: PlaceQuery, *, mask: FieldMask = SEARCH_FULL, page_token: str | None = None
     ) -> PlacePage:
-        """One page; each is one request that is billed as `mask.sku`."""
+        """Fetch one page. Each is one request, billed as `mask.sku`."""
         body = json.dumps(build_search_body(query, page_token)).encode()
         answer = await self._request(
             "/v1/places:searchText", mask, body, paging=page_token is not None
         )
         if not isinstance(answer.get("places", []), list):
-            raise ProviderDown("Google answered with something else than places.", billed=True)
+            raise ProviderDown("Google's response contains no list of places.", billed=True)
         page = _parse_page(answer, mask, query)
         if page.unreadable and not page.places:
-            raise ProviderDown("Google answered with something else than places.", billed=True)
+            raise ProviderDown("Google's response contains no valid places.", billed=True)
         if page.next_token is not None and page.next_token == page_token:
-            raise PagingBroken("Google repeats its page token; the rest cannot be had.", page=page)
+            raise PagingBroken(
+                "Google repeated its page token, so the remaining pages cannot be loaded.",
+                page=page,
+            )
         return page
 
     async def details(
@@ -113,10 +116,9 @@ class GooglePlaces:
         language: str = "en",
         region: str | None = None,
     ) -> PlaceFacts:
-        """What is known of one place, under the id that was asked for; `moved_to` names the one
-        that it has now, where that is another."""
+        """Fetch one place. It keeps the requested id; `moved_to` is its new id, if it has one."""
         if parse_text(place_id, at_most=MAX_PLACE_ID_CHARACTERS) != place_id:
-            raise PlaceGone("A place without a proper id cannot be asked for.")
+            raise PlaceGone("The place id is not valid.")
         asked = {"languageCode": parse_text(language) or "en"}
         if region:
             asked["regionCode"] = parse_text(region.upper()) or ""
@@ -125,7 +127,7 @@ class GooglePlaces:
         facts = parse_place(
             answer, asked_id=place_id, has_details=mask.covers_details, region=region
         )
-        assert facts is not None, "a place with an id can always be read"
+        assert facts is not None, "a place with an id can always be parsed"
         return facts
 
     async def _request(
@@ -153,7 +155,9 @@ class GooglePlaces:
         if not self._key:
             raise KeyRefused(NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
-            raise KeyRefused("GOOGLE_PLACES_API_KEY has characters that no key of Google's has.")
+            raise KeyRefused(
+                "GOOGLE_PLACES_API_KEY contains characters that are not valid in a Google API key."
+            )
         return {
             "X-Goog-Api-Key": self._key,
             "X-Goog-FieldMask": mask.header,
@@ -163,7 +167,7 @@ class GooglePlaces:
 
 
 def _parse_page(answer: Mapping[str, Any], mask: FieldMask, query: PlaceQuery) -> PlacePage:
-    """`{}` is an answer: nothing was found. What has no id cannot be kept."""
+    """Parse a page. `{}` means no results. Places without an id are counted as unreadable."""
     read = [
         parse_place(each, has_details=mask.covers_details, region=query.region)
         for each in as_list(answer.get("places"))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 
 class PriceTier(IntEnum):
-    """The dearest field of a request decides what it costs."""
+    """Price tier. The most expensive field of a request determines its price."""
 
     IDS = 0
     ESSENTIALS = 1
@@ -41,7 +41,7 @@ _ATMOSPHERE = (
     "servesLunch servesVegetarianFood servesWine takeout"
 )
 _UNKNOWN_TIER = "entrances googleMapsTypeLabel navigationPoints transitStation"
-"""Counted at the dearest, so that nobody is surprised."""
+"""Tier of unknown fields: the most expensive one, so that costs are never underestimated."""
 
 
 def _build_tiers(**words: str) -> dict[str, PriceTier]:
@@ -61,14 +61,14 @@ SEARCH_TIERS = _build_tiers(
     ENTERPRISE=_ENTERPRISE,
     ENTERPRISE_ATMOSPHERE=f"{_ATMOSPHERE} {_UNKNOWN_TIER}",
 )
-"""Of a place in the answer to a search: there is no tier for addresses alone."""
+"""Tiers of place fields in a search response. There is no separate tier for addresses."""
 
 SEARCH_TOP_TIERS = _build_tiers(
     IDS="nextPageToken",
     PRO="searchUri",
     ENTERPRISE_ATMOSPHERE="routingSummaries contextualContents",
 )
-"""Beside the places."""
+"""Tiers of the fields next to `places`."""
 
 FIELD_PARTS = {
     "addressComponents": "languageCode longText shortText types",
@@ -83,7 +83,7 @@ FIELD_PARTS = {
     "timeZone": "id version",
     "viewport": "high low",
 }
-"""What may be asked of a field by itself, for those of which we might."""
+"""Subfields that can be requested separately, for fields where we may do so."""
 
 
 SEARCH = "SearchText"
@@ -93,19 +93,19 @@ _KINDS = {SEARCH: "text_search", DETAILS: "place_details"}
 
 
 class UnknownField(ValueError):
-    """There is no such field."""
+    """The field does not exist."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"There is no field {path!r}.")
+        super().__init__(f"Unknown field {path!r}.")
         self.path = path
 
 
 @dataclass(frozen=True)
 class FieldMask:
-    """The fields of an answer, as paths in Google's spelling."""
+    """Requested fields of a response, as paths in Google's spelling."""
 
     method: str
-    """`SearchText` or `GetPlace`: quotas are counted by it."""
+    """`SearchText` or `GetPlace`. Quotas are counted per method."""
     paths: tuple[str, ...]
 
     @property
@@ -118,24 +118,24 @@ class FieldMask:
 
     @property
     def sku(self) -> str:
-        """`text_search.enterprise`: what a request with this mask is billed as."""
+        """SKU under which a request with this mask is billed, such as `text_search.enterprise`."""
         return f"{_KINDS[self.method]}.{self.tier.name.lower()}"
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """Of a place, without their parts."""
+        """Place fields without their subfields."""
         search = self.method == SEARCH
         of_places = (path for path in self.paths if path.startswith(_PREFIX) or not search)
         return frozenset(path.removeprefix(_PREFIX).partition(".")[0] for path in of_places)
 
     @property
     def covers_details(self) -> bool:
-        """Whether all that we would ever ask for is in it."""
+        """Whether the mask includes all fields we ever request."""
         return self.fields >= DETAILS_FULL.fields
 
 
 def _get_tier(method: str, path: str) -> PriceTier:
-    """Its price tier, which is that of the whole field; `UnknownField` when there is none."""
+    """Return the price tier of a path, which is that of the whole field. Raises `UnknownField`."""
     if path == "*":
         return PriceTier.ENTERPRISE_ATMOSPHERE
     tiers, name = DETAILS_TIERS, path
@@ -178,14 +178,14 @@ _ALL_FIELDS = (
     "rating",
     "userRatingCount",
     "priceLevel",
-    # Whether it is open at this moment would make every answer differ from the one before.
+    # `openNow` is left out: it would make every response differ from the previous one.
     "regularOpeningHours.periods",
     "regularOpeningHours.weekdayDescriptions",
 )
 
 DETAILS_FULL = FieldMask(DETAILS, _ALL_FIELDS)
 DETAILS_ID = FieldMask(DETAILS, ("id", "movedPlaceId"))
-"""Costs nothing: whether there is still such a place, and what it is called now."""
+"""Free check of whether a place still exists, and of its current id."""
 SEARCH_FULL = FieldMask(SEARCH, (*(_PREFIX + path for path in _ALL_FIELDS), "nextPageToken"))
 SEARCH_IDS = FieldMask(SEARCH, ("places.id", "nextPageToken"))
-"""Costs nothing: which places there are, before anything is paid for."""
+"""Free search that returns only place ids."""

@@ -1,4 +1,4 @@
-"""Parse a Google place; absent or invalid values are left out."""
+"""Parse a Google place. Missing or invalid values are left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CITY_TYPES = (
     "administrative_area_level_3",
     "administrative_area_level_2",
 )
-"""What stands for the town, by country; the first that is there."""
+"""Address component types that contain the city, by country, in order of preference."""
 
 
 def parse_address(place: Mapping[str, Any]) -> PlaceAddress:
@@ -47,7 +47,7 @@ def parse_address(place: Mapping[str, Any]) -> PlaceAddress:
 
 
 def _parse_components(place: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """By type: the long and the short text; the first of each."""
+    """Return the first long and short text of each component type."""
     found: dict[str, tuple[str, str]] = {}
     for each in as_list(place.get("addressComponents"))[:50]:
         component = as_mapping(each)
@@ -78,8 +78,10 @@ MAX_PERIODS = 60
 
 
 def parse_hours(value: object) -> Mapping[str, Any] | None:
-    """`always_open`, `days` (a line for each, for people) and `periods` (for programs); a period
-    has its day from 0, which is Sunday, and times as `HH:MM`."""
+    """Parse opening hours to `always_open`, `days` (display texts) and `periods` (structured).
+
+    A period has a day from 0 (Sunday) and times as `HH:MM`.
+    """
     hours = as_mapping(value)
     days = parse_texts(hours.get("weekdayDescriptions"), most=14)
     given = as_list(hours.get("periods"))[:MAX_PERIODS]
@@ -94,7 +96,7 @@ def parse_hours(value: object) -> Mapping[str, Any] | None:
 
 
 def _is_always_open(periods: list[dict[str, Any]]) -> bool:
-    """One period that begins with the week and never closes."""
+    """Whether a single period starts with the week and never closes."""
     return len(periods) == 1 and periods[0] == {"open": {"day": 0, "time": "00:00"}}
 
 
@@ -107,7 +109,7 @@ def _parse_period(period: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _parse_time(value: object) -> dict[str, Any] | None:
     point = as_mapping(value)
-    # Zero, which is Sunday, midnight and the full hour, is left out in Google's JSON at times.
+    # Google's JSON sometimes omits zeros: Sunday, midnight and full hours.
     day = parse_number(point.get("day", 0), 0, 6)
     hour = parse_number(point.get("hour", 0), 0, 24)
     minute = parse_number(point.get("minute", 0), 0, 59)
@@ -141,7 +143,10 @@ def parse_place(
     has_details: bool = False,
     region: str | None = None,
 ) -> PlaceFacts | None:
-    """Nothing when it has no id; `region` is where numbers without a country code are from."""
+    """Parse a place, or return None if it has no id.
+
+    `region` is the default country of phone numbers without a country code.
+    """
     place = as_mapping(document)
     found_id = _get_id(place)
     place_id = asked_id or found_id
@@ -187,7 +192,7 @@ def _get_id(place: Mapping[str, Any]) -> str | None:
 
 
 def _get_new_id(place: Mapping[str, Any], asked: str, found: str | None) -> str | None:
-    """Another id than the one that was asked for is what the place is called now, too."""
+    """Return the new id of a moved place. A response id other than the requested one counts too."""
     named = parse_text(place.get("movedPlaceId"), at_most=500)
     moved = parse_text(place.get("movedPlace"), at_most=500)
     target = named or (moved.removeprefix("places/") if moved else None) or found
@@ -200,7 +205,7 @@ def _parse_location(
     location = as_mapping(place.get("location"))
     if not location:
         return None, None
-    # Zero is left out in Google's JSON: a place on the equator has a longitude only.
+    # Google's JSON omits zeros: a place on the equator has only a longitude.
     return parse_location(location.get("latitude", 0), location.get("longitude", 0), oddities)
 
 
@@ -213,7 +218,7 @@ def _parse_phone(
 
 
 def _get_category(place: Mapping[str, Any], types: tuple[str, ...]) -> str | None:
-    """In the language that was asked for, where Google says it."""
+    """Return the category in the requested language, if Google names it."""
     return next(_iter_categories(place, types), None)
 
 

@@ -29,14 +29,14 @@ _DELAY = re.compile(r"(\d{1,6})(?:\.\d{1,9})?s")
 class GoogleError:
     http_status: int
     status: str
-    """`RESOURCE_EXHAUSTED`; empty when it says none."""
+    """Status such as `RESOURCE_EXHAUSTED`, or an empty string."""
     message: str
     reasons: frozenset[str]
-    """`API_KEY_INVALID`: what to go by, where there is one."""
+    """Reasons such as `API_KEY_INVALID`: the most reliable part of an error."""
     quota: str
-    """Which quota, in whatever words it is said."""
+    """Name of the exceeded quota, in whatever form Google gives it."""
     violations: tuple[str, ...]
-    """What is wrong with which field."""
+    """Descriptions of invalid fields."""
     retry_after_seconds: float | None
 
     @property
@@ -45,13 +45,13 @@ class GoogleError:
 
 
 def parse_error(response: Response, document: Mapping[str, Any]) -> GoogleError | None:
-    """Nothing when the answer is a good one."""
+    """Parse an error response. Return None if the response is successful."""
     if response.status == 200 and "error" not in document:
         return None
     error = as_mapping(document.get("error"))
     details = [as_mapping(each) for each in as_list(error.get("details"))]
     message = parse_text(error.get("message"), at_most=500)
-    if message is None:  # OAuth's way to put it
+    if message is None:  # as reported by OAuth
         message = (
             parse_text(document.get("error_description")) or parse_text(document.get("error")) or ""
         )
@@ -95,41 +95,40 @@ def _get_retry_delay(response: Response, details: list[Mapping[str, Any]]) -> fl
 
 
 MINUTE_QUOTA_SECONDS = 60.0
-"""A quota per minute is full again by then."""
+"""Time after which a per-minute quota is available again."""
 
-NO_KEY = "Google was asked without a key: set GOOGLE_PLACES_API_KEY."
+NO_KEY = "No Google API key is set. Set GOOGLE_PLACES_API_KEY."
 _INVALID_KEY = (
-    "Google does not know the key in GOOGLE_PLACES_API_KEY: copy it again from the credentials "
+    "Google does not know the key in GOOGLE_PLACES_API_KEY. Copy it again from the credentials "
     "page of the Google Cloud console."
 )
-_EXPIRED_KEY = "The key in GOOGLE_PLACES_API_KEY has expired: renew it in the Google Cloud console."
+_EXPIRED_KEY = "The key in GOOGLE_PLACES_API_KEY has expired. Renew it in the Google Cloud console."
 _API_DISABLED = (
-    "Places API (New) is not enabled for the key's project: enable it in the API library of the "
+    "Places API (New) is not enabled for the key's project. Enable it in the API library of the "
     "Google Cloud console, then wait a few minutes."
 )
 _API_RESTRICTED = (
-    "The key is restricted to other APIs: add Places API (New) to the key's API restrictions in "
+    "The key is restricted to other APIs. Add Places API (New) to the key's API restrictions in "
     "the Google Cloud console."
 )
 _IP_RESTRICTED = (
-    "The key may not be used from this machine's IP address: add the address to the key's "
+    "The key may not be used from this machine's IP address. Add the address to the key's "
     "application restrictions in the Google Cloud console."
 )
 _REFERRER_RESTRICTED = (
-    "The key is meant for web pages (restricted by referrer), and a server cannot use it: make a "
-    "key that is restricted by IP address in the Google Cloud console."
+    "The key is restricted to web pages (by referrer) and does not work on a server. Create a key "
+    "restricted by IP address in the Google Cloud console."
 )
 _APP_RESTRICTED = (
-    "The key is meant for a mobile app, and a server cannot use it: make a key that is restricted "
+    "The key is restricted to a mobile app and does not work on a server. Create a key restricted "
     "by IP address in the Google Cloud console."
 )
 _BILLING_DISABLED = (
-    "Billing is off for the key's project: link a billing account to it in the Google Cloud "
-    "console."
+    "Billing is disabled for the key's project. Link a billing account in the Google Cloud console."
 )
 _PROJECT_SUSPENDED = (
-    "The key's project is suspended or was deleted: look at its notices in the Google Cloud "
-    "console, or use a key of another project."
+    "The key's project is suspended or deleted. Check its notices in the Google Cloud console, "
+    "or use a key of another project."
 )
 
 _BY_REASON = {
@@ -161,7 +160,7 @@ _BY_MESSAGE = (
     ("requests to this api", _API_RESTRICTED),
     ("suspended", _PROJECT_SUSPENDED),
 )
-"""For answers that come without a reason."""
+"""Messages of errors that come without a reason."""
 _TRANSIENT_STATUSES = frozenset(
     {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}
 )
@@ -171,7 +170,10 @@ _INVALID_ID_MESSAGES = ("not a valid place id", "place id is no longer valid", "
 def build_failure(
     complaint: GoogleError, *, place_id: str | None, paging: bool, now: datetime | None = None
 ) -> ProviderFailed:
-    """`place_id` where one place was asked for, `paging` where a further page was."""
+    """Map an error to an exception.
+
+    `place_id` is set for details requests, and `paging` for pages after the first.
+    """
     if complaint.http_status == 429 or complaint.status == "RESOURCE_EXHAUSTED":
         return _build_quota_failure(complaint, now or datetime.now(UTC))
     if sentence := _describe_key_problem(complaint):
@@ -179,12 +181,12 @@ def build_failure(
     if complaint.http_status >= 500 or complaint.status in _TRANSIENT_STATUSES:
         return _build_outage(complaint)
     if place_id is not None and _is_gone(complaint):
-        return PlaceGone(f"Google knows no place with the id {place_id[:100]} any more.")
+        return PlaceGone(f"Google no longer knows the place id {place_id[:100]}.")
     if paging and _is_about_paging(complaint):
-        return PagingBroken(f"Google does not give the next page: {_quote_error(complaint)}")
+        return PagingBroken(f"Google did not return the next page: {_quote_error(complaint)}")
     if complaint.http_status in (200, 408):
         return _build_outage(complaint)
-    return BadRequest(f"Google cannot make sense of the request: {_quote_error(complaint)}")
+    return BadRequest(f"Google rejected the request: {_quote_error(complaint)}")
 
 
 def _build_quota_failure(complaint: GoogleError, now: datetime) -> ProviderFailed:
@@ -192,14 +194,14 @@ def _build_quota_failure(complaint: GoogleError, now: datetime) -> ProviderFaile
     if "per day" in where or "perday" in where or "1/d/" in where:
         until = get_next_pacific_midnight(now)
         return DayQuota(
-            f"Google's quota for the day is used up; it begins anew at {until:%Y-%m-%d %H:%M} UTC. "
-            "More can be asked for on the quota page of the Google Cloud console.",
+            f"Google's daily quota is used up. It resets at {until:%Y-%m-%d %H:%M} UTC. "
+            "You can request a higher quota in the Google Cloud console.",
             until=until,
         )
     wait = complaint.retry_after_seconds
     seconds = MINUTE_QUOTA_SECONDS if wait is None else wait
     return MinuteQuota(
-        f"Google's quota per minute is used up; asked again after {seconds:.0f} seconds.",
+        f"Google's quota per minute is used up. Retrying in {seconds:.0f} s.",
         retry_after_seconds=seconds,
     )
 
@@ -218,7 +220,7 @@ def _describe_key_problem(complaint: GoogleError) -> str | None:
             return sentence
     if complaint.http_status == 400:
         return None
-    return f"Google does not let the key in GOOGLE_PLACES_API_KEY ask: {_quote_error(complaint)}"
+    return f"Google rejected the key in GOOGLE_PLACES_API_KEY: {_quote_error(complaint)}"
 
 
 def _is_gone(complaint: GoogleError) -> bool:
@@ -238,15 +240,15 @@ def _is_about_paging(complaint: GoogleError) -> bool:
 
 def _build_outage(complaint: GoogleError) -> ProviderDown:
     return ProviderDown(
-        f"Google is in trouble ({complaint.http_status}): {_quote_error(complaint)}",
+        f"Google is temporarily unavailable ({complaint.http_status}): {_quote_error(complaint)}",
         retry_after_seconds=complaint.retry_after_seconds,
     )
 
 
 def _quote_error(complaint: GoogleError) -> str:
-    """In Google's words: the field that is wrong is often named in the details alone."""
+    """Return Google's message and details. Often only the details name the invalid field."""
     said = " ".join((complaint.message, *complaint.violations)) or complaint.status
-    return said[:600] or f"it answered {complaint.http_status} and did not say why."
+    return said[:600] or f"status {complaint.http_status} without a reason."
 
 
 def parse_response(response: Response, *, place_id: str | None, paging: bool) -> Mapping[str, Any]:
@@ -258,19 +260,19 @@ def parse_response(response: Response, *, place_id: str | None, paging: bool) ->
 
 
 def _parse_document(response: Response) -> Mapping[str, Any]:
-    # What was answered well may have been billed, even where it broke on its way to us.
+    # A successful request may have been billed, even if its response was damaged in transit.
     billed = response.status == 200
     if 300 <= response.status < 400:
         raise ProviderDown(
-            "Google redirects, which its API never does: is GOOGLE_PLACES_BASE_URL right?"
+            "Google's API answered with an unexpected redirect. Check GOOGLE_PLACES_BASE_URL."
         )
     if response.truncated is not None:
-        raise ProviderDown(f"Google's answer is not whole: {response.truncated}", billed=billed)
+        raise ProviderDown(f"Google's response is incomplete: {response.truncated}", billed=billed)
     try:
         document = parse_json(response.body)
     except ValueError as error:
         raise _build_unreadable(response, billed=billed) from error
-    if isinstance(document, list) and document:  # errors come in a list at times
+    if isinstance(document, list) and document:  # errors are sometimes wrapped in a list
         document = document[0]
     if not isinstance(document, dict):
         raise _build_unreadable(response, billed=billed)
@@ -280,9 +282,9 @@ def _parse_document(response: Response) -> Mapping[str, Any]:
 def _build_unreadable(response: Response, *, billed: bool) -> ProviderDown:
     start = response.body[:200].lstrip().lower()
     is_page = start.startswith((b"<!doctype", b"<html", b"<?xml"))
-    what = "a web page" if is_page else "something else than JSON" if start else "nothing"
+    what = "a web page" if is_page else "data that is not JSON" if start else "nothing"
     return ProviderDown(
-        f"Google answered {response.status} with {what}; a proxy on the way may have done that.",
+        f"Google answered {response.status} with {what}. A proxy may have replaced the response.",
         billed=billed,
         retry_after_seconds=response.retry_after_seconds,
     )

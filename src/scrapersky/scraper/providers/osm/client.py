@@ -28,15 +28,15 @@ from scrapersky.scraper.providers.osm.query import MAX_QUERY_SECONDS, build_quer
 from scrapersky.scraper.providers.values import as_list, as_mapping, parse_json, parse_text
 
 DEFAULT_RETRY_SECONDS = 60.0
-"""For a server that has no place for us and does not say when it will."""
+"""Retry delay if a busy server does not name one."""
 _ERROR_MESSAGE = re.compile(
     r"<strong[^>]{0,80}>\s*Error\s*</strong>\s*:?(.{1,600}?)</p>", re.I | re.S
 )
 _HTML_TAG = re.compile(r"<[^>]{0,200}>")
 _REFUSED_BY_STATUS = {
-    403: "refuses to answer us: see its usage policy, say who you are in FETCH_USER_AGENT, or "
-    "use a server of your own",
-    401: "wants to know who asks, which is not supported; use another server",
+    403: "rejects our requests. Check its usage policy, identify yourself in FETCH_USER_AGENT, or "
+    "use your own server",
+    401: "requires authentication, which is not supported. Use another server",
 }
 
 
@@ -49,16 +49,16 @@ def parse_document(response: Response, provider: str) -> Any:
         return parse_json(response.body)
     except ValueError as error:
         raise ProviderDown(
-            f"{provider} answered with something else than JSON: is {provider.upper()}_BASE_URL "
-            "right, and no proxy on the way?",
+            f"{provider} did not answer with JSON. Check {provider.upper()}_BASE_URL and any proxy "
+            "in between.",
             retry_after_seconds=response.retry_after_seconds,
         ) from error
 
 
 def _build_truncation_error(response: Response, provider: str) -> ProviderFailed:
     if "larger" in (response.truncated or ""):
-        return AreaTooLarge(f"{provider} has more there than is read at once: ask a smaller area.")
-    return ProviderDown(f"{provider}'s answer is not whole: {response.truncated}")
+        return AreaTooLarge(f"{provider} returned too much data. Search a smaller area.")
+    return ProviderDown(f"{provider}'s response is incomplete: {response.truncated}")
 
 
 def _build_failure(response: Response, provider: str) -> ProviderFailed:
@@ -66,53 +66,52 @@ def _build_failure(response: Response, provider: str) -> ProviderFailed:
     if status == 429:
         seconds = DEFAULT_RETRY_SECONDS if wait is None else wait
         return MinuteQuota(
-            f"{provider} was asked too often; asked again after {seconds:.0f} seconds.",
+            f"Too many requests to {provider}. Retrying in {seconds:.0f} s.",
             retry_after_seconds=seconds,
         )
     if status in _REFUSED_BY_STATUS:
         return KeyRefused(f"{provider} {_REFUSED_BY_STATUS[status]}.")
     if status < 400:
         return ProviderDown(
-            f"{provider} answered {status} and nothing else, as if it were elsewhere: is "
-            f"{provider.upper()}_BASE_URL right?"
+            f"{provider} answered {status} without data. Check {provider.upper()}_BASE_URL."
         )
     if status in (408, 425) or status >= 500:
         return ProviderDown(
-            f"{provider} answered {status}; it may be too busy.", retry_after_seconds=wait
+            f"{provider} answered {status}. It may be overloaded.", retry_after_seconds=wait
         )
-    return BadRequest(f"{provider} cannot make sense of the request: {get_error_message(response)}")
+    return BadRequest(f"{provider} rejected the request: {get_error_message(response)}")
 
 
 def get_error_message(response: Response) -> str:
-    """The sentence of an error, out of JSON or of a page."""
+    """Return the error message from a JSON or HTML response."""
     try:
         error = as_mapping(parse_json(response.body)).get("error")
         said = parse_text(error) or parse_text(as_mapping(error).get("message"))
     except ValueError:
         found = _ERROR_MESSAGE.search(response.body[:20_000].decode("utf-8", "replace"))
         said = parse_text(unescape(_HTML_TAG.sub("", found[1]))) if found else None
-    return said or f"it answered {response.status} and did not say why."
+    return said or f"status {response.status} without a reason."
 
 
 SECONDS_BETWEEN_REQUESTS = 1.0
-"""What its usage policy asks of an application, over all of its processes."""
+"""Request interval required by the usage policy, across all processes of an application."""
 MAX_RESULTS = 5
 MAX_NOMINATIM_BYTES = 1024 * 1024
 MAX_QUERY_CHARACTERS = 300
 MIN_AREA_RADIUS_KM = 1.0
-"""A name may be that of a house: what is looked for is then around it."""
+"""Minimum radius of a named area. The name may be that of a single building."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedArea:
-    """Where something lies. Its area may be too large to be searched: see `check_area`."""
+    """Named area. It may be too large to search; see `check_area`."""
 
     name: str
     area: Area
     country: str | None
-    """Two letters, upper case."""
+    """Two upper-case letters."""
     osm: str | None
-    """`relation/62649`."""
+    """OSM element, such as `relation/62649`."""
 
 
 class Nominatim:
@@ -123,11 +122,15 @@ class Nominatim:
     async def area(
         self, query: str, language: str = "en", *, country: str | None = None
     ) -> NamedArea | None:
-        """Nothing when it knows no such place (in the `country`, two letters, where one is given).
-        Who asks keeps the answer, and asks once."""
+        """Find a named area, optionally in a country (two letters). Return None if there is none.
+
+        The usage policy requires callers to cache the result.
+        """
         wanted = parse_text(query, at_most=MAX_QUERY_CHARACTERS + 1)
         if wanted is None or len(wanted) > MAX_QUERY_CHARACTERS:
-            raise BadRequest(f"A place's name has 1 to {MAX_QUERY_CHARACTERS} characters.")
+            raise BadRequest(
+                f"The name of a place must have 1 to {MAX_QUERY_CHARACTERS} characters."
+            )
         await self._fetch.set_crawl_delay(self._base_url, SECONDS_BETWEEN_REQUESTS)
         asked: dict[str, str | int] = {
             "q": wanted,
@@ -140,7 +143,7 @@ class Nominatim:
             asked["countrycodes"] = country.lower()
         document = await self._request(f"{self._base_url}/search?{urlencode(asked)}")
         if not isinstance(document, list):
-            raise ProviderDown("Nominatim answered with something else than a list of places.")
+            raise ProviderDown("Nominatim's response is not a list of places.")
         read = (_parse_named_area(as_mapping(each)) for each in as_list(document))
         return next((each for each in read if each is not None), None)
 
@@ -171,8 +174,10 @@ def _parse_named_area(found: Mapping[str, Any]) -> NamedArea | None:
 
 
 def _parse_bounding_box(found: Mapping[str, Any]) -> Area | None:
-    """Its box, which goes south, north, west, east, as texts; one that is smaller than what
-    people mean by `there` is made larger."""
+    """Parse a bounding box, given as strings in the order south, north, west, east.
+
+    Boxes that are smaller than `MIN_AREA_RADIUS_KM` are enlarged.
+    """
     box = [_parse_degrees(each) for each in as_list(found.get("boundingbox"))]
     if len(box) != 4 or None in box:
         return None
@@ -195,10 +200,10 @@ def _parse_degrees(value: object) -> float | None:
 
 
 ATTRIBUTION = "© OpenStreetMap contributors"
-"""To be shown wherever the data is; its licence is the ODbL."""
+"""Must be displayed with the data, which is licensed under the ODbL."""
 _OVERLOAD_REMARKS = ("timed out", "out of memory", "out of time")
 RESPONSE_MARGIN_SECONDS = 5
-"""What a server that gave up needs to say so, before we leave."""
+"""Time a server needs to report its own timeout before we close the connection."""
 
 
 class Overpass:
@@ -207,8 +212,8 @@ class Overpass:
         self._base_url = base_url.rstrip("/")
 
     async def search(self, query: PlaceQuery, area: Area) -> PlacePage:
-        """All of them at once: there are no pages, and nothing more to ask of a place."""
-        # A server that goes on after we have left works for nobody.
+        """Fetch all places of an area in one request. Overpass has no pages and no details."""
+        # Limit the query time, because the server would continue after we disconnect.
         patience = int(self._fetch.limits.timeout_seconds) - RESPONSE_MARGIN_SECONDS
         seconds = max(1, min(MAX_QUERY_SECONDS, patience))
         document = await self._request(build_query(query.business_type, area, seconds=seconds))
@@ -217,11 +222,11 @@ class Overpass:
             raise _build_remark_error(remark)
         elements = answer.get("elements")
         if not isinstance(elements, list):
-            raise ProviderDown("Overpass answered with something else than places.")
+            raise ProviderDown("Overpass's response contains no list of places.")
         read = [parse_element(each, region=query.region) for each in elements]
         places = {each.place_id: each for each in read if each is not None}
         if read and not places:
-            raise ProviderDown("Overpass answered with something else than places.")
+            raise ProviderDown("Overpass's response contains no valid places.")
         return PlacePage(
             places=tuple(places.values()), attribution=ATTRIBUTION, unreadable=read.count(None)
         )
@@ -242,8 +247,8 @@ class Overpass:
 
 
 def _build_remark_error(remark: str) -> ProviderDown:
-    """Whatever it remarks, what came with it is not all there is."""
+    """Build the error for a remark. Any remark means that the result is incomplete."""
     kind = (
         AreaTooLarge if any(each in remark.lower() for each in _OVERLOAD_REMARKS) else ProviderDown
     )
-    return kind(f"Overpass gave up: {remark[:300]}")
+    return kind(f"Overpass aborted the query: {remark[:300]}")

@@ -1,4 +1,4 @@
-"""Parse an OpenStreetMap element; absent or invalid values are left out."""
+"""Parse an OpenStreetMap element. Missing or invalid values are left out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _iter_profiles(tags: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _build_profile_url(value: str, base: str) -> str | None:
-    """Its one spelling where it is a profile; whatever else stands there is none."""
+    """Return the canonical URL of a profile, or None if it is not one."""
     if _PROFILE_URL.match(value):
         found = parse_profile(value)
     else:
@@ -74,7 +74,7 @@ OsmTags = Mapping[str, Any]
 
 
 def parse_element(document: object, *, region: str | None = None) -> PlaceFacts | None:
-    """Nothing when it has no id, or says nothing at all."""
+    """Parse an element, or return None if it has no id or no data."""
     element = as_mapping(document)
     kind, number, tags = element.get("type"), element.get("id"), as_mapping(element.get("tags"))
     if (
@@ -120,7 +120,7 @@ def _get_first(tags: OsmTags, names: tuple[str, ...], *, at_most: int = 300) -> 
 
 
 def _find_website(tags: OsmTags) -> str | None:
-    """A site of its own before a profile or a directory's page, whichever tag has it."""
+    """Find the website in any of the tags. An own site wins over a profile or directory page."""
     texts = (
         parse_text(tags.get(name), at_most=MAX_PROVIDER_URL_CHARACTERS) for name in _WEBSITE_TAGS
     )
@@ -130,7 +130,7 @@ def _find_website(tags: OsmTags) -> str | None:
 
 
 def _split_values(tags: OsmTags, names: tuple[str, ...]) -> list[str]:
-    """Several stand in one tag with semicolons between them; each once."""
+    """Split a tag value at semicolons, without duplicates."""
     texts = (parse_text(tags.get(name), at_most=600) or "" for name in names)
     parts = (part.strip() for text in texts for part in text.split(";"))
     return list(dict.fromkeys(part for part in parts if part))
@@ -144,7 +144,7 @@ def _parse_name(tags: OsmTags, oddities: list[str]) -> str | None:
 def _parse_location(
     element: Mapping[str, Any], oddities: list[str]
 ) -> tuple[float, float] | tuple[None, None]:
-    """A node's own; of what is larger, its middle."""
+    """Return the coordinates of a node, or the centre of a larger element."""
     where = element if "lat" in element else as_mapping(element.get("center"))
     return parse_location(where.get("lat"), where.get("lon"), oddities)
 
@@ -178,7 +178,7 @@ def _build_address_text(tags: OsmTags, address: PlaceAddress) -> str | None:
 
 
 def _parse_hours(tags: OsmTags) -> Mapping[str, Any] | None:
-    """In OpenStreetMap's own notation, beside the keys that all providers share."""
+    """Return the hours in OpenStreetMap's notation, with the keys all providers share."""
     written = parse_text(tags.get("opening_hours"), at_most=500)
     if written is None:
         return None

@@ -29,7 +29,7 @@ _ENDINGS = (
     ("n", ""),
     ("e", ""),
 )
-"""Of plurals, and what stands there in the singular."""
+"""Plural endings with their singular replacement."""
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 
 
@@ -39,7 +39,7 @@ class OsmTag(NamedTuple):
 
 
 def find_tags(business_type: str) -> tuple[OsmTag, ...]:
-    """Nothing when no word for it is known."""
+    """Return the tags for a business type, or an empty result if it is unknown."""
     for spelling in _iter_spellings(normalise_words(business_type)):
         if found := _load_tags().get(spelling):
             return found
@@ -51,7 +51,7 @@ def list_words() -> frozenset[str]:
 
 
 def normalise_words(words: str) -> str:
-    """As words are compared: without case, accents, hyphens."""
+    """Normalise words for comparison: no case, accents or hyphens."""
     folded = unicodedata.normalize("NFKD", words.casefold().replace("-", " ").replace("_", " "))
     return " ".join("".join(c for c in folded if not unicodedata.combining(c)).split())
 
@@ -68,7 +68,9 @@ def _iter_spellings(words: str) -> Iterator[str]:
 
 @cache
 def _load_tags() -> dict[str, tuple[OsmTag, ...]]:
-    """From lines `shop=bakery craft=bakery: bakery, Bäckerei`; a word means the first it is in."""
+    """Load lines such as `shop=bakery craft=bakery: bakery, Bäckerei`. The first use of a word
+    wins.
+    """
     table: dict[str, tuple[OsmTag, ...]] = {}
     text = (files(__package__) / "kinds.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -108,11 +110,12 @@ _CUISINE_PREFIXES = {
     "vegetarian": "vegetarisch vegetarien vegetarian",
     "vietnamese": "vietnamesisch vietnamien vietnamita",
 }
-"""OpenStreetMap's word, and how the words of others begin: endings tell only what they stand by."""
+"""OpenStreetMap's cuisine, and prefixes of its names in other languages (endings vary by gender).
+"""
 
 
 def find_cuisine(words: str) -> str | None:
-    """Nothing when it is no cooking that we know by another name."""
+    """Return the cuisine, or None if it is unknown."""
     looked_for = normalise_words(words)
     for cuisine, beginnings in _CUISINE_PREFIXES.items():
         if looked_for == cuisine or looked_for.startswith(tuple(beginnings.split())):
@@ -133,10 +136,10 @@ def build_query(business_type: str, area: Area, *, seconds: int = MAX_QUERY_SECO
 
 
 def build_filters(business_type: str) -> list[str]:
-    """Any of these: the tags that OpenStreetMap has for the kind, or else its words in a name."""
+    """Return alternative filters: the tags of the business type, or else its words in a name."""
     words = parse_text(business_type, at_most=MAX_WORDS_CHARACTERS)
     if words is None:
-        raise InvalidInput("Say what kind of business is looked for.")
+        raise InvalidInput("Enter a type of business to search for.")
     if tags := find_tags(words):
         return [_format_tag(each) for each in tags]
     for kind, rest in _split_kind(words.split()):
@@ -149,14 +152,14 @@ def build_filters(business_type: str) -> list[str]:
 
 
 def _split_kind(words: list[str]) -> Iterator[tuple[str, str]]:
-    """`vegan restaurants`, `restaurants italiens`."""
+    """Yield the possible splits into type and rest: `vegan restaurants`, `restaurants italiens`."""
     if len(words) > 1:
         yield words[-1], " ".join(words[:-1])
         yield words[0], " ".join(words[1:])
 
 
 def _iter_refinements(words: str) -> Iterator[str]:
-    """`vegan` restaurants: by what they cook, or what they are called."""
+    """Yield filters for the rest of a type (`vegan`): by cuisine, diet or name."""
     cuisine = find_cuisine(words)
     yield f'["cuisine"~{quote_text(escape_pattern(cuisine or words))},i]'
     if cuisine in DIETS:
@@ -169,13 +172,13 @@ def _format_tag(tag: OsmTag) -> str:
 
 
 def quote_text(text: str) -> str:
-    """As one text of the language: nothing in it ends it."""
+    """Quote text as a string literal that user input cannot terminate."""
     plain = parse_text(text, at_most=4 * MAX_WORDS_CHARACTERS) or ""
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def escape_pattern(text: str) -> str:
-    """A regular expression that finds just this."""
+    """Escape text as a regular expression that matches it literally."""
     return _SPECIAL_CHARACTERS.sub(r"\\\g<0>", text)
 
 
@@ -184,7 +187,7 @@ def _format_value(words: str) -> str:
 
 
 def _split_at_date_line(area: Area) -> list[Area]:
-    """Two areas where one crosses the date line."""
+    """Split an area that crosses the date line into two."""
     if area.west <= area.east:
         return [area]
     return [
@@ -194,5 +197,5 @@ def _split_at_date_line(area: Area) -> list[Area]:
 
 
 def _format_box(area: Area) -> str:
-    """South, west, north, east."""
+    """Format in the order south, west, north, east."""
     return f"({area.south:.7f},{area.west:.7f},{area.north:.7f},{area.east:.7f})"

@@ -2,10 +2,6 @@
 
 The tokenizer is our own: an XML library rejects a file at its first bare `&`, or corrupts the URLs
 around it, and brings a DTD engine that is open to entity expansion attacks.
-
-
-A tolerant tokenizer of our own: an XML library loses a file at its first bare `&`, or corrupts
-the URLs around it, and brings a DTD engine that can be bombed.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ __all__ = [
 
 
 def parse_sitemap(data: bytes, *, url: str, content_type: str | None = None) -> ParsedSitemap:
-    """Read a whole document that was fetched from `url`; it never raises, whatever the bytes."""
+    """Parse a complete document fetched from `url`. Never raises, whatever the input."""
     stream = SitemapStream(url=url, content_type=content_type)
     parts = [part for part in (*stream.parts(data), *stream.last_parts()) if part]
     return ParsedSitemap(

@@ -10,7 +10,7 @@ from scrapersky.scraper.http.decompression import GZIP_MAGIC, Decompressor
 from scrapersky.scraper.sitemaps.parse.entries import SitemapFormat
 
 MAX_GZIP_LAYERS = 2
-"""Some sites compress a file that is compressed already; nobody does it three times."""
+"""Some sites compress a file that is already compressed. Three layers do not occur in practice."""
 SNIFF_BYTES = 1024
 CHECKSUM_BYTES = 8
 
@@ -29,10 +29,10 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._\-]{2,40})", re.I)
 
 
 class GzipStream:
-    """Undoes up to two layers of gzip; other bytes pass as they are.
+    """Decompressor for up to two layers of gzip. Other data passes through unchanged.
 
-    The checksum at the end is held back until nothing follows it: when it is wrong, all that it
-    is about came out before.
+    The trailing checksum is held back until the end of input. If it is wrong, all data it covers
+    has been emitted already.
     """
 
     def __init__(self, *, max_bytes: int, layers: int = MAX_GZIP_LAYERS) -> None:
@@ -72,7 +72,7 @@ class GzipStream:
             self._inner = GzipStream(max_bytes=self._max_bytes, layers=self._layers - 1)
 
     def close(self) -> Iterator[bytes]:
-        """What was held back; afterwards `problem` is final."""
+        """Yield the data that was held back. `problem` is final afterwards."""
         if self._inner is not None and self._unpacker is not None:
             yield from self._decompress(self._held)
             self._unpacker.finish()
@@ -99,7 +99,7 @@ class GzipStream:
 
 
 def detect_encoding(start: bytes, content_type: str | None) -> tuple[str, int]:
-    """The encoding of a document by its first bytes, and how many of them are a mark to skip."""
+    """Detect the encoding from the first bytes. Return it with the length of the BOM to skip."""
     for mark, name in _BOMS:
         if start.startswith(mark):
             return name, len(mark)
@@ -113,7 +113,11 @@ def detect_encoding(start: bytes, content_type: str | None) -> tuple[str, int]:
 
 
 def get_decoder(encoding: str) -> codecs.IncrementalDecoder:
-    """What says Windows-1252 is UTF-8 as often: bytes that can only be UTF-8 are read as that."""
+    """Return an incremental decoder.
+
+    Documents declared as Windows-1252 are often UTF-8, so bytes that can only be UTF-8 are decoded
+    as such.
+    """
     if encoding == "cp1252":
         return codecs.getincrementaldecoder("utf-8")(_WINDOWS_ERROR_HANDLER)
     return codecs.getincrementaldecoder(encoding)("replace")
@@ -130,7 +134,7 @@ codecs.register_error(_WINDOWS_ERROR_HANDLER, _decode_windows_bytes)
 
 
 def _detect_utf16(start: bytes) -> str | None:
-    """UTF-16 without a mark: every second byte of the first ASCII characters is zero."""
+    """Detect UTF-16 without a BOM: every second byte of the first ASCII characters is zero."""
     sample = start[:8]
     if len(sample) >= 4 and sample[1:4:2] == b"\0\0" and 0 not in sample[0:4:2]:
         return "utf-16-le"
@@ -140,19 +144,19 @@ def _detect_utf16(start: bytes) -> str | None:
 
 
 def _normalise_encoding(name: str | None) -> str:
-    """A declared encoding we can believe; what says Latin-1 means Windows-1252, as in browsers."""
+    """Return the declared encoding if plausible. Latin-1 means Windows-1252, as in browsers."""
     try:
         known = codecs.lookup(name or "utf-8")
     except LookupError:
         return "utf-8"
     if known.name in ("iso8859-1", "ascii"):
         return "cp1252" if known.name == "iso8859-1" else "utf-8"
-    # It says UTF-16 and the bytes of the declaration were readable one by one: it is not.
+    # A UTF-16 declaration that is readable as single bytes contradicts itself.
     return known.name if known._is_text_encoding and _is_ascii_superset(known.name) else "utf-8"
 
 
 def _is_ascii_superset(name: str) -> bool:
-    """Whether it is an encoding of text at all, and one that a readable declaration can be in."""
+    """Whether this is a text encoding in which an ASCII declaration is readable."""
     try:
         decoder = codecs.getincrementaldecoder(name)("replace")
         return decoder.decode(_ASCII.encode("ascii"), True) == _ASCII
@@ -161,7 +165,7 @@ def _is_ascii_superset(name: str) -> bool:
 
 
 SNIFF_CHARACTERS = 64 * 1024
-"""Licences, warnings of a script and blank lines come before the root, but not more than this."""
+"""Characters searched for the root. Licences, script warnings and blank lines may precede it."""
 
 _ROOTS = {
     "urlset": SitemapFormat.URLSET,
@@ -195,16 +199,16 @@ _GENERATORS = (
 
 
 def detect_format(raw: str, clean: str) -> tuple[SitemapFormat | None, str | None]:
-    """The kind, or None and a sentence why it is no sitemap.
+    """Return the format, or None and the reason why it is not a sitemap.
 
-    `raw` is the beginning as it came, `clean` the same without comments and declarations.
+    `raw` is the beginning of the document, `clean` the same without comments and declarations.
     """
     if not raw.strip("\ufeff \t\r\n\0"):
         return None, "It is empty."
     first = _FIRST_TAG.match(clean)
     name = first[1].lower() if first else ""
     if name == "html" or _DOCTYPE_HTML.search(raw[:1024]):
-        return None, "It is a page of HTML, not a sitemap."
+        return None, "It is an HTML page, not a sitemap."
     if name in _ROOTS:
         return _ROOTS[name], None
     if root := _ROOT.search(clean):
@@ -216,14 +220,14 @@ def detect_format(raw: str, clean: str) -> tuple[SitemapFormat | None, str | Non
 
 def _describe_rejection(name: str) -> str:
     if name in _HTML_TAGS:
-        return "It is a page of HTML, not a sitemap."
+        return "It is an HTML page, not a sitemap."
     if name:
-        return f"Its root is <{name}>, which no sitemap has."
+        return f"Its root element <{name}> is not a sitemap's."
     return "It is neither XML nor a list of URLs."
 
 
 def detect_generator(raw: str) -> str | None:
-    """The program that wrote the document, where its first lines say so."""
+    """Return the program that wrote the document, if its first lines name it."""
     head = raw[:4096].partition("<url>")[0]
     for pattern, name in _GENERATORS:
         if match := pattern.search(head):

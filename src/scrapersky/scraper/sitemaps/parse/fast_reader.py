@@ -1,10 +1,17 @@
 """Read records by learned shapes, and report how far that went.
 
-Three ways, each slower and more tolerant than the one before: a whole window by a template, record
-by record by compiled shapes, and a single odd record tag by tag. All yield the same entries.
-Compiled
-shapes are built as a syntax tree, so a document's tag names can only be constants in them.
+There are three ways, each slower and more tolerant than the previous one: a whole window by a
+template, record by record by compiled shapes, and a single unusual record tag by tag. All yield the
+same entries.
 
+A compiled shape is a function that builds an entry from the texts in its slots in a single
+expression. It is generated as a syntax tree, so tag names from a document can only become constants
+in it.
+
+A template reads a window of uniform records in one pass, or not at all. It splits the window at the
+text between one `loc` and the next. Each separator is verified to be the end of one record and the
+start of the next, and no `loc` contains a `<`, so nothing was skipped, commented out or hidden in
+CDATA.
 """
 
 from __future__ import annotations
@@ -43,22 +50,16 @@ from scrapersky.scraper.sitemaps.parse.values import (
     parse_priority,
 )
 
-# Make the entries of records that are written just like the sample their shape was learned from.
-#
-# For every shape a function is put together that makes an entry of the texts in its slots in one
-# expression. It is put together as a syntax tree, so what the document calls its tags can only ever
-# be a constant in it.
-
 _SPECIAL_CHARACTERS = re.compile(r"[.^$*+?{}\[\]\\|()]")
 FieldAdders = list[tuple[FieldAdder, int, int | None]]
 
 
 class CompiledShape:
-    """Reads the records of one shape in one document, unless there is anything odd in them."""
+    """Compiled reader for records of one shape. It rejects records with anything unusual."""
 
     def __init__(self, shape: RecordShape, values: ValueParser) -> None:
         self.shortest = sum(map(len, shape.literals))
-        """Characters of a record in which all texts are empty."""
+        """Length of a record in which all texts are empty."""
         self._match = _build_pattern(shape).fullmatch
         self._ending = shape.literals[-1]
         self._make = _compile_shape(shape, values)
@@ -72,7 +73,7 @@ class CompiledShape:
         self._attributes = {slot for _, _, slot in others if slot is not None}
 
     def read(self, text: str, start: int, end: int) -> UrlEntry | ShapeMismatch:
-        """The entry of the record at this place."""
+        """Return the entry of the record at this position, or `MISMATCH`."""
         if not text.endswith(self._ending, start, end):
             return MISMATCH
         match = self._match(text, start, end)
@@ -84,7 +85,7 @@ class CompiledShape:
         return MISMATCH if texts is None else self._make(texts)
 
     def _resolve_references(self, texts: Sequence[str]) -> SlotTexts | None:
-        """The texts as they are meant; None where that leaves nothing, or may mean anything."""
+        """Resolve references in the texts. Return None if a text becomes empty or is ambiguous."""
         found = list(texts)
         for slot, raw in enumerate(texts):
             if "&" in raw and slot not in self._attributes:
@@ -103,7 +104,7 @@ class CompiledShape:
 
 
 def _build_pattern(shape: RecordShape) -> re.Pattern[str]:
-    # `re.escape` does more than is needed here, and all of it is compiled one by one.
+    # `re.escape` escapes more than necessary, and every escape slows down compiling.
     literals = (_SPECIAL_CHARACTERS.sub(r"\\\g<0>", literal) for literal in shape.literals)
     parts = zip(literals, (*shape.strict, ""), strict=True)
     return re.compile(r"\s*+" + "".join(chain.from_iterable(parts)))
@@ -143,7 +144,7 @@ def _compile_shape(shape: RecordShape, values: ValueParser) -> Callable[[SlotTex
 
 
 def _parse_expression(source: str) -> ast.expr:
-    """An expression in our own words; `t` are the texts."""
+    """Parse an expression written by us. `t` is the sequence of texts."""
     return ast.parse(source, mode="eval").body
 
 
@@ -175,7 +176,7 @@ def _build_first(media: list[MediaShape], names: dict[str, Any]) -> ast.expr:
 
 
 def _build_content(medium: MediaShape, names: dict[str, Any]) -> ast.expr:
-    """`{"loc": t[4], "title": blank.join(t[5].split())}`"""
+    """Build an expression such as `{"loc": t[4], "title": blank.join(t[5].split())}`."""
     kept = {key: _parse_expression(f"t[{slot}]") for key, slot in medium.urls.items()}
     words = medium.texts | medium.words
     kept |= {
@@ -201,7 +202,7 @@ def _build_alternates(pairs: list[tuple[int, int]]) -> ast.expr:
 def _fill_content(
     content: Extension, texts: SlotTexts, others: FieldAdders, values: ValueParser
 ) -> Extension:
-    """With the fields that have a meaning of their own."""
+    """Add the fields that need a `FieldAdder`."""
     for add, slot, attributes in others:
         given = "" if attributes is None else texts[attributes]
         add(content, texts[slot], given, values)
@@ -212,29 +213,23 @@ def _drop_empty(contents: list[Extension]) -> Sequence[Extension]:
     return [content for content in contents if content] or ()
 
 
-# Read a whole window of records that are all alike at once, or not at all.
-#
-# The window is split at what stands between one `loc` and the next. Each of the texts in between is
-# proven to be the rest of one record and the beginning of another, and no `loc` has a `<` in it, so
-# nothing was skipped, commented out or hidden in CDATA.
-
 MAX_TAGS_CHARACTERS = 1_000
-"""Tags of a record with the blanks between them; over more than that it is too far to jump."""
+"""Maximum length of a record's tags and whitespace in a template."""
 _TEXT = "[^<]*+"
 _TAG = re.compile("<[^>]*>")
 _PLAIN_URL_BYTES = bytes(code for code in range(0x21, 0x7F) if chr(code) not in "<\\")
-"""Characters of a URL that needs no cleaning, unless a reference is among them."""
+"""Characters of a URL that needs no cleaning, unless it contains references."""
 _ZONED_DATE = re.compile(
     r"[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6}|)(Z|[+-]\d\d:[0-5]\d)\Z", re.ASCII
 )
 
 
 class TemplateMismatch(Exception):
-    """The window is not as plain as it looked."""
+    """The window is not as uniform as expected."""
 
 
 class WindowTemplate:
-    """Reads windows in which every record has the one plain shape, and only good values."""
+    """Reader for windows in which every record has the same plain shape and valid values."""
 
     def __init__(
         self,
@@ -245,7 +240,10 @@ class WindowTemplate:
         *,
         exact: bool,
     ) -> None:
-        """For records like one with these texts, a `gap` apart; exact in blanks and dates."""
+        """Build a template from a sample record with these texts, followed by `gap`.
+
+        With `exact`, whitespace and the date format must be the same in every record.
+        """
         origin = PLAIN_ORIGIN.match(texts[0])
         has_usual_order = shape.fields[0] == "loc" and "lastmod" not in shape.fields[2:]
         if not shape.is_plain or not has_usual_order or origin is None:
@@ -275,11 +273,11 @@ class WindowTemplate:
         self._rests = ValueCache(self._parse_tail)
 
     def _build_date_parser(self, sample: str) -> tuple[str, Callable[[str], datetime | None]]:
-        """A pattern for dates like the sample, and the fastest way to read them right."""
+        """Return a pattern for dates like the sample, and the fastest correct parser for them."""
         form = _ZONED_DATE.match(sample)
         if form is None:
             return _TEXT, ValueCache(self._parse_date).__getitem__
-        # `fromisoformat` takes nothing of this form which `parse_lastmod` reads differently.
+        # `fromisoformat` and `parse_lastmod` agree on every date of this form.
         fraction = rf"\..{{{len(form[1]) - 1}}}" if form[1] else ""
         zone = "Z" if form[2] == "Z" else r"[+\-].{2}:[0-5]."
         return (
@@ -288,7 +286,9 @@ class WindowTemplate:
         )
 
     def read(self, text: str) -> EntryColumns:
-        """All records of the text; `Unfit`, without a trace, when there is anything else in it."""
+        """Read all records of the text. Raises `TemplateMismatch`, without side effects, for other
+        content.
+        """
         parts = self._split(text)
         step = 2 + self._has_lastmod
         locs, origin = self._clean_locs(parts[::step])
@@ -302,9 +302,11 @@ class WindowTemplate:
         return EntryColumns(locs, lastmods, rests, is_sitemap=self._is_sitemap, origin=origin)
 
     def _split(self, text: str) -> list[str]:
-        """Of each record its loc, its lastmod if it has one, and what lies before the next."""
+        """Return, for each record, its loc, its lastmod if present, and the text up to the next
+        loc.
+        """
         parts = self._between.split(text)
-        # Behind the last one there is no next, so it has to be given one.
+        # The last record has no successor, so append the opening of one.
         *last, rest = self._between.split(parts.pop() + self._opening)
         parts += last
         opened = self._opens.match(parts[0]) if parts else None
@@ -314,7 +316,7 @@ class WindowTemplate:
         return parts
 
     def _clean_locs(self, raw: list[str]) -> tuple[list[str], str | None]:
-        """Clean URLs, and the origin if it is the same for all."""
+        """Return cleaned URLs, and their origin if all share it."""
         start, joined = f"<{self._origin}/", f"<{'<'.join(raw)}"
         if (
             joined.isascii()
@@ -344,7 +346,7 @@ class WindowTemplate:
         return moment
 
     def _parse_tail(self, tail: str) -> ChangeHints:
-        """`</lastmod><changefreq>daily</changefreq></url><url><loc>` → daily, None."""
+        """Parse the text after lastmod: `…<changefreq>daily</changefreq></url>…` → daily, None."""
         match = self._tail.fullmatch(tail)
         if match is None:
             raise TemplateMismatch
@@ -363,30 +365,25 @@ def _escape_exact(tags: str) -> str:
 
 
 def _escape_loose(tags: str) -> str:
-    """With any blanks between the tags."""
+    """Escape tags and allow any whitespace between them."""
     return r"\s*+".join(map(re.escape, _TAG.findall(tags)))
 
 
 def _build_jumps(literals: list[str]) -> str:
-    """As far as these reach with a text between each; whether it is them is seen later."""
+    """Match text of the same length as the literals. The actual characters are verified later."""
     return _TEXT.join(f".{{{len(literal)}}}" for literal in literals)
 
 
-# Read records from raw text by what was learned of the document; say how far that went.
-#
-# Three ways, each slower and more patient than the one before: a whole window by a template,
-# record by record by shapes, and a single odd record tag by tag. All give the same entries.
-
 MAX_LEARNED_RECORDS = 100
-"""Records to learn from in one document; if they are all different, there is nothing to learn."""
+"""Records to learn from per document. If all of them differ, learning is pointless."""
 MAX_TAG_ORDERS = 1_000
-"""Orders of tags that are remembered, as one is learned only when it comes again."""
+"""Tag sequences remembered per document. A shape is learned at the second occurrence."""
 MAX_SIMILAR_SHAPES = 8
-"""Shapes with the same tags, or as many, that are tried one after the other."""
+"""Shapes that are tried for the same tag sequence, or for the same number of tags."""
 MAX_SKIPPED_CHARACTERS = 1_000
-"""Characters at the beginning of a record where its end is not looked for."""
+"""Characters at the start of a record that may be skipped in the search for its end."""
 MAX_TEMPLATE_MISSES = 4
-"""Windows in a row that no template fits, after which none is tried any more."""
+"""Consecutive windows without a match after which templates are no longer tried."""
 
 _BOUNDARY = re.compile(
     r"<(/?)(?:[A-Za-z_][\w.\-]*+:)?(url|sitemap|urlset|sitemapindex)(?=[\s/>])", re.IGNORECASE
@@ -396,7 +393,7 @@ _TAGS = re.compile(r"<[^\s<>\[]*+")
 
 
 class FastReader:
-    """Knows the shapes and the template of one document."""
+    """Learned shapes and template of one document."""
 
     def __init__(
         self,
@@ -406,24 +403,25 @@ class FastReader:
         read_tags: Callable[[str], Iterable[UrlEntry]],
     ) -> None:
         self.record_end = record_end
-        """The closing tag of its records, as written."""
+        """Closing tag of the records, as written."""
         self._values = values
         self._read_tags = read_tags
         self._makers: dict[int, list[CompiledShape]] = {}
-        """By the number of tags."""
+        """Compiled shapes by number of tags."""
         self._shapes: dict[tuple[str, ...], list[RecordShape] | None] = {}
-        """By the tags themselves; none yet for tags met once, None where nothing can be learned."""
+        """Shapes by tag sequence. Empty for a sequence seen once, None if no shape can be learned.
+        """
         self._shortest = 0
-        """Where the closing tag is in the shortest record that a maker knows."""
+        """Offset of the closing tag in the shortest record of any compiled shape."""
         self._lessons = 0
         self._template: WindowTemplate | None = None
         self._unfit = 0
 
     def read(self, text: str) -> tuple[Sequence[UrlEntry], int]:
-        """The entries at the beginning of the text, and the position behind the last of them.
+        """Return the entries at the start of the text, and the position after the last of them.
 
-        The text begins outside of comments and the like; what lies behind the position may be
-        anything and is to be scrubbed first.
+        The text must start outside comments and CDATA. The text after the position may contain
+        anything and must be scrubbed first.
         """
         if self._unfit < MAX_TEMPLATE_MISSES:
             try:
@@ -441,7 +439,7 @@ class FastReader:
         return rows
 
     def _build_template(self, text: str) -> WindowTemplate:
-        """From the last record, as the first is often the odd one: the home page."""
+        """Build a template from the last record. The first is often unusual (the home page)."""
         end = text.rfind(self.record_end)
         previous = text.rfind(self.record_end, 0, max(end, 0))
         behind = previous + len(self.record_end) if previous >= 0 else 0
@@ -451,19 +449,20 @@ class FastReader:
         match = shape.pattern.fullmatch(record) if shape and shape.is_plain else None
         if shape is None or match is None:
             raise TemplateMismatch
-        # What did not fit before may differ in its blanks or dates only.
+        # If the previous window did not match, only whitespace or dates may differ.
         is_first = self._unfit == 0
         return WindowTemplate(
             shape, match.groups(), text[behind:start], self._values, exact=is_first
         )
 
     def read_records(self, text: str, start: int = 0) -> tuple[list[UrlEntry], int]:
-        """The same record by record, and of many records only the first."""
+        """Read a limited number of records one by one."""
         entries: list[UrlEntry] = []
         position = start
         length, lessons = len(self.record_end), self._lessons
         for _ in range(MAX_STEP_ENTRIES):
-            # No record that a maker knows is shorter; should this one be, none will know it.
+            # No compiled shape matches a shorter record, so the search can skip this many
+            # characters.
             end = text.find(self.record_end, position + self._shortest) + length
             for maker in self._makers.get(text.count("<", position, end), ()):
                 if (entry := maker.read(text, position, end)) is not MISMATCH:
@@ -481,7 +480,7 @@ class FastReader:
         return entries, position
 
     def _read_record(self, record: str) -> Iterable[UrlEntry] | None:
-        """The entries of a record that no maker knows; None when it is not just a record."""
+        """Read a record without a compiled shape. Return None if it is not a single record."""
         read = self._read_shape(record)
         if read is not MISMATCH:
             return () if read is None else (read,)
@@ -504,11 +503,11 @@ class FastReader:
         return maker.read(record, 0, len(record))
 
     def _learn_shape(self, record: str, tags: tuple[str, ...]) -> RecordShape | None:
-        """The shape of the record, if such tags were met before and left no doubt."""
+        """Learn the shape of a record if its tags were seen before and it is unambiguous."""
         if tags not in self._shapes:
             if len(self._shapes) < MAX_TAG_ORDERS:
                 self._shapes[tags] = []
-            # With CDATA in it there is no reading it tag by tag from here.
+            # Records with CDATA cannot be read tag by tag from here, so learn them immediately.
             if "<!" not in record:
                 return None
         known = self._shapes.get(tags)
@@ -528,7 +527,7 @@ class FastReader:
 
 
 def _is_one_record(text: str) -> bool:
-    """Only tags and text in it, and it is opened and closed as one record."""
+    """Whether the text has only tags and text, and is a single complete record."""
     if "<!" in text or "<?" in text:
         return False
     return [(slash, name.lower()) for slash, name in _BOUNDARY.findall(text)] in _ONE_RECORD

@@ -12,14 +12,14 @@ from scrapersky.scraper.sitemaps.parse.values import EXTENSION_TAGS, ExtensionIt
 
 ITEM_TAGS = frozenset({"item", "entry"})
 _DATE_FIELDS = ("updated", "modified", "pubdate", "published", "issued", "date")
-"""The date of change before that of publication."""
+"""Date fields by preference: modification before publication."""
 _FEED_FIELDS = frozenset({"link", "guid", "id", *_DATE_FIELDS})
 _FOREIGN_PREFIXES = frozenset({"atom", "atom10", "media", "source", "feedburner"})
 _ABSOLUTE_URL = re.compile(r"\s*https?://", re.IGNORECASE)
 
 
 class FeedReader:
-    """Reads whole items out of clean text; the channel's own links are not pages of it."""
+    """Reader for complete feed items. Links of the channel itself are not pages."""
 
     def __init__(self, values: ValueParser) -> None:
         self._values = values
@@ -47,9 +47,9 @@ class _FeedItem:
         self._texts: dict[str, str] = {}
         self._href: str | None = None
         self._depth = 0
-        """Inside another element, whose links are not the item's."""
+        """Nesting in elements whose links do not belong to the item."""
         self._about = parse_attributes(token.attributes).get("about", "")
-        """What an item of RSS 1.0 is about, as its own tag has it."""
+        """Value of `rdf:about` of an RSS 1.0 item."""
 
     def take(self, token: XmlToken) -> None:
         if token.name in ("source", "content", "author", "description", "summary"):
@@ -74,7 +74,7 @@ class _FeedItem:
         return UrlEntry(loc, self._values.date(date))
 
     def _get_identifier(self) -> str:
-        """Some feeds have no link but an address for an identifier."""
+        """Return the identifier if it is a URL. Some feeds have it instead of a link."""
         text = self._texts.get("guid") or self._texts.get("id") or self._about
         return text if _ABSOLUTE_URL.match(text) else ""
 
@@ -83,7 +83,7 @@ _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class LineReader:
-    """Every line that begins with an address counts; the others are counted as dropped."""
+    """Reader for plain text. Lines that do not start with a URL are counted as dropped."""
 
     def __init__(self, values: ValueParser) -> None:
         self._values = values
@@ -104,7 +104,7 @@ class LineReader:
 
 
 MAX_STEP_TAGS = 1_000
-"""Tags read before others have their turn."""
+"""Tags read before yielding to the event loop."""
 PAGE_FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority"})
 RECORD_TAGS = frozenset({"url", "sitemap"})
 ROOT_TAGS = frozenset({"urlset", "sitemapindex"})
@@ -112,7 +112,7 @@ EXTENSION_PREFIXES = frozenset({"image", "video", "news", "xhtml", "mobile", "ge
 
 
 class RecordReader:
-    """Reads whole records out of clean text."""
+    """Reader for complete records in scrubbed text."""
 
     def __init__(self, values: ValueParser) -> None:
         self._values = values
@@ -121,7 +121,7 @@ class RecordReader:
         return chain.from_iterable(self.steps(text))
 
     def steps(self, text: str) -> Iterator[list[UrlEntry]]:
-        """The entries in steps of so many tags, as a record may have thousands."""
+        """Yield entries after every `MAX_STEP_TAGS` tags, because a record may have thousands."""
         if "<" not in text:
             return
         record: _Record | None = None
@@ -142,7 +142,7 @@ class RecordReader:
     def _take(
         self, token: XmlToken, record: _Record | None, entries: list[UrlEntry]
     ) -> _Record | None:
-        """Read the token; the record that is open afterwards."""
+        """Process the token and return the record that is open afterwards."""
         if record is not None and record.takes(token):
             entries += record.ready()
             return record
@@ -151,7 +151,7 @@ class RecordReader:
         if token.name in RECORD_TAGS and not token.is_close and not token.is_empty:
             return _Record(token, self._values)
         if token.name in PAGE_FIELDS and not token.is_close:
-            # A field outside any record: its opening tag is missing.
+            # A field outside any record: the opening tag of its record is missing.
             opened = _Record(token._replace(name="url", tail=""), self._values)
             opened.takes(token)
             return opened
@@ -159,7 +159,7 @@ class RecordReader:
 
 
 class _Record:
-    """One record while its fields are being read; gives an entry for every `loc` in it."""
+    """Record that is being read. It yields an entry for every `loc` in it."""
 
     def __init__(self, token: XmlToken, values: ValueParser) -> None:
         self._prefix = token.prefix
@@ -168,7 +168,7 @@ class _Record:
         self._own_text = token.tail
         self._container: ExtensionItem | None = None
         self._field: XmlToken | None = None
-        """The element whose text is being collected, in `_pieces`."""
+        """Element whose text is being collected in `_pieces`."""
         self._pieces: list[str] = []
         self._opened_in_loc = False
         self._ready: list[UrlEntry] = []
@@ -181,7 +181,7 @@ class _Record:
         self._mobile = False
 
     def takes(self, token: XmlToken) -> bool:
-        """Read the token if it belongs to this record; False when it ends or follows it."""
+        """Process the token. Return False if it ends the record or comes after it."""
         if self._is_inside_loc(token):
             self._pieces.append(token.tail)
         elif token.name in RECORD_TAGS or token.name in ROOT_TAGS:
@@ -193,7 +193,7 @@ class _Record:
         return True
 
     def _is_inside_loc(self, token: XmlToken) -> bool:
-        """`<loc><url>http://…</url></loc>` and other markup where only text belongs."""
+        """Whether the token is markup inside a `loc`, as in `<loc><url>http://…</url></loc>`."""
         if self._field is None or self._field.name != "loc" or self._container is not None:
             return False
         if token.name == "loc" or token.name in PAGE_FIELDS or token.name in EXTENSION_TAGS:
@@ -245,7 +245,7 @@ class _Record:
             container.add(field.name, raw, field.attributes, self._values)
 
     def _claim_doubtful_fields(self, container: ExtensionItem) -> None:
-        """The container was closed properly, so what stood in it was its own."""
+        """Assign the fields to the container, because it was closed properly."""
         for name, raw in container.doubtful.items():
             container.add(name, raw, "", self._values)
         container.doubtful.clear()
@@ -291,12 +291,12 @@ class _Record:
         self._clear()
 
     def ready(self) -> Iterator[UrlEntry]:
-        """Entries complete so far."""
+        """Yield the entries completed so far."""
         ready, self._ready = self._ready, []
         yield from ready
 
     def end(self) -> Iterator[UrlEntry]:
-        """The rest, now that the record is over."""
+        """End the record and yield the remaining entries."""
         self._finish_field()
         self._finish_container()
         if "loc" not in self._fields and "://" in self._own_text:

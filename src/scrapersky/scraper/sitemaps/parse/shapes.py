@@ -1,8 +1,8 @@
 """Learn the shape of a document's records: the same tags in the same order.
 
-A shape is learned only from unambiguous records. What does not match a shape exactly is read tag by
-tag, so a shape makes reading faster but never different.
-
+Programs write thousands of records alike, so a shape learned once reads all the others. A shape is
+learned only from unambiguous records. What does not match a shape exactly is read tag by tag, so a
+shape makes reading faster but never different.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scrapersky.scraper.sitemaps.parse.values import (
     is_text_field,
 )
 
-# `<` opens every part, and no half of it runs past the next one: linear whatever the input.
+# Every part starts with `<`, and no group can run past the next one, so matching is linear.
 _PART = re.compile(
     r"<(/?)((?:[A-Za-z_][\w.\-]*+:)?[A-Za-z_][\w.\-]*+)(\s[^<>]*?)?(/?)>"
     r"(?:\s*+<!\[CDATA\[([^<\]]*+)\]\]>\s*+(?=<)|([^<]*+))"
@@ -39,15 +39,15 @@ _PART = re.compile(
 
 
 class SamplePart(NamedTuple):
-    """One tag of a sample and what follows it."""
+    """Tag of a sample record and the text after it."""
 
     is_close: bool
     tag: str
-    """As written, with prefix."""
+    """Name as written, with prefix."""
     attributes: str
     is_empty: bool
     text: str | None
-    """None for a text in CDATA."""
+    """None if the text is in CDATA."""
 
     @property
     def prefix(self) -> str:
@@ -59,7 +59,7 @@ class SamplePart(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """An opening tag and nothing else."""
+        """Whether it is an opening tag without attributes."""
         return not (self.is_close or self.attributes or self.is_empty)
 
     @property
@@ -80,42 +80,37 @@ def split_record(record: str) -> Iterator[SamplePart]:
         yield SamplePart(True, "?", "", False, "doubtful")
 
 
-# What is known of records that a program wrote: the same tags in the same order.
-#
-# A shape is one such order with a pattern for it. Whatever does not match a shape to the letter is
-# read tag by tag, so a shape can make reading faster but never different.
-
 SlotTexts = Sequence[str]
-"""Those of one record, in the slots of its shape."""
+"""Texts of one record, by slot of its shape."""
 
 
 class ShapeMismatch(Enum):
-    """The record has another shape."""
+    """Marker for a record of another shape."""
 
     MISMATCH = 1
 
 
 MISMATCH = ShapeMismatch.MISMATCH
 ShapeResult = UrlEntry | ShapeMismatch | None
-"""What came of a record; None, counted, when its address is none."""
+"""Result of a record. None if its URL is invalid, which is counted."""
 
 
 @dataclass
 class MediaShape:
-    """One image, video or news item of a shape: its fields by the slots their texts are in."""
+    """Image, video or news item of a shape. Its fields map to the slots of their texts."""
 
     kind: str
     urls: dict[str, int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     others: list[tuple[FieldAdder, int, int | None]] = field(default_factory=list)
-    """Fields with a meaning of their own; the last is the slot of their attributes."""
+    """Fields that need a `FieldAdder`. The last element is the slot of their attributes."""
     words: dict[str, int] = field(default_factory=dict)
-    """Those of them that come to no more than keeping their words, unless there are none."""
+    """Fields of `others` that only keep their words, provided there are any."""
     numbers: dict[str, int] = field(default_factory=dict)
-    """Those that come to keeping a number, if it is written in digits."""
+    """Fields of `others` that only keep a number, provided it is written in digits."""
 
     def content(self, texts: SlotTexts, values: ValueParser) -> Extension:
-        """What is said of it, whatever the texts are."""
+        """Build the item from any texts."""
         urls = ((key, values.url(texts[slot])) for key, slot in self.urls.items())
         words = ((key, values.words(texts[slot])) for key, slot in self.texts.items())
         content: Extension = {key: text for each in (urls, words) for key, text in each if text}
@@ -127,14 +122,14 @@ class MediaShape:
 
 @dataclass
 class RecordShape:
-    """One order of tags, with a pattern that has a group for every text in it."""
+    """Sequence of tags, with a pattern that has a group for every text in it."""
 
     loose: str
-    """A pattern with any blanks between the tags, and any texts."""
+    """Pattern that allows any whitespace between the tags, and any texts."""
     strict: tuple[str, ...]
-    """A pattern for each text of a record in which all URLs are plain, and nothing is odd."""
+    """Pattern of each text in a record with plain URLs and nothing unusual."""
     literals: tuple[str, ...]
-    """What stood before each text of the sample, and behind the last."""
+    """Text of the sample before each slot, and after the last one."""
     is_sitemap: bool
     page: dict[str, int]
     media: list[MediaShape]
@@ -144,24 +139,24 @@ class RecordShape:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The loose one, made when it is needed: that takes its time."""
+        """Compiled `loose` pattern. It is compiled on demand, because that is slow."""
         return re.compile(self.loose)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Those of the page, in their order."""
+        """Page fields in document order."""
         return tuple(sorted(self.page, key=self.page.__getitem__))
 
     @property
     def is_plain(self) -> bool:
-        """Only fields of the page, as written."""
+        """Whether it has page fields only, outside CDATA."""
         return not (self.media or self.alternates or self.cdata or self.mobile)
 
     def get_media(self, kind: str) -> list[MediaShape]:
         return [medium for medium in self.media if medium.kind == kind]
 
     def read(self, record: str, values: ValueParser) -> ShapeResult:
-        """The entry of the record, if it has this shape at all."""
+        """Return the entry of the record, or `MISMATCH` if the record has another shape."""
         match = self.pattern.fullmatch(record)
         if match is None:
             return MISMATCH
@@ -170,7 +165,7 @@ class RecordShape:
         return None if loc is None else self._build_entry(loc, texts, values)
 
     def _escape_cdata(self, texts: tuple[str, ...]) -> SlotTexts:
-        """What stood in CDATA, as it would stand outside."""
+        """Escape texts from CDATA, so that they can be read like other texts."""
         if not self.cdata:
             return texts
         return [escape_xml(text) if slot in self.cdata else text for slot, text in enumerate(texts)]
@@ -202,13 +197,9 @@ class RecordShape:
                 yield values.text(texts[language]), address
 
 
-# Learn how a site writes its records, so that the next thousands are read in one stroke.
-#
-# A shape is learned only from records that leave no doubt.
-
 GROUP_TAGS = frozenset({"publication", "tvshow"})
 MAX_PARTS = 400
-"""A record of more tags than that is one of a kind."""
+"""Records with more tags are unlikely to repeat."""
 
 _ATTRIBUTE_LIST = r'(?:\s++[A-Za-z_][\w:.\-]*+="[^"<>]*+")++'
 _ATTRIBUTES = re.compile(_ATTRIBUTE_LIST + r"\s*+\Z")
@@ -222,11 +213,11 @@ _SLOT_NO_MATCH = r"(?!)()"
 
 
 class _AmbiguousRecord(Exception):
-    """The record is not one to learn from."""
+    """The record cannot be learned from."""
 
 
 def learn_shape(record: str) -> RecordShape | None:
-    """The shape of a record, or None when anything about it is out of the ordinary."""
+    """Learn the shape of a record. Return None if anything about it is unusual."""
     parts = list(split_record(record))
     try:
         return _ShapeLearner(parts).learn() if len(parts) <= MAX_PARTS else None
@@ -235,21 +226,21 @@ def learn_shape(record: str) -> RecordShape | None:
 
 
 class _ShapeLearner:
-    """Walks over one sample and notes the pattern and the meaning of its groups."""
+    """Learner that walks one sample and records its pattern and the meaning of the groups."""
 
     def __init__(self, parts: list[SamplePart]) -> None:
         self._parts = parts
         self._at = 0
         self._loose: list[str] = []
         self._strict: list[str] = []
-        """A pattern for every slot."""
+        """Pattern for each slot."""
         self._literals = [""]
-        """What stands before each of them, and behind the last."""
+        """Text before each slot, and after the last one."""
         self._cdata: set[int] = set()
         self._page: dict[str, int] = {}
         self._media: list[MediaShape] = []
         self._keys: set[str] = set()
-        """Of the item that is being read, those with a meaning of their own."""
+        """Keys already used by `others` fields of the current item."""
         self._alternates: list[tuple[int, int]] = []
         self._mobile = False
 
@@ -273,14 +264,14 @@ class _ShapeLearner:
             mobile=self._mobile,
         )
 
-    # Steps over one tag or element, each of them refusing what it does not expect
+    # Each of these consumes one tag or element, and raises if it is not the expected one.
 
     def _next(self) -> SamplePart:
         self._at += 1
         return self._parts[self._at - 1]
 
     def _read_open(self) -> SamplePart:
-        """A bare opening tag with nothing but space behind it."""
+        """Read a bare opening tag that is followed by whitespace only."""
         part = self._next()
         if not part.is_bare or not part.is_followed_by_space:
             raise _AmbiguousRecord
@@ -288,7 +279,7 @@ class _ShapeLearner:
         return part
 
     def _skip_close(self, opened: SamplePart) -> bool:
-        """Step over the closing tag of what was opened, if that is what comes next."""
+        """Skip the closing tag of `opened` if it comes next."""
         part = self._parts[self._at]
         if not part.is_close:
             return False
@@ -361,7 +352,7 @@ class _ShapeLearner:
             medium.numbers[key] = slot
 
     def _read_text_element(self, strict: str) -> tuple[int, int | None]:
-        """`<tag>text</tag>`: the slot of its text, and that of its attributes if it has any."""
+        """Read `<tag>text</tag>`. Return the slots of its text and of its attributes, if any."""
         part, attributes = self._next(), None
         if part.is_close or part.is_empty:
             raise _AmbiguousRecord
@@ -415,10 +406,10 @@ class _ShapeLearner:
         self._add_literal(f"<{part.tag}/>", gap=part.text)
         self._mobile = True
 
-    # The patterns
+    # Pattern building
 
     def _add_literal(self, text: str, *, gap: str | None = None) -> None:
-        """What stands there as it is, and the blanks behind it, which may be others elsewhere."""
+        """Add literal text and the whitespace after it, which may differ in other records."""
         self._loose.append(re.escape(text))
         self._literals[-1] += text
         if gap is not None:

@@ -22,11 +22,11 @@ from scrapersky.scraper.sitemaps.parse.tokenizer import XmlScrubber
 from scrapersky.scraper.sitemaps.parse.values import ValueParser
 
 MAX_WINDOW_CHARACTERS = 64 * 1024
-"""Text read at once: small enough to give the event loop its turn in between."""
+"""Characters read per step. Small enough to yield to the event loop regularly."""
 MAX_RECORD_CHARACTERS = 2 * 1024 * 1024
-"""A record that has not ended by then never will; it is dropped and the scan goes on."""
+"""Maximum length of a record. Longer ones are dropped, and the scan continues."""
 MAX_STEP_BYTES = 64 * 1024
-"""Bytes taken in at once, for the same reason."""
+"""Bytes decoded per step, for the same reason as `MAX_WINDOW_CHARACTERS`."""
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 _RECORD_END = re.compile(
@@ -37,7 +37,7 @@ _ROOT_END = re.compile(
     r"</(?:[A-Za-z_][\w.\-]{0,40}:)?(?:urlset|sitemapindex|rss|rdf|feed)\s{0,100}>", re.IGNORECASE
 )
 _PLAIN_ROOT_ENDS = ("</urlset>", "</sitemapindex>")
-"""Looked for in passing, where something follows the root; the pattern judges the end."""
+"""Quick check for the end of the root before trailing data; a pattern verifies the real end."""
 _ROOT_EMPTY = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:urlset|sitemapindex)\b[^<>]*/>", re.IGNORECASE)
 _ONLY_ROOT = re.compile(
     r"[^<]*+<(?:[\w.\-]{1,40}:)?(?:urlset|sitemapindex)(?:\s[^<>]*)?(?<!/)>[^<]*\Z", re.IGNORECASE
@@ -46,7 +46,7 @@ _TRUNCATED_LOC = re.compile(r"<(?:[\w.\-]{1,40}:)?(?:loc|link)(?:\s[^<>]*)?>[^<]
 
 
 class SitemapStream:
-    """Feed it the body chunk by chunk; every call gives the entries that became complete."""
+    """Incremental sitemap parser. Each call returns the entries that became complete."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SitemapStream:
         self._raw: list[str] = []
         self._raw_characters = 0
         self._behind = ""
-        """Raw text behind the last whole record, not yet scrubbed."""
+        """Raw text after the last complete record, not yet scrubbed."""
         self._clean = ""
         self._fast: FastReader | None = None
         self._reader: RecordReader | FeedReader | LineReader | None = None
@@ -81,27 +81,28 @@ class SitemapStream:
 
     @property
     def hit_limit(self) -> bool:
-        """It was cut by a limit of ours."""
+        """Whether one of our limits truncated the document."""
         return self._gunzip.hit_limit
 
     @property
     def dropped(self) -> dict[str, int]:
-        """How many entries or values were not kept, by reason."""
+        """Number of dropped entries or values by reason."""
         return dict(self._values.dropped)
 
     @property
     def is_over(self) -> bool:
-        """More bytes would change nothing: it is no sitemap, or a limit was reached."""
+        """Whether further input is ignored: it is not a sitemap, or a limit was reached."""
         return self.error is not None or self._gunzip.is_stopped
 
     def feed(self, chunk: bytes) -> list[UrlEntry]:
-        """Entries that became complete with these bytes."""
+        """Parse a chunk and return the entries that became complete."""
         return [entry for part in self.parts(chunk) for entry in part]
 
     def parts(self, chunk: bytes) -> Iterator[Sequence[UrlEntry]]:
-        """The same in steps, as a small chunk may unpack to much: take a breath in between.
+        """Like `feed`, but in steps of at most `MAX_STEP_BYTES`.
 
-        A step reads `STEP_BYTES` at most.
+        A small chunk can decompress to a lot, so callers should yield to the event loop between
+        steps.
         """
         for start in range(0, len(chunk), MAX_STEP_BYTES):
             for piece in self._gunzip.feed(chunk[start : start + MAX_STEP_BYTES]):
@@ -110,17 +111,17 @@ class SitemapStream:
                 yield from self._count_entries(self._take_text(self._decode(piece)))
 
     def close(self) -> list[UrlEntry]:
-        """The entries left at the end; `partial` and `error` are final afterwards."""
+        """Return the remaining entries. `partial` and `error` are final afterwards."""
         return [entry for part in self.last_parts() for entry in part]
 
     def last_parts(self) -> Iterator[Sequence[UrlEntry]]:
-        """The same in steps."""
+        """Like `close`, but in steps."""
         if self.error is None:
             yield from self._count_entries(self._last_entries())
             self._finish()
 
     def _count_entries(self, parts: Iterable[Sequence[UrlEntry]]) -> Iterator[Sequence[UrlEntry]]:
-        """At least one, if only an empty one, so that nothing is done without a step."""
+        """Count the entries. Yields an empty part at the end, so that all work is a step."""
         for part in parts:
             self._count += len(part)
             yield part
@@ -137,7 +138,7 @@ class SitemapStream:
         return self._decoder.decode(data, final)
 
     def _take_text(self, text: str) -> Iterator[Sequence[UrlEntry]]:
-        """Collect text until there is a window full of it, so that tiny chunks cost no more."""
+        """Buffer text until a window is full, so that tiny chunks are not more expensive."""
         if text:
             self._raw.append(text)
             self._raw_characters += len(text)
@@ -179,7 +180,7 @@ class SitemapStream:
             yield from self._reader.steps(self._take_complete(final=final))
 
     def _begin_document(self, raw: str, *, final: bool) -> str:
-        """Look at the beginning and choose a reader if possible; the text left to read."""
+        """Inspect the start, choose a reader if possible, and return the text left to read."""
         start = _RECORD_START.search(raw)
         head = start.start() if start else len(raw)
         self._clean += self._scrubber.feed(raw[:head])
@@ -204,7 +205,7 @@ class SitemapStream:
             self._clean = ""
 
     def _split(self, raw: str) -> tuple[str, str]:
-        """Whole records, and what is behind the last of them."""
+        """Split into complete records and the text after the last one."""
         if not isinstance(self._reader, RecordReader):
             return raw, ""
         if self._fast is None and (end := _RECORD_END.search(raw)):
@@ -226,7 +227,7 @@ class SitemapStream:
         return RecordReader(self._values)
 
     def _take_complete(self, *, final: bool) -> str:
-        """The part of the text that ends with a record; the rest waits for what follows it."""
+        """Return the text up to the last complete record. The rest waits for more input."""
         text = self._clean
         if final:
             self._clean = ""
@@ -250,7 +251,7 @@ class SitemapStream:
         return 0
 
     def _drop_truncated_loc(self, text: str) -> str:
-        """An address that the end of the document cut through is not one."""
+        """Drop a URL that is truncated by the end of the document."""
         if self.kind is SitemapFormat.TEXT:
             return text
         if not self._root_ended:
@@ -261,14 +262,14 @@ class SitemapStream:
         return text
 
     def _finish(self) -> None:
-        """Say what is wrong, if anything, now that all there was has been read."""
+        """Set `partial` or `error` after all input was read."""
         problem = self._gunzip.problem
         if self.error is not None:
             self.error = problem or self.error
         elif self._count == 0 and self._is_unreadable():
-            self.kind, self.error = None, "It begins like a sitemap but nothing in it is readable."
+            self.kind, self.error = None, "It starts like a sitemap, but nothing in it is readable."
         elif problem or self._scrubber.unfinished:
-            self.partial = problem or f"It ends inside of {self._scrubber.unfinished}."
+            self.partial = problem or f"It ends inside {self._scrubber.unfinished}."
         elif self.kind is not SitemapFormat.TEXT and not self._root_ended:
             self.partial = "It ends before its closing tag."
 

@@ -1,8 +1,7 @@
-"""Tolerant XML tokenizer: strip comments, declarations and CDATA, undo references, split tags.
+"""Tolerant XML tokenizer: strip comments, declarations and CDATA, resolve references, split tags.
 
-There is no DTD engine: what a DOCTYPE declares is skipped, and a reference to it yields nothing.
+There is no DTD engine: DOCTYPE declarations are skipped, and references to them yield nothing.
 Everything is found by plain search, so the work is linear in the length of the input.
-
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ _XML_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 def escape_xml(text: str) -> str:
-    """The opposite, for text that came out of CDATA and is to be read like any other."""
+    """Escape text from CDATA, so that it can be read like other text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def unescape_xml(text: str, declared: Container[str] = ()) -> str:
-    """Undo references; those to `declared` entities yield nothing, unknown ones stay."""
+    """Resolve references. References to `declared` entities yield nothing; unknown ones stay."""
     if text.count("&") == text.count("&amp;"):
         return text.replace("&amp;", "&")
 
@@ -38,10 +37,10 @@ def unescape_xml(text: str, declared: Container[str] = ()) -> str:
 
 
 def has_undefined_entity(text: str, declared: Container[str] = ()) -> bool:
-    """Whether there is a reference in it whose text nobody knows.
+    """Whether the text has a reference to an entity without a known value.
 
-    Entities that a document declares are never expanded, and others it may not even declare: a URL
-    without that text would be another page's.
+    Declared entities are never expanded, and a document may use undeclared ones. A URL with that
+    text left out would be another page's.
     """
     names = (match[3] for match in _REFERENCE.finditer(text) if match[3] is not None)
     return any(
@@ -55,11 +54,6 @@ def _decode_codepoint(code: int) -> str:
     return chr(code) if is_possible else ""
 
 
-# Take comments, declarations and CDATA out of a stream of XML, so that only tags and text stay.
-#
-# There is no DTD engine here: what a DOCTYPE declares is skipped, and a reference to it yields
-# nothing. Everything is found by plain search, so the work grows with the length only.
-
 _CONSTRUCT_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _MAX_OPENER_CHARACTERS = len("<![CDATA[")
 MAX_DECLARATION_CHARACTERS = 64 * 1024
@@ -70,11 +64,11 @@ _ENTITY = re.compile(r"<!ENTITY\s+([A-Za-z_][\w.\-]*)", re.IGNORECASE)
 
 
 class XmlScrubber:
-    """Feeds on raw text in pieces of any size and gives back clean text."""
+    """Incremental scrubber: takes raw text in chunks of any size and returns clean text."""
 
     def __init__(self) -> None:
         self.entities: set[str] = set()
-        """Names declared in the document's own DOCTYPE."""
+        """Entity names declared in the DOCTYPE."""
         self._held = ""
         self._inside: str | None = None
 
@@ -90,18 +84,18 @@ class XmlScrubber:
         return "".join(clean)
 
     def close(self) -> str:
-        """What was held back when the document ended."""
+        """Return the text that was held back, at the end of the document."""
         held, self._held = self._held, ""
         return "" if self._inside else held
 
     @property
     def unfinished(self) -> str | None:
-        """The construct that the document ended in, if it did."""
+        """Construct in which the document ended, if any."""
         return self._inside
 
     @property
     def is_idle(self) -> bool:
-        """What it is fed next begins outside of everything."""
+        """Whether the next input starts outside of every construct."""
         return self._inside is None and not self._held
 
     def _step(self, text: str, position: int, clean: list[str]) -> int:
@@ -125,7 +119,9 @@ class XmlScrubber:
         return self._skip_declaration(text, start)
 
     def _skip_declaration(self, text: str, start: int) -> int:
-        """Skip one `<!…>`; of a DOCTYPE with a subset only its head, as the rest follows alone."""
+        """Skip one `<!…>`. For a DOCTYPE with a subset, skip only its head; the rest follows
+        separately.
+        """
         match = _DECLARATION.match(text, start, start + MAX_DECLARATION_CHARACTERS)
         if match is not None:
             self._record_entity(match[0])
@@ -133,7 +129,7 @@ class XmlScrubber:
         if len(text) - start < MAX_DECLARATION_CHARACTERS:
             self._held = text[start:]
             return len(text)
-        # It never ends properly; go on after its first `>`, so that nothing is read twice.
+        # It never ends properly. Continue after its first `>`, so that nothing is scanned twice.
         return text.find(">", start) + 1 or len(text)
 
     def _record_entity(self, declaration: str) -> None:
@@ -154,14 +150,14 @@ class XmlScrubber:
         return found + len(end)
 
     def _hold_back_opener(self, text: str) -> str:
-        """A `<` or `<!` at the very end may be the beginning of something."""
+        """Hold back a `<` or `<!` at the end, because it may start a construct."""
         if text.endswith("<"):
             self._held = "<"
             return text[:-1]
         return text
 
 
-# Neither half can run past the next `<`, so scanning is linear whatever the input.
+# Neither half can run past the next `<`, so scanning is linear for any input.
 _TOKEN = re.compile(
     r"<(/?)([A-Za-z_][\w.:\-]*+)"
     r"((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+|[^<>]*+)>([^<]*+)"
@@ -172,16 +168,16 @@ _ATTRIBUTE = re.compile(
 
 
 class XmlToken(NamedTuple):
-    """One tag and the text up to the next."""
+    """Tag and the text up to the next one."""
 
     is_close: bool
     prefix: str
     name: str
-    """Without its prefix, in lower case."""
+    """Lower case, without prefix."""
     attributes: str
-    """As written; `attributes_of` reads them."""
+    """As written; see `parse_attributes`."""
     is_empty: bool
-    """`<tag/>`"""
+    """Self-closing: `<tag/>`."""
     tail: str
 
 
@@ -194,7 +190,7 @@ def iter_tokens(text: str) -> Iterator[XmlToken]:
 
 
 def parse_attributes(text: str) -> dict[str, str]:
-    """Attributes by lower-case name without prefix; the first of a name counts."""
+    """Return attributes by lower-case name without prefix. The first one of a name wins."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(text):
         found.setdefault(name.lower().rpartition(":")[2], double or single or bare.rstrip("/"))

@@ -1,9 +1,7 @@
 """Parse the values of sitemap fields and of the image, video and news extensions.
 
-Extension items are dictionaries keyed by tag name without prefix. Their dates are ISO texts, so
-that
-an item can be stored as JSON.
-
+Extension items are dictionaries keyed by tag name without prefix. Their dates are ISO strings, so
+that an item can be stored as JSON.
 """
 
 from __future__ import annotations
@@ -28,22 +26,22 @@ from scrapersky.scraper.sitemaps.parse.tokenizer import (
 ValueT = TypeVar("ValueT")
 MAX_CACHED_VALUES = 4_096
 MAX_LOC_CHARACTERS = 8_192
-"""Four times what the protocol allows; what is longer is not a URL anyone serves."""
+"""Four times the protocol's limit. Longer URLs do not occur in practice."""
 CHANGEFREQS = {
     name: name for name in ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 }
-"""Each is its own value, so that a million entries share seven texts."""
+"""Valid values, each mapped to itself, so that millions of entries share seven strings."""
 _COMMON_PRIORITIES = {
     f"{tenths / 10:.{digits}f}": tenths / 10 for tenths in range(11) for digits in (1, 2)
 }
 
-# Printable ASCII without space and backslash, and for a path without `?`, `#` and `;` too:
-# nothing to clean or resolve.
+# Printable ASCII without space and backslash; in a path also without `?`, `#` and `;`. Such URLs
+# need no cleaning or resolving.
 _HOST = r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::[1-9][0-9]{0,3})?"
 PLAIN_URL = r"https?://[A-Za-z0-9][A-Za-z0-9.\-]{0,100}+/[!-;=?-\[\]-~]{0,8000}+"
-"""Found in text, a URL that cleaning would not change, unless there are references in it."""
+"""URL in text that cleaning would not change, unless it contains references."""
 PLAIN_HREF = PLAIN_URL.replace("[!-;", "[!#-;")
-"""The same between double quotes."""
+"""Like `PLAIN_URL`, but inside double quotes."""
 PLAIN_ORIGIN = re.compile(rf"{_HOST}(?=/)")
 _PLAIN_URL = re.compile(rf"{_HOST}(?:/[!-\[\]-~]*)?\Z")
 _PLAIN_PATH = re.compile(r"/(?![/.])(?:[!-\"$-:<->@-\[\]-~](?<!/\.))*\Z")
@@ -51,7 +49,7 @@ _OTHER_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.\-]*:", re.IGNORECAS
 
 
 class ValueCache(dict[str, ValueT | None], Generic[ValueT]):
-    """Texts that were read before, with their values; those without one are read every time."""
+    """Cache of parsed texts. Texts without a valid value are parsed every time."""
 
     def __init__(self, read: Callable[[str], ValueT | None]) -> None:
         super().__init__()
@@ -67,7 +65,7 @@ class ValueCache(dict[str, ValueT | None], Generic[ValueT]):
 
 
 class ValueParser:
-    """Reads the values of one document: relative to its URL, with its declared entities."""
+    """Parser for the values of one document, with its base URL and declared entities."""
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -82,34 +80,34 @@ class ValueParser:
         return unescape_xml(raw, self.entities).strip() if "&" in raw else raw.strip()
 
     def words(self, raw: str) -> str:
-        """The text with single spaces between its words."""
+        """Return the text with normalised whitespace."""
         text = unescape_xml(raw, self.entities) if "&" in raw else raw
         return " ".join(text.split())
 
     def loc(self, raw: str) -> str | None:
-        """The URL of a page; None, counted by reason, when there is none in it."""
+        """Return the URL of a page, or None if invalid, which is counted by reason."""
         if self.is_undefined(raw):
             self.dropped["undefined_entity"] += 1
             return None
         return self.clean_loc(self.text(raw))
 
     def is_undefined(self, raw: str) -> bool:
-        """Whether it has a reference whose text is not known, so that its URL is not either."""
+        """Whether the text has an undefined reference, so that its URL is unknown."""
         return "&" in raw and has_undefined_entity(raw, self.entities)
 
     def clean_loc(self, text: str) -> str | None:
-        """The same for a text without references."""
+        """Like `loc`, for text without references."""
         url = self.address(text)
         if url is None:
             self.dropped[_get_drop_reason(text)] += 1
         return url
 
     def clean_raw_url(self, raw: str) -> str | None:
-        """The URL of a page as it is written, references and all, without counting."""
+        """Return the URL of a page from raw text with references. Nothing is counted."""
         return None if self.is_undefined(raw) else self.address(self.text(raw))
 
     def address(self, text: str) -> str | None:
-        """The same for a text without references."""
+        """Like `clean_raw_url`, for text without references."""
         if len(text) > MAX_LOC_CHARACTERS:
             return None
         if _PLAIN_URL.match(text):
@@ -119,11 +117,11 @@ class ValueParser:
         return clean_url(text, self.base) if text else None
 
     def url(self, raw: str) -> str | None:
-        """A URL inside an extension; None when it is none."""
+        """Return a URL inside an extension, or None if invalid."""
         return None if self.is_undefined(raw) else self.resolve_url(self.text(raw))
 
     def resolve_url(self, text: str) -> str | None:
-        """The same for a text whose references were undone already."""
+        """Like `url`, for text whose references are already resolved."""
         if _PLAIN_URL.match(text):
             return text
         return clean_url(text, self.base) if text else None
@@ -175,7 +173,7 @@ def _get_drop_reason(text: str) -> str:
 
 
 def parse_decimal(text: str) -> float | None:
-    """A decimal number, with the comma some write for a point."""
+    """Parse a decimal number. A comma as decimal separator is accepted."""
     try:
         number = float(text.replace(",", "."))
     except ValueError:
@@ -183,30 +181,25 @@ def parse_decimal(text: str) -> float | None:
     return number if abs(number) < 1e15 else None
 
 
-# Images, videos and news: the extensions of the sitemap protocol, as dictionaries.
-#
-# Keys are the tags' names without prefix; dates are ISO texts, so that a dictionary can be stored
-# as JSON as it is.
-
 EXTENSION_TAGS = frozenset({"image", "video", "news"})
 FieldAdder = Callable[[Extension, str, str, ValueParser], object]
-"""Adds the text of a field, given its attributes as written, to what is known of its item."""
+"""Function that adds a field's text and raw attributes to an item."""
 WHOLE_NUMBER_FIELDS = frozenset({"duration", "view_count"})
 _YES = frozenset({"yes", "true", "1", "y"})
 _NO = frozenset({"no", "false", "0", "n"})
 
 
 class ExtensionItem:
-    """One image, video or news item while its fields are being read."""
+    """Image, video or news item that is being read."""
 
     def __init__(self, name: str, prefix: str) -> None:
         self.name = name
         self.prefix = prefix
         self.parent: str | None = None
-        """The group a field stands in: `publication` of news, `tvshow` of a video."""
+        """Group that contains the current field: `publication` of news, `tvshow` of a video."""
         self.content: Extension = {}
         self.doubtful: dict[str, str] = {}
-        """Fields that are the page's by their name but stand in here, while it is still open."""
+        """Fields in the open item that, by name, may belong to the page instead."""
 
     def add(self, field: str, raw: str, attributes: str, values: ValueParser) -> None:
         if _is_url_field(field) and values.is_undefined(raw):
@@ -216,7 +209,7 @@ class ExtensionItem:
 
 
 class FieldMeaning(Enum):
-    """What becomes of the text of a field: kept under its name, or something else."""
+    """How a field's text is used: stored under its name, or handled by a `FieldAdder`."""
 
     URL = 1
     TEXT = 2
@@ -237,7 +230,7 @@ def get_meaning(container: str, field: str, parent: str | None) -> FieldMeaning:
 
 @lru_cache(maxsize=1024)
 def get_adder(container: str, field: str, parent: str | None) -> FieldAdder:
-    """What to do with a field of an image, video or news item, whose references are undone."""
+    """Return the adder for a field of an image, video or news item. Its references are resolved."""
     if get_meaning(container, field, parent) is FieldMeaning.URL or field == "gallery_loc":
         return _build_adder(container, field, parent)
     add = _build_adder(container, field, parent)
@@ -294,13 +287,13 @@ def _build_news_adder(field: str, parent: str | None) -> FieldAdder:
 
 
 def get_news_key(field: str, parent: str | None) -> str:
-    """What a field of a news item is kept under."""
+    """Return the key under which a field of a news item is stored."""
     is_publication = parent == "publication" or field in ("name", "language")
     return f"publication_{field}" if is_publication else field
 
 
 def is_text_field(field: str, parent: str | None) -> bool:
-    """Whether the words of a field of a news item are kept as they are, if there are any."""
+    """Whether a field of a news item stores its words unchanged, if there are any."""
     is_other = field in _NEWS_LISTS or field == "publication_date"
     return get_news_key(field, parent) != field or not is_other
 
@@ -310,7 +303,7 @@ def _split_list(text: str) -> list[str]:
 
 
 def _add_to_list(content: Extension, key: str, text: str) -> None:
-    """Unless a field of that very name is there already."""
+    """Append to a list, unless a field of that name already exists."""
     if isinstance(known := content.setdefault(key, []), list):
         known.append(text)
 
@@ -323,7 +316,7 @@ def _add_to_group(content: Extension, key: str, field: str, text: str) -> None:
 def _build_restriction_adder(
     name: str,
 ) -> Callable[[Extension, str, dict[str, str], ValueParser], None]:
-    """`<video:restriction relationship="deny">DE FR</…>` → `restriction_deny: [DE, FR]`."""
+    """Parse `<video:restriction relationship="deny">DE FR</…>` to `restriction_deny: [DE, FR]`."""
 
     def add(content: Extension, text: str, attributes: dict[str, str], values: ValueParser) -> None:
         relation = "deny" if attributes.get("relationship", "").lower() == "deny" else "allow"
@@ -381,7 +374,7 @@ _LIST_FIELDS = {"tag": "tags", "content_segment_loc": "content_segment_locs"}
 _DERIVED_KEYS = frozenset(
     {"tags", "content_segment_locs", "gallery_title", "uploader_info", "tvshow"}
 )
-"""Keys that other fields make; a field of that name has to wait for its turn."""
+"""Keys derived from other fields. A field with such a name must not overwrite them."""
 _SPECIAL_FIELDS: dict[str, Callable[[Extension, str, dict[str, str], ValueParser], None]] = {
     "restriction": _build_restriction_adder("restriction"),
     "platform": _build_restriction_adder("platform"),
