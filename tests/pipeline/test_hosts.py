@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -291,3 +291,13 @@ async def test_slots_taken_before_the_database_clock_was_set_back_end_after_thei
     async with database.reading() as session:
         too_long = select(func.count()).where(HostSlot.expires_at > func.now() + lifetime)
         assert await session.scalar(too_long) == 0
+
+
+def test_a_pause_is_measured_on_the_clock_that_set_it() -> None:
+    """A worker whose clock is an hour behind must not wait an hour longer."""
+    database_now = datetime.now(UTC) + timedelta(hours=1)
+    until = database_now + timedelta(seconds=30)
+
+    closed = HostClosed("The host is closed.", until=until, now=database_now)
+
+    assert 0 < closed.seconds_left <= 30

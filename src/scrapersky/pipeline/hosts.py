@@ -307,7 +307,9 @@ class HostGate:
         """Insert the slot, and return how many seconds its request must wait."""
         start = max(now, row.next_slot_at)
         if start - now > MAX_TURN_WAIT:
-            raise HostClosed(f"{row.host} asked to be left alone for a while.", until=start)
+            raise HostClosed(
+                f"{row.host} asked to be left alone for a while.", until=start, now=now
+            )
         row.next_slot_at = start + self._get_delay(row, exempt=exempt)
         slot = HostSlot(
             id=slot_id,
@@ -357,6 +359,7 @@ def _refuse_open_circuit(host: Host, now: datetime) -> None:
             f"{host.host} is left alone until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: "
             f"{host.circuit_reason}.",
             until=until,
+            now=now,
             asked=False,
         )
 

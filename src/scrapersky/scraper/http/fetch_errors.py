@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import monotonic
 from typing import ClassVar
 
 from scrapersky.errors import ScraperSkyError
@@ -59,13 +60,22 @@ class HostClosed(FetchFailed):
     """The gate does not allow requests to this host until the given time."""
 
     def __init__(
-        self, reason: str, *, until: datetime, asked: bool = True, url: str | None = None
+        self,
+        reason: str,
+        *,
+        until: datetime,
+        now: datetime | None = None,
+        asked: bool = True,
+        url: str | None = None,
     ) -> None:
+        """`now` is the time on the clock that set `until`, by default this machine's."""
         super().__init__(reason, url=url)
         self.until = until
+        # The database's clock and ours may differ by an hour, so only the difference is kept.
+        self._ends_at = monotonic() + (until - (now or datetime.now(UTC))).total_seconds()
         self.asked = asked
         """Whether the host requested the pause. Otherwise its circuit breaker is open."""
 
     @property
     def seconds_left(self) -> float:
-        return max(0.0, (self.until - datetime.now(UTC)).total_seconds())
+        return max(0.0, self._ends_at - monotonic())
