@@ -204,7 +204,7 @@ def test_programs_that_are_not_there_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        ("echo 'postgres (PostgreSQL) 14.9'", "version 15 or later"),
+        ("echo 'postgres (PostgreSQL) 14.9'", "Version 15 or later"),
         ("echo cannot load libpq >&2; exit 127", "does not run here: cannot load libpq"),
     ],
 )

@@ -161,7 +161,7 @@ async def test_there_is_a_limit_to_how_many_are_told(
     answer = await client.post(WEBHOOKS, json=HOOK)
 
     assert answer.status_code == 409
-    assert "delete one first" in answer.json()["detail"]
+    assert "Delete one first" in answer.json()["detail"]
 
 
 async def test_deliveries_are_listed_narrowed_and_paged(

@@ -469,7 +469,7 @@ async def test_sigterm_ends_a_worker_whose_connections_are_half_open(
         promised = float(HASTY["SHUTDOWN_GRACE_SECONDS"]) + EXIT_SLACK_SECONDS
         code = await program.ended(10 * promised)
         # It ended by itself, or its timer ended it; a crash would say something else.
-        was_ended = "Did not stop within" in program.said()
+        was_ended = "Not stopped within" in program.said()
         assert code == (ExitCode.FAILED if was_ended else ExitCode.OK), program.said()
 
 

@@ -205,7 +205,7 @@ async def test_a_place_that_is_gone_is_kept_and_done(
     place = await scanner.again(place, refresh_asked_at=func.now())
     assert place.deep_scan_status == "Completed"
     assert place.deep_scan_error is not None
-    assert "no more" in place.deep_scan_error
+    assert "no longer" in place.deep_scan_error
     assert place.gone_at is not None
     assert place.name == "Bäckerei Berger"
     business = await scanner.business(place)

@@ -166,7 +166,7 @@ async def test_columns_beyond_z_are_in_their_places() -> None:
 
 
 def test_more_columns_than_a_sheet_has_are_refused_before_anything_is_written() -> None:
-    with pytest.raises(InvalidInput, match="at most 16384 columns"):
+    with pytest.raises(InvalidInput, match="at most 16,384 columns"):
         write_xlsx(chunks_of(), [ExportColumn("x", "X")] * 16_385)
 
 
