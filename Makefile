@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev run demo test check fix lock reference bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-tar-pits bench-contacts bench-tables bench-dashboard bench-places bench-entities bench-startup chaos wheel clean
+.PHONY: help install dev run demo test test-long check check-versions fix lock reference docs bench-queue bench-sitemaps bench-storing bench-rescans bench-hosts bench-tar-pits bench-contacts bench-tables bench-dashboard bench-places bench-entities bench-startup chaos wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,6 +35,10 @@ $(VENV)/benchmarking: $(VENV)/developing requirements-bench.lock
 	$(PIP) install --quiet --require-hashes --requirement requirements-bench.lock
 	@touch $@
 
+$(VENV)/documenting: $(VENV)/installed requirements-docs.lock
+	$(PIP) install --quiet --require-hashes --requirement requirements-docs.lock
+	@touch $@
+
 install: $(VENV)/installed ## make .venv with .venv/bin/scrapersky
 
 dev: $(VENV)/developing ## the same with the tools for tests and checks
@@ -56,13 +60,22 @@ $(VENV)/packages: $(VENV)/made
 	@touch $@
 
 test: check $(VENV)/packages ## everything: lint, types, import rules, all tests
-	$(BIN)/pytest -n $${TEST_WORKERS:-2} --dist worksteal --durations=15
+	$(BIN)/pytest -n $${TEST_WORKERS:-3} --dist worksteal --durations=15
+
+test-long: check $(VENV)/packages ## the same with thousands of generated cases, more faults and larger tables
+	TEST_LONG=1 $(BIN)/pytest -n $${TEST_WORKERS:-3} --dist worksteal --durations=15
 
 check: dev ## lint, types and import rules only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# Without pyupgrade's rules, which would have us write what Python 3.11 cannot read.
+check-versions: dev ## lint and types as the newer supported versions of Python see them
+	for version in 12 13; do \
+	  $(BIN)/ruff check --ignore UP --target-version py3$$version . && $(BIN)/mypy --python-version 3.$$version || exit 1; \
+	done
 
 fix: dev ## format, and mend what ruff can mend
 	$(BIN)/ruff check --fix .
@@ -71,10 +84,22 @@ fix: dev ## format, and mend what ruff can mend
 reference: dev ## make docs/reference and .env.example anew from the program
 	$(BIN)/python -m scripts.make_reference
 
+# The pages are copied with their folders, so that their links hold, and files they link to are added.
+SITE_PAGES := README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md benchmarks/README.md docs
+SITE_FILES := .env.example Dockerfile
+
+docs: $(VENV)/documenting ## build the documentation as a static site into build/site
+	rm -rf build/docs build/site
+	mkdir -p build/docs
+	cp --recursive --parents $(SITE_PAGES) build/docs
+	$(BIN)/zensical build --clean --strict
+	cp $(SITE_FILES) build/site
+
 lock: ## pin the dependencies anew (needs uv on PATH)
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build pyproject.toml -o requirements.lock
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build --extra dev pyproject.toml -o requirements-dev.lock
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build --extra dev --extra bench pyproject.toml -o requirements-bench.lock
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra build --extra docs pyproject.toml -o requirements-docs.lock
 
 bench-queue: $(VENV)/benchmarking ## jobs per second and latency beside pgqueuer and procrastinate
 	$(BIN)/python -m benchmarks.queue
@@ -109,7 +134,7 @@ bench-places: dev ## what a search of a thousand places pays for, beside the few
 bench-entities: dev ## labelled pairs of businesses: precision and recall of taking two for one
 	$(BIN)/python -m benchmarks.entity_resolution
 
-bench-startup: dev ## CPU time of imports and of the command line beside the frameworks
+bench-startup: dev ## imports, the command line and the first start beside the frameworks and initdb
 	$(BIN)/python -m benchmarks.startup
 
 chaos: dev $(VENV)/packages ## everything goes wrong at once for MINUTES=n (CHAOS_SEED repeats a schedule)
@@ -119,4 +144,4 @@ wheel: dev ## build the wheel into dist/
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove the virtual environment and caches (data folders stay)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build

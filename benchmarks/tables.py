@@ -96,7 +96,8 @@ def _show(what: str, bare: float, ours: float, unit: str = "s") -> None:
 
 def exports(url: str, rows: int, rounds: int) -> Iterator[Requirement]:
     yield _as_fast_as_copy(url, rows, rounds, "")
-    yield _flat(url, rows)
+    yield _flat(url, rows, "csv")
+    yield _flat(url, rows, "xlsx")
     uvloop.run(_suppress(url))
     yield _as_fast_as_copy(url, rows, rounds, f", with {SUPPRESSED:,} suppressions")
 
@@ -113,9 +114,9 @@ def _as_fast_as_copy(url: str, rows: int, rounds: int, more: str) -> Requirement
     return Requirement(says, told, share >= AT_LEAST_OF_COPY)
 
 
-def _flat(url: str, rows: int) -> Requirement:
-    few, many = (_export(url, count)["peak_mb"] for count in (rows // 10, rows))
-    says = f"memory for {rows:,} rows at most {AT_MOST_GROWTH:g} × that for {rows // 10:,}"
+def _flat(url: str, rows: int, format: str) -> Requirement:
+    few, many = (_export(url, count, format)["peak_mb"] for count in (rows // 10, rows))
+    says = f"memory for {rows:,} rows as {format} at most {AT_MOST_GROWTH:g} × a tenth of them"
     told = f"{many:.0f} MB against {few:.0f} MB"
     return Requirement(says, told, many <= few * AT_MOST_GROWTH)
 
@@ -132,8 +133,8 @@ async def _copied(url: str) -> float:
         await connection.close()
 
 
-def _export(url: str, newest: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.tables_export", url, str(newest)]
+def _export(url: str, newest: int, format: str = "csv") -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.tables_export", url, str(newest), format]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     told: dict[str, float] = json.loads(done.stdout)
     return told

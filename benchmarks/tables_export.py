@@ -17,8 +17,7 @@ from sqlalchemy import select
 from benchmarks.tables_rows import actor_of
 from scrapersky.contacts.listing import EXPORT
 from scrapersky.db.session import Database
-from scrapersky.lists.export.definition import ExportRequest
-from scrapersky.lists.export.files import stream_export
+from scrapersky.lists.exports import ExportRequest, stream_export
 from scrapersky.models import Contact
 
 

@@ -1,4 +1,5 @@
-"""Write the reference pages, `.env.example` and compose's settings from the program itself.
+"""Write the reference pages, the index of help, `.env.example` and compose's settings from the
+program itself.
 
 .venv/bin/python -m scripts.make_reference            # write what differs
 .venv/bin/python -m scripts.make_reference --check    # write nothing; exit 1 if anything differs
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.reference.api import api_page
-from scripts.reference.cli import all_commands, cli_page, exit_codes
+from scripts.reference.cli import all_commands, cli_page, exit_codes, help_index
 from scripts.reference.compose import compose_file
 from scripts.reference.settings import (
     all_variables,
@@ -44,6 +45,7 @@ def pages() -> dict[str, str]:
         "docs/reference/stages.md": stages_page(),
         "docs/reference/cli.md": cli_page(),
         "docs/reference/api.md": api_page(),
+        "src/scrapersky/cli/help.json": help_index(),
         "docs/workflows.md": workflows_page(),
         ".env.example": env_example(),
         "docker-compose.yml": compose_file(ROOT / "docker-compose.yml"),

@@ -1,4 +1,4 @@
-"""The whole application in this process, and a client that talks to it."""
+"""The application in this process, and a client for it."""
 
 from __future__ import annotations
 

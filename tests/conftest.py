@@ -1,4 +1,4 @@
-"""Real PostgreSQL for every test: one embedded server, a database as new for each test."""
+"""Real PostgreSQL for every test: one embedded server, and a clean database for each test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import hypothesis
 import pytest
+from argon2 import PasswordHasher
 
+from scrapersky.auth import passwords
 from scrapersky.db import session
 from scrapersky.db.embedded import EmbeddedPostgres, ServerAddress
 from scrapersky.db.erasure_key import ErasureKeySource
@@ -20,9 +23,25 @@ from scrapersky.errors import DatabaseRefused
 from scrapersky.logging import configure_logging
 from scrapersky.settings import Settings, SettingsSource, load_settings
 from tests.databases import KeptDatabase, make_template
+from tests.effort import choose
 from tests.engines import sharing_engine
 
+hypothesis.settings.register_profile("short", max_examples=100, deadline=None)
+hypothesis.settings.register_profile("long", max_examples=3_000, deadline=None)
+hypothesis.settings.load_profile(choose("short", "long"))
+
 TEST_ERASURE_KEY = "a key that only tests of erasing people use"
+
+
+START_FIRST = ("chaos", "end_to_end", "scale", "browser", "scripts", "demo")
+"""Folders of tests that take many seconds each. A test process that began one of them last would
+go on alone while the others have nothing left to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    rank = {name: number for number, name in enumerate(START_FIRST)}
+    items.sort(key=lambda each: rank.get(each.path.relative_to(tests).parts[0], len(rank)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,6 +53,16 @@ def _quiet_logs() -> None:
 def _statements_are_made_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "create_async_engine", sharing_engine)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _passwords_are_hashed_quickly() -> Iterator[None]:
+    """The real parameters take a quarter of a second; `tests/auth/test_passwords.py` uses them."""
+    with pytest.MonkeyPatch.context() as patch:
+        cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        patch.setattr(passwords, "_hasher", cheap)
+        patch.setattr(passwords, "DUMMY_HASH", passwords._build_dummy_hash())
         yield
 
 

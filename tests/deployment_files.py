@@ -1,4 +1,4 @@
-"""Read the deployment files, each in its own way, without the engines they are for."""
+"""Parse the deployment files without Docker, systemd or Kubernetes."""
 
 from __future__ import annotations
 

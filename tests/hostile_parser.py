@@ -8,8 +8,8 @@ from __future__ import annotations
 from scrapersky.contacts.page_parser import ParsedPage, parse_home_page, parse_page
 from scrapersky.scraper.http.responses import Response
 from scrapersky.scraper.site.metadata import SiteVisit
-from scrapersky.scraper.sitemaps.locations import find_sitemap_links
-from tests.scraper.parser_traps import eat_memory, hang
+from scrapersky.scraper.sitemaps.sitemap_analyzer import find_sitemap_links
+from tests.scraper.html.parser_traps import eat_memory, hang
 
 HANGS, EATS_MEMORY = "hang the parser", "eat its memory"
 

@@ -1,4 +1,4 @@
-"""The product's worker for pages, where some pages are traps: `python -m tests.hostile_worker`."""
+"""The page worker with pages that hang or exhaust memory: `python -m tests.hostile_worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stage that does nothing: the engine's contract without any feature."""
+"""A stage that does nothing, to test the engine without a feature."""
 
 from __future__ import annotations
 

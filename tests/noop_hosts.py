@@ -1,4 +1,4 @@
-"""The stage that does nothing, with a host in each row: the engine's contract host by host."""
+"""The no-op stage with a host per row, to test claims by host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes of the program, started and ended by tests."""
+"""Real processes of the program, started and stopped by tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For every stage, how to make rows that are due for it; the contract test takes it from there."""
+"""For every stage, how to create due rows; used by the contract test."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _home_page(url: str) -> Response:
 
 def _site_read(name: str) -> metadata.HomePageResult:
     page = _home_page(f"https://{name}/")
-    visit = analyze_home_page(page, asked=name)
+    visit = analyze_home_page(page, requested_url=name)
     assert visit.facts is not None
     home = ParsedPage(
         page.url, page.url, 200, visit.facts, read_contacts(HTML, url=page.url), page.truncated

@@ -1,4 +1,4 @@
-"""The structure is a feature: what keeps the code easy to find one's way in is checked here.
+"""Rules of the code's structure.
 
 Which module may import which is checked by import-linter; see `pyproject.toml`.
 """

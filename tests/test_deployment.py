@@ -1,4 +1,4 @@
-"""The deployment files say what the program says: settings, defaults, commands, ports, signals."""
+"""The deployment files match the program: settings, defaults, commands, ports, signals."""
 
 from __future__ import annotations
 

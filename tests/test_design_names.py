@@ -1,4 +1,4 @@
-"""Every name people know from the design documents is on the page, and leads somewhere."""
+"""Every name of the design documents is listed in the docs and exists."""
 
 from __future__ import annotations
 

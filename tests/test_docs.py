@@ -1,10 +1,11 @@
-"""What the pages say is there: files, headings, commands, options, settings."""
+"""The docs refer only to existing files, headings, commands, options and settings."""
 
 from __future__ import annotations
 
 import ast
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -273,6 +274,47 @@ def _python_examples(page: Path) -> list[str]:
     return [match["code"] for match in found if match["language"].strip() == "python"]
 
 
+# The site
+
+
+def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
+    listed = list(
+        _site_pages(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
+    )
+    copied = [ROOT / name for name in _make_variable("SITE_PAGES")]
+    there = [page for path in copied for page in (path.rglob("*.md") if path.is_dir() else [path])]
+
+    assert sorted(listed) == sorted(named(page) for page in there)
+    assert {named(page) for page in PAGES} <= set(listed)
+
+
+def test_files_that_pages_link_to_are_in_the_site() -> None:
+    """The site's builder checks links between pages only."""
+    linked = {
+        target
+        for page in PAGES
+        for link in _relative_links(page)
+        if (target := (page.parent / link.partition("#")[0]).resolve()).suffix != ".md"
+        and not target.is_relative_to(ROOT / "docs")
+    }
+
+    assert {named(each) for each in linked} <= {*_make_variable("SITE_FILES")}
+
+
+def _site_pages(entries: list[Any]) -> Iterator[str]:
+    for entry in entries:
+        (page,) = entry.values() if isinstance(entry, dict) else (entry,)
+        if isinstance(page, str):
+            yield page
+        else:
+            yield from _site_pages(page)
+
+
+def _make_variable(name: str) -> list[str]:
+    (value,) = re.findall(rf"^{name} := (.+)$", MAKEFILE, re.MULTILINE)
+    return str(value).split()
+
+
 # What no page and no source names
 
 
@@ -288,7 +330,7 @@ def test_nothing_names_a_registry_or_a_neighbouring_folder() -> None:
 
 
 def _all_texts() -> Iterator[Path]:
-    folders = ("src", "tests", "docs", "scripts", "benchmarks", ".ci")
+    folders = ("src", "tests", "docs", "scripts", "benchmarks", ".ci", ".github")
     kinds = {".py", ".md", ".toml", ".mako", ".lock", ".yml", ".yaml", ".json", ".sh", ".cfg", ""}
     for path in [*ROOT.glob("*"), *(each for name in folders for each in (ROOT / name).rglob("*"))]:
         if path.is_file() and (path.suffix in kinds or path.name.startswith(".env")):
@@ -340,3 +382,21 @@ def _leading_names(text: str) -> list[str]:
             break
         names.append(word)
     return names
+
+
+# The walks of the architecture page
+
+
+@pytest.mark.parametrize(
+    ("sentence", "most"),
+    [("The path runs through", 47), ("the path runs through", 35)],
+    ids=["from a scan to its URLs", "from a page to its lead"],
+)
+def test_a_walk_names_its_files_and_their_number(sentence: str, most: int) -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text().partition(sentence)[2]
+    table = section.partition("|---|---|\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.split("\n")]
+    files = [f"{folder}/{name}.py" for folder, names in rows for name in names.split(", ")]
+
+    assert int(section.split()[0]) == len(set(files)) == len(files) <= most
+    assert [each for each in files if not (ROOT / "src/scrapersky" / each).is_file()] == []

@@ -1,4 +1,4 @@
-"""`created_by`: requests carry the person, rows that stages and chores store the system user."""
+"""`created_by` is the person for requests, and the system user for stages and chores."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from scrapersky.models import (
 )
 from scrapersky.places.search.saved_searches import save_search, start_due_searches
 from scrapersky.sitemaps.rescans import queue_due_domains
-from tests.accounts.people import add_key, add_tenant, add_user, asking
 from tests.app import ended, scan
+from tests.auth.accounts import add_key, add_tenant, add_user, asking
 from tests.conftest import make_settings
 from tests.fake_web import FakeWeb, urlset
-from tests.intake import import_csv
+from tests.import_files import import_csv
 from tests.stage_cases import SYSTEM_USER_ID
 
 HOME = "<html><title>Bakery</title><body><a href='/contact'>Contact</a></body></html>"
@@ -99,7 +99,8 @@ async def test_a_rescan_belongs_to_the_system_user_and_its_domain_to_the_person(
         await wait_for(database, Domain, Domain.status == "completed")
         async with database.transaction() as session:
             await session.execute(update(Domain).values(next_scan_at=func.now()))
-        await queue_due_domains(database, settings)
+        # By the application's own pool, so that its commit wakes the stage that has to go on.
+        await queue_due_domains(client.app.state.context.database, settings)  # type: ignore[attr-defined]
         await wait_for(database, Job, Job.id != UUID(first["job_id"]))
 
     async with database.reading() as session:

@@ -1,4 +1,4 @@
-"""Settings: what is refused, what is left alone, and what `scrapersky settings` tells."""
+"""Settings: validation, ignored variables, and `scrapersky settings`."""
 
 from __future__ import annotations
 
@@ -170,6 +170,8 @@ def test_slips_are_counted() -> None:
         ("LEASE_GRACE_SECONDS", "inf"),
         ("SITEMAP_RESCAN_INTERVAL_HOURS", "1e300"),
         ("FETCH_CA_FILE", "/nowhere/ca.pem"),
+        ("ALERT_WEBHOOK_SECRET", "whsec_?"),
+        ("ALERT_WEBHOOK_SECRET", "whsec_abcde"),
         *((f"{stage.prefix}_CONCURRENCY", "0") for stage in STAGES),
         ("SITEMAP_SCHEDULER_TIMEOUT_SECONDS", "nan"),
         ("SITEMAP_SCHEDULER_BATCH_SIZE", "2.5"),

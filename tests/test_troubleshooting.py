@@ -1,4 +1,4 @@
-"""The queries of the troubleshooting page show what the page says they show."""
+"""The queries of the troubleshooting page work as documented."""
 
 from __future__ import annotations
 

@@ -33,14 +33,13 @@ def api_page() -> str:
         [
             "# HTTP API",
             "",
-            "The running program describes itself at `GET /openapi.json`; this page is made from "
-            "the same description. With `AUTH_MODE=required` send a key as `Authorization: Bearer "
-            "KEY` or `X-API-Key: KEY`; a role includes those before it: viewer, curator, admin. "
-            "Whatever goes wrong is answered as a [problem document](#problem) "
-            "(`application/problem+json`) with a sentence in `detail` and a `request_id` that "
-            "stands in the log too.",
+            "This page is generated from the OpenAPI document, which the server provides at "
+            "`GET /openapi.json`. With `AUTH_MODE=required`, send a key as `Authorization: Bearer "
+            "KEY` or `X-API-Key: KEY`. Each role includes the previous ones: viewer, curator, "
+            "admin. Errors are [problem documents](#problem) (`application/problem+json`) with a "
+            "message in `detail` and a `request_id` that also appears in the log.",
             "",
-            *table(("Route", "Role", "What it is for"), overview),
+            *table(("Route", "Role", "Summary"), overview),
         ],
         *(_route_section(method, path, each, roles[method, path]) for method, path, each in routes),
         ["## Bodies", "", "A field with a question mark may be left out.", ""],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import typer
 from typer.main import get_command
@@ -29,6 +30,60 @@ def cli_page() -> str:
         ],
         *(_command_section(command, context) for command, context in all_commands()),
     )
+
+
+def help_index() -> str:
+    """Every command as `scrapersky.cli.help` needs it, one per line."""
+    index = {
+        context.command_path.partition(" ")[2]: _describe(command)
+        for command, context in all_commands()
+        if context.parent
+    }
+    lines = (f"{_dump(path)}: {_dump(described)}" for path, described in index.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _describe(command: Any) -> dict[str, Any]:
+    described = {
+        "help": command.help or "",
+        "settings": command.context_settings,
+        "params": [_describe_parameter(each) for each in command.params],
+    }
+    if hasattr(command, "commands"):
+        names = ("no_args_is_help", "invoke_without_command")
+        described["group"] = {name: getattr(command, name) for name in names}
+    return described
+
+
+def _describe_parameter(parameter: Any) -> dict[str, Any]:
+    kind = parameter.type_descriptor.annotation
+    one = get_args(kind)[0] if get_origin(kind) is list else kind
+    is_enum = issubclass(one, Enum)
+    default = parameter.default
+    opts = list(parameter.opts) if parameter.param_type_name == "option" else []
+    if parameter.secondary_opts:
+        opts[-1] += "/" + "/".join(parameter.secondary_opts)
+    described = {
+        "name": parameter.name,
+        "opts": opts,
+        "help": parameter.help,
+        "type": [each.value for each in one] if is_enum else one.__name__,
+        "is_list": one is not kind,
+        "required": parameter.required,
+        "default": default.value if isinstance(default, Enum) else default,
+        "metavar": parameter.metavar,
+        "min": parameter.min,
+        "max": parameter.max,
+    }
+    return {
+        name: value
+        for name, value in described.items()
+        if value not in (None, []) and (value is not False or name == "default")
+    }
 
 
 def exit_codes() -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from scripts.reference.source import DEFAULTS
 
 
 def all_chores() -> Sequence[Chore]:
-    """As a scheduler has them: the engine's own, then everybody else's."""
+    """In the scheduler's order: the chores of the engine, then all others."""
     unused = cast(Engine, SimpleNamespace(settings=DEFAULTS, failures={}))
     return Scheduler(unused, CHORES).chores
 
@@ -30,19 +30,20 @@ def stages_page() -> str:
         [
             "# Stages and chores",
             "",
-            "Rows travel through the stages in this order. A stage looks at its queue at every "
-            "tick and whenever a row was queued; its words are what stands in its status column. "
+            "Rows pass through the stages in this order. A stage checks its queue at every "
+            "tick and "
+            "whenever a row was queued; its words are the values of its status column. "
             "WF1 to WF8 are the numbers of the [design documents](../from-the-design-documents.md"
             "#workflows). "
-            "What the words of this page mean is in the [glossary](../glossary.md), what the "
-            "settings do in [settings](settings.md#stages).",
+            "The [glossary](../glossary.md) explains the terms of this page, "
+            "[settings](settings.md#stages) the settings.",
             "",
         ],
         *(_stage_section(each) for each in STAGES),
         [
             "## Chores",
             "",
-            "Housekeeping, done once in each interval by one of the running processes.",
+            "Housekeeping, run once per interval by one of the running processes.",
             "",
             *table(("Chore", "Every", "What it does"), chores),
         ],
@@ -55,22 +56,22 @@ def _stage_section(stage: AnyStage) -> list[str]:
     where = code(f"{stage.model.__tablename__}.{stage.status}")
     columns = [each for each in vars(queue).values() if each is not queue.status]
     facts = {
-        "Workflow": stage.workflow or "without a number",
+        "Workflow": stage.workflow or "none",
         "Rows": f"{where}, where {code(only)}" if only else where,
         "Words": f"{words.queued} → {words.processing} → {words.done} or {words.failed}",
         "Queue columns": ", ".join(code(each.key) for each in columns),
         "Order": f"{code(stage.priority)}, then due time" if stage.priority else "due time",
         "Settings prefix": code(stage.prefix),
         "Tick": _every(pace.interval_minutes),
-        "One claim takes": f"up to {pace.batch_size} rows",
-        "Runs at once": f"up to {pace.max_instances} in a process",
-        "Rows at once": f"up to {pace.concurrency} in a process",
-        "Timeout": f"{pace.timeout_seconds:g} seconds for one attempt",
+        "Batch size": f"up to {pace.batch_size} rows per claim",
+        "Concurrent runs": f"up to {pace.max_instances} per process",
+        "Concurrent rows": f"up to {pace.concurrency} per process",
+        "Timeout": f"{pace.timeout_seconds:g} seconds per attempt",
         "Attempts": f"{pace.max_attempts}, then a dead letter",
-        "Feeds": ", ".join(map(code, stage.feeds)) or "nothing further yet",
-        "Also known as": ", ".join(map(code, stage.aliases)) or "nothing else",
+        "Feeds": ", ".join(map(code, stage.feeds)) or "none",
+        "Aliases": ", ".join(map(code, stage.aliases)) or "none",
     }
-    return [f"## {stage.name}", "", stage.does, "", *table(("", ""), facts.items())]
+    return [f"## {stage.name}", "", stage.does, "", *table(("Property", "Value"), facts.items())]
 
 
 def _every(minutes: float) -> str:

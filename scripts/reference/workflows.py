@@ -1,4 +1,4 @@
-"""How rows travel from stage to stage: the graph, the words, and what hands on to what."""
+"""Generate the page about workflows: the stage graph, status words, transitions and hand-offs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scripts.reference.markdown import code, page, table
 from scripts.reference.settings import settings_by_group
 
 HAND_OFFS = "Hand-offs"
-"""The group of settings that say what goes on by itself."""
+"""The group of settings for automatic hand-offs."""
 
 
 def workflows_page() -> str:
@@ -23,20 +23,19 @@ def workflows_page() -> str:
         [
             "# Workflows",
             "",
-            "A stage takes rows whose status says that they are queued, works them, and stores "
-            "what it found, which queues rows for the next. This page is made from the list of "
-            "stages; what each one does at which pace is in [stages](reference/stages.md). WF1 to "
-            "WF8 are the numbers of the [design documents]"
-            "(from-the-design-documents.md#workflows); WF8, contacts, has no stage: people work "
-            "there.",
+            "A stage claims queued rows, processes them and stores the results, which queues rows "
+            "for the next stage. This page is generated from the list of stages; "
+            "[stages](reference/stages.md) describes each one and its pace. WF1 to WF8 are the "
+            "numbers of the [design documents](from-the-design-documents.md#workflows); WF8, "
+            "contacts, has no stage, because people curate contacts.",
             "",
-            "## Who feeds whom",
+            "## Stage graph",
             "",
             "```mermaid",
             *_graph(),
             "```",
             "",
-            "The same in words:",
+            "The same as text:",
             "",
             "```text",
             *_graph_in_words(),
@@ -44,10 +43,11 @@ def workflows_page() -> str:
             "",
             "## Status map",
             "",
-            "A row is in exactly one of these states per stage. *Queued* rows are taken when they "
-            "are due; *processing* ones belong to a worker with a lease; *failed* ones have a dead "
-            "letter and go back to *queued* when it is replayed. The other words are set by "
-            "people, or stand before a row was ever queued.",
+            "A row is in exactly one of these states per stage. *Queued* rows are claimed "
+            "when they "
+            "are due; *processing* rows are leased by a worker; *failed* rows have a dead letter "
+            "and return to *queued* when it is replayed. The other words are set by people, or are "
+            "the initial status.",
             "",
             *table(
                 ("Workflow", "Stage", "Column", "Queued", "Processing", "Done", "Failed", "Other"),
@@ -58,24 +58,24 @@ def workflows_page() -> str:
         [
             "## Transitions",
             "",
-            "Every change of a status that there is, and what makes it.",
+            "All status changes and their causes.",
             "",
             *table(("Column", "From", "To", "When"), _transitions()),
         ],
         [
             "## Decisions",
             "",
-            "Beside what the program does stands what people decided. *Selected* queues the row "
-            "for its next stage and clears its error, in the same transaction; the other words "
-            "only say what somebody thinks of it. The last decision about many rows can be taken "
-            "back.",
+            "Curation columns hold people's decisions. *Selected* queues the row for its "
+            "next stage "
+            "and clears its error, in the same transaction; the other words have no further "
+            "effect. The last bulk decision can be undone.",
             "",
-            "Queued, Processing, Complete and Error are set by the engine only. Where a stage "
-            "works the rows, they follow its status in the same statement: New or Selected → "
+            "Queued, Processing, Complete and Error are set only by the engine. Where a stage "
+            "processes the rows, they follow its status in the same statement: New or Selected → "
             "Queued → Processing → Complete or Error; a row for which there was nothing to do "
             "is Complete. "
-            "Skipped stays, whatever the stage does. No stage works contacts, so the engine sets "
-            "no word of theirs.",
+            "Skipped is never overwritten. No stage processes contacts, so the engine sets none of "
+            "their words.",
             "",
             *table(
                 ("Rows", "Column", "People choose", "The engine sets", "Selected queues"),
@@ -85,13 +85,13 @@ def workflows_page() -> str:
         [
             "## Hand-offs",
             "",
-            "What a stage stores is queued for the stages it feeds in the same transaction, so "
-            "nothing falls between two stages; they are woken after the commit. These settings "
-            "say what is handed on by itself:",
+            "A stage queues rows for the stages it feeds in the transaction that stores its "
+            "results, so no row is lost between two stages; they are woken after the commit. These "
+            "settings control which hand-offs are automatic:",
             "",
             *table(("Setting", "Default", "Meaning"), _policies()),
-            "When so many rows wait for a stage that its `HIGH_WATER` is reached, the stages that "
-            "feed it claim no more until some are done.",
+            "When the waiting rows of a stage reach its `HIGH_WATER`, the stages that feed it stop "
+            "claiming until some are done.",
             "",
         ],
     )
@@ -109,7 +109,7 @@ def _graph() -> Iterator[str]:
 def _graph_in_words() -> Iterator[str]:
     width = max(len(each.name) for each in STAGES)
     for each in STAGES:
-        fed = ", ".join(each.feeds) or "(nothing further yet)"
+        fed = ", ".join(each.feeds) or "(none)"
         yield f"{each.workflow or '':7} {each.name:{width}} -> {fed}"
 
 
@@ -150,21 +150,31 @@ def _transitions() -> Iterator[tuple[str, str, str, str]]:
         column, words = code(_column(stage)), stage.words
         before = [word for word in _other_words(stage) if word not in words.all]
         for word in before:
-            yield column, word, words.queued, "asked for: by a request, a decision or a policy"
+            yield column, word, words.queued, "requested by a client, a decision or a policy"
         yield column, words.queued, words.processing, "claimed by a worker, with a lease"
         yield column, words.processing, words.done, "the work is done and stored"
         if words.skipped is not None:
-            yield column, ", ".join(before), words.skipped, "not done by itself: a policy decides"
-            yield column, words.processing, words.skipped, "there is nothing to do; it says why"
+            yield (
+                column,
+                ", ".join(before),
+                words.skipped,
+                ("not processed automatically, by a policy"),
+            )
+            yield (
+                column,
+                words.processing,
+                words.skipped,
+                ("there is nothing to do; the error column has the reason"),
+            )
         yield column, words.processing, words.queued, _BACK
-        yield column, words.processing, words.failed, "given up, with a dead letter"
+        yield column, words.processing, words.failed, "failed permanently, with a dead letter"
         if words.cancelled is not None:
-            yield column, words.queued, words.cancelled, "taken out of the queue by people"
+            yield column, words.queued, words.cancelled, "cancelled by people"
         ended = [words.failed, words.done, words.skipped, words.cancelled]
         yield column, ", ".join(filter(None, ended)), words.queued, _AGAIN
 
 
-_BACK = "a retry, a rescue after a crash, or handed back by a worker that stops"
+_BACK = "a retry, a rescue after a crash, or requeued by a worker that stops"
 _AGAIN = "replayed, requeued, reset or selected by people, or due again"
 
 
@@ -172,7 +182,7 @@ def _decisions() -> Iterator[tuple[str, ...]]:
     by_name = {each.name: each for each in STAGES}
     for each in CURATIONS:
         column = code(f"{each.model.__tablename__}.{each.column.key}")
-        queued = code(each.queues.stage) if each.queues else "nothing: it is the end of the line"
+        queued = code(each.queues.stage) if each.queues else "nothing, it is the last step"
         stage = by_name[each.queues.stage] if each.queues else None
         follows = stage is not None and stage.curation == each.column.key
         engine = ", ".join(word for word in each.words if word not in each.decisions)

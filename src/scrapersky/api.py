@@ -32,8 +32,8 @@ from scrapersky.operations.routes import router as operations
 from scrapersky.pages.routes import import_router as page_intake
 from scrapersky.pages.routes import router as pages
 from scrapersky.places.budget.routes import router as budget
-from scrapersky.places.routes import import_router as place_intake
 from scrapersky.places.routes import router as places
+from scrapersky.places.search.routes import import_router as place_intake
 from scrapersky.places.search.routes import router as place_searches
 from scrapersky.sitemaps.batch_routes import router as batches
 from scrapersky.sitemaps.routes import import_router as sitemap_imports

@@ -100,7 +100,7 @@ class DatabaseReadOnly(DatabaseRefused):
 
     def __init__(self) -> None:
         super().__init__(
-            "The database is read-only at the moment, so nothing can be changed. Try again later."
+            "The database is currently read-only, so nothing can be changed. Try again later."
         )
 
 

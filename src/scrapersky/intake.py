@@ -62,14 +62,14 @@ def parse_entries(text: str) -> list[str]:
 
     Raise `InvalidInput` when there are no entries or more than `MAX_ENTRIES`.
     """
-    found: list[str] = []
+    entries: list[str] = []
     for line in text.splitlines():
-        found += [each for each in _split_line(line) if each]
-        if len(found) > MAX_ENTRIES:
+        entries += [each for each in _split_line(line) if each]
+        if len(entries) > MAX_ENTRIES:
             raise InvalidInput(TOO_MANY_MESSAGE)
-    if not found:
+    if not entries:
         raise InvalidInput(EMPTY_MESSAGE)
-    return found
+    return entries
 
 
 def _split_line(line: str) -> Iterator[str]:
@@ -98,8 +98,8 @@ def classify_entry(text: str, reader: SiteParser) -> EntryKind:
 def _is_home_page(site: Site) -> bool:
     """Return whether the path is the root. Tracking parameters of advertisements are ignored."""
     parts = urlsplit(site.path)
-    asked = parse_qsl(parts.query, keep_blank_values=True)
-    return parts.path == "/" and all(_TRACKING_PARAM.match(name) for name, _ in asked)
+    parameters = parse_qsl(parts.query, keep_blank_values=True)
+    return parts.path == "/" and all(_TRACKING_PARAM.match(name) for name, _ in parameters)
 
 
 IMPORTERS: Mapping[EntryKind, Importer] = {
@@ -139,15 +139,15 @@ def _build_entry(line: int, text: str, reader: SiteParser) -> StartEntry:
         return StartEntry(InputRow(line, text, str(error)), None)
 
 
-async def start_entries(asker: ImportContext, text: str) -> list[StartedEntry]:
+async def start_entries(import_context: ImportContext, text: str) -> list[StartedEntry]:
     """Import the valid entries and queue their work. Return the results in input order."""
-    entries = classify_entries(text, asker.settings)
+    entries = classify_entries(text, import_context.settings)
     started = [_reject_entry(each) for each in entries if each.kind is None]
     for kind, trade in IMPORTERS.items():
-        given = [each.given for each in entries if each.kind is kind]
-        if given:
-            taken = await import_rows(asker, trade, given)
-            started += [StartedEntry(row, kind) for row in taken.rows]
+        inputs = [each.given for each in entries if each.kind is kind]
+        if inputs:
+            imported = await import_rows(import_context, trade, inputs)
+            started += [StartedEntry(row, kind) for row in imported.rows]
     return sorted(started, key=lambda each: each.row.line)
 
 
@@ -170,9 +170,9 @@ def _reject_entry(entry: StartEntry) -> StartedEntry:
 
 
 def _build_row(entry: StartEntry, status: ImportRowStatus) -> ImportRow:
-    given = entry.given
-    shown = given.text[:MAX_INPUT_CHARACTERS].encode("utf-8", "replace").decode()
-    return ImportRow(given.line, shown, status, error=given.error)
+    entry_text = entry.given
+    text = entry_text.text[:MAX_INPUT_CHARACTERS].encode("utf-8", "replace").decode()
+    return ImportRow(entry_text.line, text, status, error=entry_text.error)
 
 
 KIND_LABELS: Mapping[EntryKind, str] = {
@@ -288,15 +288,13 @@ router = APIRouter(
 
 
 @router.post("/start", status_code=202, summary="Import domains, sitemaps and pages")
-async def start(
-    actor: Curator, context: Context, session: Transaction, wanted: StartIn
-) -> StartOut:
+async def start(actor: Curator, context: Context, session: Transaction, body: StartIn) -> StartOut:
     """Classify each entry and import it: a bare name is a domain, a URL that ends like a sitemap is
     a sitemap, any other URL is a page. Invalid entries are reported and the others are stored. A
     domain or page that already exists is left unchanged, unless it was stored without being
     queued. A sitemap is read again.
     """
-    if wanted.dry_run:
-        return start_out(preview_entries(wanted.text, context.settings), dry_run=True)
-    asker = ImportContext(session, actor, context.settings, wanted.queue)
-    return start_out(await start_entries(asker, wanted.text), dry_run=False)
+    if body.dry_run:
+        return start_out(preview_entries(body.text, context.settings), dry_run=True)
+    import_context = ImportContext(session, actor, context.settings, body.queue)
+    return start_out(await start_entries(import_context, body.text), dry_run=False)

@@ -60,6 +60,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(rf"{_WORD_START}(bearer)\s+[\w.~+/=-]{{8,}}", re.IGNORECASE), rf"\1 {REDACTED}"),
     (re.compile(rf"{_WORD_START}sky_[\w-]{{8,}}"), f"sky_{REDACTED}"),
+    (re.compile(rf"{_WORD_START}whsec_[\w+/=-]{{8,}}"), f"whsec_{REDACTED}"),
     (re.compile(rf"{_WORD_START}eyJ[\w-]{{8,}}\.[\w-]{{8,}}(?:\.[\w-]*)?"), REDACTED),
     (
         # `api_key=…`, `api_key="…"`
@@ -122,8 +123,8 @@ def find_secrets(value: str, *, whole: bool = True) -> list[str]:
     if password is None:
         return _list_secret_parts(parts) if whole and parts.scheme in ("http", "https") else []
     # A password equal to the user name, host or path cannot be distinguished from them.
-    shown = {unquote(each or "") for each in (parts.username, host, parts.path.strip("/"))}
-    return [] if unquote(password) in shown else [password]
+    visible = {unquote(each or "") for each in (parts.username, host, parts.path.strip("/"))}
+    return [] if unquote(password) in visible else [password]
 
 
 def _list_secret_parts(parts: SplitResult) -> list[str]:

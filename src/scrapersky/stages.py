@@ -8,7 +8,7 @@ from scrapersky.contacts import extraction as reading
 from scrapersky.domains import metadata
 from scrapersky.http import idempotency
 from scrapersky.leads import backfill, completion
-from scrapersky.operations import alert_delivery, alerts, retention
+from scrapersky.operations import alerts, retention
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.places import deep_scan, freshness
@@ -29,7 +29,7 @@ STAGES: tuple[AnyStage, ...] = (
     delivery.STAGE,
 )
 
-MONITORING_CHORES: tuple[Chore, ...] = (alerts.build_alert_chore(STAGES), alert_delivery.CHORE)
+MONITORING_CHORES: tuple[Chore, ...] = (alerts.build_alert_chore(STAGES),)
 """Chores that also run in an API-only process, so that an alert is raised even when no worker is
 left.
 """

@@ -1,4 +1,6 @@
-"""Real Chromium over a real server. A page that breaks its own security policy fails its test."""
+"""Real Chromium with a real server. A page that violates its content security policy fails its
+test.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
@@ -85,17 +88,38 @@ async def serving_pages(settings: Settings, *, port: int | None = None) -> Async
         await serving
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[str]:
+    """The address of one Chromium for all tests.
+
+    Each test has an event loop of its own, so it is kept by the loop of a thread.
+    """
     assert CHROMIUM, "Chromium is missing: apt-get install chromium"
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_launched()) as made:
+        yield made
+
+
+@asynccontextmanager
+async def _launched() -> AsyncIterator[str]:
+    port = free_port()
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=ARGUMENTS, timeout=10 * PATIENCE_MILLISECONDS
+            executable_path=CHROMIUM,
+            args=[*ARGUMENTS, f"--remote-debugging-port={port}"],
+            timeout=10 * PATIENCE_MILLISECONDS,
         )
         try:
-            yield launched
+            yield f"http://127.0.0.1:{port}"
         finally:
             await launched.close()
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        yield await playwright.chromium.connect_over_cdp(
+            chromium, timeout=10 * PATIENCE_MILLISECONDS
+        )
 
 
 @dataclass

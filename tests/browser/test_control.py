@@ -1,4 +1,4 @@
-"""The operations pages as people use them: everything shows without loading the page again."""
+"""The operations pages in a real browser update without a reload."""
 
 from __future__ import annotations
 

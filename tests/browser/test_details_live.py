@@ -1,4 +1,4 @@
-"""Detail pages in a real browser: they stay true, and what one does on them is done."""
+"""Detail pages in a real browser: they update live, and their actions take effect."""
 
 from __future__ import annotations
 

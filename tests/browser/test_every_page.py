@@ -1,4 +1,4 @@
-"""Every page, light and dark: readable for everybody, and looked at in a picture."""
+"""Every page in light and dark mode: accessible, and compared with a screenshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys pressed faster than the server answers decide the rows a person saw marked."""
+"""Keys pressed faster than the server answers apply to the row that was highlighted."""
 
 from __future__ import annotations
 

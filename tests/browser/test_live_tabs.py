@@ -1,4 +1,4 @@
-"""Many live pages in one browser: none keeps another waiting, and all stay true."""
+"""Many live pages in one browser do not block each other, and all stay up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge review in a real browser: pairs are decided by keys, one after the other."""
+"""Merge review in a real browser: pairs are decided by keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front page as a person has it: a domain is typed in and watched to its contacts."""
+"""The front page in a real browser: a domain is entered and followed to its contacts."""
 
 from __future__ import annotations
 

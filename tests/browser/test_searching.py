@@ -1,4 +1,4 @@
-"""Searching as a person does it: say what and where, read what it costs, watch what it brings."""
+"""A search in a real browser: enter the query, read the estimate, follow the results."""
 
 from __future__ import annotations
 

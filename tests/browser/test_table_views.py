@@ -1,4 +1,4 @@
-"""What a table says of itself: its total, and filters in its address that are not valid."""
+"""Tables show their total, and report invalid filters in the URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People at a table: deciding by keys and by filter, taking it back, trying again."""
+"""Curation at a table: decisions by keyboard and by filter, undo and retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists in and out: a file handed in with bad lines, a download, additions by hand."""
+"""Import and export of lists: a file with invalid lines, a download, manual additions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People sign in and out, see to users and keys, and are led back when their session is over."""
+"""Signing in and out, managing users and keys, and returning after an expired session."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sqlalchemy import func, select, update
 from scrapersky.db.session import Database
 from scrapersky.http import event_stream
 from scrapersky.models import ApiKey, Role, User, UserSession
-from tests.accounts.people import signed_in_settings
-from tests.accounts.visitors import PASSWORD, add_person
+from tests.auth.accounts import signed_in_settings
+from tests.auth.dashboard_clients import PASSWORD, add_person
 from tests.browser.conftest import PHONE, Site, picture, serving_pages
 
 

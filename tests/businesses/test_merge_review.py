@@ -1,4 +1,4 @@
-"""Two businesses that may be one: a person decides, and nothing is lost by it."""
+"""Possible duplicates: a person decides, and no data is lost."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from scrapersky.models import (
     Role,
     SearchPlace,
 )
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
-from tests.conftest import make_settings
-from tests.entities.rows import (
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
+from tests.businesses.rows import (
     again,
     business,
     businesses,
@@ -39,6 +38,7 @@ from tests.entities.rows import (
     questions,
     sightings,
 )
+from tests.conftest import make_settings
 from tests.stage_cases import OWNED
 
 CANDIDATES, BUSINESSES = "/api/v3/merge-candidates", "/api/v3/local-businesses"

@@ -1,4 +1,4 @@
-"""What must be true when all is over, whatever went wrong."""
+"""Invariants that are checked at the end of a chaos run."""
 
 from __future__ import annotations
 
@@ -86,13 +86,21 @@ class Audit:
     async def dead_letters(self) -> None:
         """Rows are given up for what hosts do, and never for an outage or a lost worker. Letters
         that were replayed since are judged, too: their rows stay in the table."""
-        columns = DeadLetter.stage, DeadLetter.error_class, DeadLetter.error
+        columns = DeadLetter.stage, DeadLetter.row_id, DeadLetter.error_class, DeadLetter.error
+        events = select(StageEvent.kind, StageEvent.error, func.count())
+        by_kind = events.group_by(StageEvent.kind, StageEvent.error)
         async with self.database.reading() as session:
             letters = (await session.execute(select(*columns))).all()
-        self.letters = Counter(each.error_class for each in letters)
-        for each in letters:
-            if each.error_class not in HOSTS_FAULTS or "database" in each.error.lower():
-                self.fail(f"dead letter of {each.stage}: {each.error_class}: {each.error}")
+            self.letters = Counter(each.error_class for each in letters)
+            for each in letters:
+                if each.error_class in HOSTS_FAULTS and "database" not in each.error.lower():
+                    continue
+                history = await session.execute(by_kind.where(StageEvent.row_id == each.row_id))
+                before = "".join(
+                    f"\n    {count}× {kind}: {error}" for kind, error, count in history
+                )
+                letter = f"{each.stage}: {each.error_class}: {each.error}"
+                self.fail(f"dead letter of {letter}{before}")
 
     async def scans(self, sites: Sequence[Site]) -> None:
         """Each URL is stored once, is counted as new once over all scans, and is one page."""

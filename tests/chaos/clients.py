@@ -1,4 +1,4 @@
-"""Clients that ask through the public routes and remember every promise they were given."""
+"""Clients that use the public routes and remember every accepted request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told by webhook: it takes its time, sometimes fails, and remembers what it has taken."""
+"""A webhook receiver that is slow, sometimes fails, and records what it accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Receiver:
     """How often it said that it has it, by the id of the delivery."""
 
     async def take(self, request: aiohttp_web.BaseRequest) -> aiohttp_web.StreamResponse:
-        told = UUID(request.headers["X-ScraperSky-Delivery"])
+        told = UUID(request.headers["webhook-id"])
         await request.read()
         await asyncio.sleep(self.rng.uniform(0.01, 0.1))
         if self.faulty() and self.rng.random() < FAULTS:

@@ -1,4 +1,4 @@
-"""Sites that take their time and sometimes fail, and count who asks at once."""
+"""Sites that are slow, sometimes fail, and count concurrent requests."""
 
 from __future__ import annotations
 

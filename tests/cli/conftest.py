@@ -1,4 +1,4 @@
-"""The command line as people use it: real processes, a real database, a web of oddities."""
+"""The command line with real processes, a real database and a fake web."""
 
 from __future__ import annotations
 

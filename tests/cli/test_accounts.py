@@ -1,4 +1,4 @@
-"""`tenant`, `user`, `api-key` and `audit`: what an operator does without the API."""
+"""`tenant`, `user`, `api-key` and `audit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drill of the production guide: a backup under load, restored somewhere else."""
+"""The drill of the production guide: a backup under load, restored into another database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapersky batch`: a list in, one line out; what is wrong with it is said line by line."""
+"""`scrapersky batch`: imports a list, prints a summary, and reports invalid lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapersky changes` tells what is new, changed or gone."""
+"""`scrapersky changes` lists new, changed and removed URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions from the command line: said first, asked for, and taken back."""
+"""Curation on the command line: preview, confirmation, undo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import select
 from scrapersky.db.session import Database
 from scrapersky.models import AuditEntry, Domain, Page
 from tests.cli.conftest import Invoke, from_database
-from tests.curation.rows import add_rows
+from tests.lists.rows import add_rows
 
 
 def add(url: str, kind: str, count: int, **more: Any) -> list[UUID]:

@@ -1,4 +1,4 @@
-"""`doctor`: says what is wrong and what to do, and leaves everything as it is."""
+"""`doctor` reports problems and what to do, and changes nothing."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_a_database_that_is_behind(invoke: Invoke, empty_url: str) -> None:
     said = invoke("doctor", DATABASE_URL=empty_url)
 
     assert said.code == 1
-    assert "run `scrapersky db upgrade`" in said.out
+    assert "Run `scrapersky db upgrade`" in said.out
 
 
 def test_a_database_that_does_not_answer(invoke: Invoke) -> None:
     said = invoke("doctor", DATABASE_URL="postgresql://me:secret@127.0.0.1:1/none")
 
     assert said.code == 1
-    assert "The database at 127.0.0.1:1 does not let us in" in said.out
+    assert "Cannot connect to the database at 127.0.0.1:1" in said.out
     assert "secret" not in said.out + said.err
 
 
@@ -98,11 +98,11 @@ def test_a_worker_that_has_run_out_of_something_is_named(invoke: Invoke, url: st
     said = invoke("doctor")
 
     assert said.code == 1
-    assert f"{worker.readable}: The database takes no more connections." in said.out
+    assert f"{worker.readable}: The database accepts no more connections." in said.out
 
 
 async def say_out_of_connections(url: str, worker: WorkerIdentity) -> None:
-    told = {"own_limits": {"database_connections": "The database takes no more connections."}}
+    told = {"own_limits": {"database_connections": "The database accepts no more connections."}}
     database = Database(url, pool_size=1)
     async with database.transaction() as session:
         await record_heartbeat(session, worker, vitals=told)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong becomes one sentence and an exit code."""
+"""Every error becomes one message and an exit code."""
 
 from __future__ import annotations
 

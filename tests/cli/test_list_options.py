@@ -1,4 +1,4 @@
-"""What the API can narrow a list by, the command line can, and means the same by it."""
+"""The command line has the same list filters as the API, with the same meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scan from the command line: what it shows, stores and ends with."""
+"""`scrapersky scan`: its output, stored results and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scan tells while it runs."""
+"""The progress display of a scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve` and `worker`: from their start to handing back what they held."""
+"""`serve` and `worker`, from start to requeueing their rows at shutdown."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_database_that_is_behind_is_refused(
     said = bare_invoke(*command, DATABASE_URL=empty_url)
 
     assert said.code == 1
-    assert "run `scrapersky db upgrade`, then start again." in said.err
+    assert "Run `scrapersky db upgrade`, then start again." in said.err
 
 
 async def test_a_worker_takes_what_another_process_enqueued(

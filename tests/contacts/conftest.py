@@ -1,4 +1,4 @@
-"""The API over contacts, with nobody working the queues."""
+"""The API over contacts, without workers."""
 
 from __future__ import annotations
 

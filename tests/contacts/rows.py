@@ -1,4 +1,4 @@
-"""A bakery with pages and contacts, for tests of what people do to them."""
+"""A bakery with pages and contacts."""
 
 from __future__ import annotations
 

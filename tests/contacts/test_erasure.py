@@ -1,4 +1,4 @@
-"""Erasing a person: afterwards the address stands nowhere, and it does not come back."""
+"""Erasing a person removes every stored occurrence of the value, and it is not stored again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from scrapersky.scraper.contacts.model import (
 )
 from scrapersky.scraper.html.model import PageFacts
 from scrapersky.scraper.http.urls import url_digest
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import TEST_ERASURE_KEY
 from tests.contacts.rows import (
     CONTACTS,

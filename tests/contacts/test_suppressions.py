@@ -1,4 +1,4 @@
-"""Whom not to write to: what is named is in no lead any more, and comes back when it is lifted."""
+"""Suppressed values are removed from leads, and return when the suppression is lifted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from scrapersky.db.session import Database
 from scrapersky.models import AuditEntry, Lead, Role, Suppression
-from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.contacts.rows import CONTACTS, SITE, SUPPRESSIONS, a_contact, a_domain, stored
 
 ANNA, INFO, NUMBER = f"anna@mail.{SITE}", f"info@{SITE}", "+4930901820"

@@ -1,4 +1,4 @@
-"""A bakery of which two providers told us, with its site, and one that may be the same."""
+"""A bakery known from two providers, with its site, and a possible duplicate."""
 
 from __future__ import annotations
 

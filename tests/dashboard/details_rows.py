@@ -1,4 +1,4 @@
-"""A bakery of which everything is known, for tests of the pages about its rows."""
+"""A bakery with complete data, for tests of detail pages."""
 
 from __future__ import annotations
 

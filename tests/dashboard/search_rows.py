@@ -1,4 +1,4 @@
-"""A search that has come some way, for tests of the pages about searches and money."""
+"""A search in progress, for tests of the search and budget pages."""
 
 from __future__ import annotations
 

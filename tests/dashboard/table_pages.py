@@ -1,4 +1,4 @@
-"""Pages of tables as tests read them."""
+"""Parse pages with tables for tests."""
 
 from __future__ import annotations
 

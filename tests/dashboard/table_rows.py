@@ -1,4 +1,4 @@
-"""Rows of every kind of table, as tests want them."""
+"""Rows for every kind of table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about money: what is spent, what is free, what waits, and who may change the cap."""
+"""The budget page: spending, free requests, blocked rows, and who may change the cap."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from scrapersky.db.session import Database
 from scrapersky.models import Role
-from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import store
 from tests.dashboard.search_rows import a_search, spend

@@ -1,4 +1,4 @@
-"""Businesses as the server shows them: the table, the page of one, and where its contacts lead."""
+"""Business pages as rendered by the server: the table, the details, and links to contacts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from scrapersky.db.session import Database
 from scrapersky.models import LocalBusiness, Role
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import store
 from tests.dashboard.business_rows import (

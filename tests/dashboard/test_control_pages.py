@@ -1,4 +1,4 @@
-"""The operations pages as the server renders them."""
+"""The operations pages as rendered by the server."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from sqlalchemy import func
 from scrapersky.dashboard import live
 from scrapersky.dashboard.rendering import PageRenderer
 from scrapersky.dashboard.views.routes import OPERATIONS_VIEWS
+from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
-from scrapersky.models import Role
+from scrapersky.models import DEFAULT_TENANT_ID, Role, WebhookDelivery
 from scrapersky.models.stage_names import PAGE_STAGE
-from scrapersky.pipeline.tables import Alert, AlertPost, Host, StageControl, StageEvent, Worker
+from scrapersky.pipeline.tables import Alert, Host, StageControl, StageEvent, Worker
 from scrapersky.settings import SettingsSource, load_settings
 from scrapersky.stages import STAGES
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 
 PAGES = ("/stages", f"/stages/{STAGES[0].name}", "/workers", "/hosts", "/alerts", "/settings")
@@ -158,7 +159,7 @@ async def test_hosts_are_found_filtered_and_paged(
     assert "No matching hosts" in await text_of(client, "/hosts?name=100%25")
 
 
-async def test_alerts_are_told_with_what_became_of_their_posts(
+async def test_alerts_are_told_with_what_became_of_their_deliveries(
     url: str, database: Database
 ) -> None:
     secret = "https://hooks.example/services/T0CANARY0WEBHOOK0PATH"
@@ -166,10 +167,15 @@ async def test_alerts_are_told_with_what_became_of_their_posts(
         over = Alert(rule="listener_down", sentence="It was deaf.", cleared_at=func.now())
         session.add(over)
         await session.flush()
-        session.add(AlertPost(alert_id=over.id, event="began", ended_at=func.now()))
+        known = {"tenant_id": DEFAULT_TENANT_ID, "subject_id": over.id, "payload": {}}
         failed = {"attempts": 2, "error": f"{secret} said 500."}
-        later = func.now() + timedelta(hours=1)
-        session.add(AlertPost(alert_id=over.id, event="cleared", due_at=later, **failed))
+        later, before = func.now() + timedelta(hours=1), func.now() - timedelta(hours=1)
+        done = {"event": "alert.fired", "status": "delivered", "created_at": before}
+        first = WebhookDelivery(id=uuid7(), **done, **known)
+        second = WebhookDelivery(
+            id=uuid7(), event="alert.resolved", due_at=later, **known, **failed
+        )
+        session.add_all([first, second])
         session.add_all(
             [
                 Host(host=f"s{n}.example", circuit_open_until=func.now() + timedelta(hours=1))
@@ -179,9 +185,11 @@ async def test_alerts_are_told_with_what_became_of_their_posts(
     settings = make_settings(url, scheduler_enabled=False, alert_webhook_url=secret)
     async with serving(settings) as client:
         page = await text_of(client, "/alerts")
-    assert "20 hosts keep failing and are left alone" in page
+        delivery = await text_of(client, f"/webhook-deliveries/{second.id}")
+    assert "20 hosts keep failing and are being backed off" in page
     assert "It was deaf." in page
-    assert "began: delivered; cleared: retrying, 2 attempts" in page
+    assert "fired: delivered; resolved: retrying, 2 attempts" in page
+    assert "alert.resolved to ALERT_WEBHOOK_URL" in delivery
     assert "CANARY" not in page
 
 

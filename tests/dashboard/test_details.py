@@ -1,4 +1,4 @@
-"""The detail pages as the server makes them: what stands on each, for whom, and at what cost."""
+"""Detail pages as rendered by the server: their content by role, and their number of queries."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from scrapersky.dashboard.rendering import PageRenderer
 from scrapersky.dashboard.views import domains, jobs
 from scrapersky.db.session import Database
 from scrapersky.models import Job, Role, restrict_to_tenant
-from tests.accounts.people import add_key, add_tenant, add_user, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, add_user, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import a_domain, stored
 from tests.dashboard.details_rows import (

@@ -1,4 +1,4 @@
-"""What was found is marked in its snippet, and nothing a page says comes out as markup."""
+"""Findings are highlighted in their snippet, and page content is always escaped."""
 
 from __future__ import annotations
 

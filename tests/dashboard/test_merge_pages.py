@@ -1,4 +1,4 @@
-"""Merge review as the server shows it: pairs in their order, compared fact by fact."""
+"""Merge review as rendered by the server: the order of pairs, and the comparison of facts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scrapersky.dashboard.views.merge_review import (
 )
 from scrapersky.db.session import Database
 from scrapersky.models import Role
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import store
 from tests.dashboard.business_rows import (

@@ -1,4 +1,4 @@
-"""The front page: figures that are right, sentences about what is wrong, few questions asked."""
+"""The front page: correct figures, problem messages, few queries."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from scrapersky.pipeline.tables import (
     Worker,
 )
 from scrapersky.stages import STAGES
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import a_contact, a_domain, a_file, a_page, stored
 from tests.stage_cases import CASES, OWNED
@@ -281,7 +281,7 @@ async def letters(session: AsyncSession) -> None:
 STAGE_PATH = f"/stages/{SUBMISSION_STAGE}"
 WRONG: dict[str, tuple[Step, str, str]] = {
     "no consumer": (a_due_domain, "Rows are due (1) and no consumer runs this stage.", STAGE_PATH),
-    "waits too long": (due_for_hours, "that could be worked has waited", STAGE_PATH),
+    "waits too long": (due_for_hours, "The oldest claimable row has waited", STAGE_PATH),
     "paused for long": (paused_for_hours, "It has been paused for 540 minutes", STAGE_PATH),
     "stopped": (worker(last_tick=1.0), "No consumer has ticked since 1970", STAGE_PATH),
     "stuck": (held_by_nobody, "1 row is stuck in processing", STAGE_PATH),
@@ -301,7 +301,7 @@ WRONG: dict[str, tuple[Step, str, str]] = {
         "/alerts",
     ),
     "not set up": (worker(failed="no <b>luck</b>"), "no &lt;b&gt;luck&lt;/b&gt;", STAGE_PATH),
-    "an alert": (full_disk("mill"), "a database without room stops.", "/alerts"),
+    "an alert": (full_disk("mill"), "The database stops when the disk is full.", "/alerts"),
     "dead letters": (letters, "2 failed items.", f"/dead-letters?stage={SITEMAP_STAGE}"),
     "circuits": (
         adding(Host(host="down.example", circuit_open_until=func.now() + HOUR)),
@@ -398,7 +398,7 @@ async def test_others_see_their_own_and_nothing_of_the_installation(
         parts = await shown(client, over="week")
     for each in (page, parts):
         assert "theirs.example" in each
-        for secret in ("hidden.example", "secret-machine", "left alone", "given up", "777"):
+        for secret in ("hidden.example", "secret-machine", "backed off", "became dead", "777"):
             assert secret not in each
         assert "lost.example" not in each
         assert CALM in each

@@ -1,4 +1,4 @@
-"""The chart and the figures behind it: zeros where nothing was done, numbers readable as text."""
+"""The throughput chart and its data: zeros are shown, and numbers are readable as text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from scrapersky.db.session import Database
 from scrapersky.models.stage_names import METADATA_STAGE, PAGE_STAGE
 from scrapersky.pipeline.tables import StageEvent
 from scrapersky.stages import STAGES
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import a_domain, stored
 

@@ -1,4 +1,4 @@
-"""Places as the server shows them: the table, and the page of one."""
+"""Place pages as rendered by the server: the table, and the details."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from scrapersky.db.session import Database
 from scrapersky.models import Role
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.dashboard.business_rows import a_place, bakery_and_double, hostile_businesses
 from tests.dashboard.table_pages import MOST_BYTES, MOST_QUERIES, counting

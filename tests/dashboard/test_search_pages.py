@@ -1,4 +1,4 @@
-"""The pages about searches as the server makes them: what stands there, for whom, at what cost."""
+"""Search pages as rendered by the server: their content by role, and their number of queries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sqlalchemy import update
 from scrapersky.db.session import Database
 from scrapersky.models import Job, Role, SavedSearch
 from scrapersky.places.budget.charges import BUDGET_EXHAUSTED
-from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.contacts.rows import store
 from tests.dashboard.search_rows import (

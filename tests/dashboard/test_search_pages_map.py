@@ -1,4 +1,4 @@
-"""The map of a search: true to shape, also across the date line, with a scale one can read."""
+"""The map of a search: correct proportions, also across the date line, with a readable scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as the server makes them: one declaration each, everything in the address."""
+"""Tables as rendered by the server: one declaration each, with their whole state in the URL."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Who sees what of a table: the role decides what is offered, the tenant which rows there are."""
+"""Access to tables: the role decides which actions are offered, the tenant which rows are shown."""
 
 from __future__ import annotations
 
 from scrapersky.dashboard.views.routes import TABLES
 from scrapersky.db.session import Database
 from scrapersky.models import Role
-from tests.accounts.people import SYSTEM, add_key, add_tenant, asking, signed_in_settings
-from tests.accounts.visitors import add_person, sign_in
 from tests.app import serving
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, asking, signed_in_settings
+from tests.auth.dashboard_clients import add_person, sign_in
 from tests.dashboard.table_pages import MOST_QUERIES, counting, page
 from tests.dashboard.table_rows import one_of_each, rows_of
 

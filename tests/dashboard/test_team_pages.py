@@ -1,4 +1,4 @@
-"""Signing in, users, keys, the audit log and one's account, as the server shows them."""
+"""Sign-in, users, keys, the audit log and the account page as rendered by the server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scrapersky.dashboard.rendering import STATIC_DIR
 from scrapersky.dashboard.views.account import sanitize_next_path
 from scrapersky.db.session import Database
 from scrapersky.models import Role, User, record
-from tests.accounts.people import SYSTEM, add_key, add_tenant, add_user, signed_in_settings
-from tests.accounts.visitors import COOKIE, add_person, sign_in
 from tests.app import serving
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, add_user, signed_in_settings
+from tests.auth.dashboard_clients import COOKIE, add_person, sign_in
 from tests.conftest import make_settings
 
 PAGES = ("/users", "/api-keys", "/audit-log", "/account")

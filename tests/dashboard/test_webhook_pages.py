@@ -1,4 +1,4 @@
-"""Webhooks as the server shows them: for admins, without secrets, light."""
+"""Webhook pages as rendered by the server: for admins only, without secrets, small."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from scrapersky.db.session import Database
 from scrapersky.models import DEFAULT_TENANT_ID, Role
-from tests.accounts.people import add_key, add_tenant, asking, signed_in_settings
 from tests.app import serving
+from tests.auth.accounts import add_key, add_tenant, asking, signed_in_settings
 from tests.conftest import make_settings
 from tests.dashboard.table_pages import MOST_BYTES, MOST_QUERIES, counting
 from tests.dashboard.webhook_rows import SECRET, a_delivery, an_endpoint, store

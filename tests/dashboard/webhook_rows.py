@@ -1,4 +1,4 @@
-"""Endpoints and what they were told, for tests of the pages about them."""
+"""Webhook endpoints with deliveries, for tests of their pages."""
 
 from __future__ import annotations
 

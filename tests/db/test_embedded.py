@@ -1,4 +1,4 @@
-"""The embedded server's life, with real processes: starts, joins, kills, recoveries, stops."""
+"""The life cycle of the embedded server with real processes: start, join, kill, recovery, stop."""
 
 from __future__ import annotations
 
@@ -496,7 +496,7 @@ def test_a_long_recovery_is_waited_for_and_told(
         if "recovering" in sentence:
             ready.touch()
 
-    with EmbeddedPostgres(data_dir, pg_bin=programs, say=hear):
+    with EmbeddedPostgres(data_dir, pg_bin=programs, report=hear):
         assert heard[-1] == "PostgreSQL is recovering from a crash; waiting."
     starter.release()
 
@@ -509,7 +509,7 @@ def test_a_waiting_start_says_whom_it_waits_for(data_dir: Path) -> None:
     holding.wait()
     threading.Timer(2.5, done.set).start()
 
-    with EmbeddedPostgres(data_dir, say=heard.append):
+    with EmbeddedPostgres(data_dir, report=heard.append):
         keeper.join()
 
     assert heard == ["Another process is starting or stopping PostgreSQL; waiting."]

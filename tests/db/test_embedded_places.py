@@ -1,4 +1,4 @@
-"""Where the embedded server's files may lie, and which places and programs are refused."""
+"""Where the files of the embedded server may be, and which folders and programs are refused."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_links_that_run_in_a_circle_are_refused(tmp_path: Path) -> None:
 def test_a_folder_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
 
-    assert "Everybody may write" in _refusal(tmp_path)
+    assert "Any user may write" in _refusal(tmp_path)
     assert "data folder" in _unwell(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -151,7 +151,7 @@ def test_a_cluster_of_another_version_is_refused(made_dir: Path) -> None:
     refusal, unwell = _refusal(made_dir), _unwell(made_dir)
 
     version.write_text("18\n")
-    assert "made by PostgreSQL 16" in refusal
+    assert "created by PostgreSQL 16" in refusal
     assert "SCRAPERSKY_PG_BIN" in refusal
     assert unwell == {"cluster"}
 
@@ -165,7 +165,7 @@ def test_a_cluster_with_something_lost_is_refused_and_left_alone(made_dir: Path,
 
     (cluster / "lost").rename(cluster / lost)
     assert Path(lost).name in refusal
-    assert "restore it from a backup" in refusal
+    assert "Restore it from a backup" in refusal
     assert unwell == {"cluster"}
 
 
@@ -186,7 +186,7 @@ def test_a_folder_that_is_no_cluster_is_not_destroyed(made_dir: Path) -> None:
     cluster = _layout(made_dir).cluster
     (cluster / "PG_VERSION").rename(cluster / "lost")
 
-    with pytest.raises(DatabaseRefused, match="by hand"):
+    with pytest.raises(DatabaseRefused, match="Remove it manually"):
         EmbeddedPostgres(made_dir).destroy()
 
     (cluster / "lost").rename(cluster / "PG_VERSION")
@@ -196,7 +196,7 @@ def test_a_folder_that_is_no_cluster_is_not_destroyed(made_dir: Path) -> None:
 def test_programs_that_are_not_there_are_refused(tmp_path: Path) -> None:
     refusal = _refusal(tmp_path / "data", tmp_path)
 
-    assert refusal == f"There is no postgres in {tmp_path}; check SCRAPERSKY_PG_BIN."
+    assert refusal == f"There is no postgres in {tmp_path}. Check SCRAPERSKY_PG_BIN."
     assert "programs" in _unwell(tmp_path / "data", tmp_path)
     assert not (tmp_path / "data" / "postgres").exists()
 
@@ -263,5 +263,5 @@ def test_the_doctor_sees_a_stale_pid_file(made_dir: Path) -> None:
     told = {finding.name: finding.sentence for finding in diagnose(made_dir)}
 
     stale.unlink()
-    assert told["pid file"].startswith(f"A stale one: process {os.getpid()} is foreign")
+    assert told["pid file"].startswith(f"Stale: process {os.getpid()} is foreign")
     assert told["server"].startswith("Not running")

@@ -1,4 +1,4 @@
-"""Who may run and reach the embedded server: root, ordinary users, and everybody else."""
+"""Which users may run and reach the embedded server."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def test_a_read_only_folder_is_refused(open_path: Path, python_path: str) -> Non
 
     told = _life(STRANGER, folder, python_path)
 
-    assert "cannot be written to" in str(told["refused"])
+    assert "is not writable" in str(told["refused"])
 
 
 def test_a_folder_that_cannot_be_made_is_refused(open_path: Path, python_path: str) -> None:
     told = _life(STRANGER, open_path / "data", python_path)
 
-    assert "cannot be written to (Permission denied)" in str(told["refused"])
+    assert "is not writable (Permission denied)" in str(told["refused"])
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])
@@ -275,7 +275,7 @@ def test_a_new_folder_never_gets_the_cluster_of_one_that_lay_there_before(tmp_pa
 def test_a_pointer_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cluster-path").write_text("/var/lib/scrapersky/clusters/gone")
 
-    with pytest.raises(DatabaseRefused, match="which is gone; bring it back"):
+    with pytest.raises(DatabaseRefused, match=r"which no longer exists\. Restore it"):
         EmbeddedPostgres(tmp_path).acquire()
     assert "cluster" in {finding.name for finding in diagnose(tmp_path) if not finding.ok}
 
@@ -304,7 +304,7 @@ def test_a_root_that_may_not_become_another_user_is_told(open_path: Path) -> Non
         text=True,
     )
 
-    assert "this root may not become" in done.stderr
+    assert "this process cannot switch to user" in done.stderr
     assert not (open_path / "data" / "cluster-path").exists()
 
 
@@ -338,7 +338,7 @@ def test_a_program_folder_of_ones_own_that_the_server_cannot_enter_is_refused(
         (own / tool.name).write_text(f'#!/bin/sh\nexec "{tool}" "$@"\n')
         (own / tool.name).chmod(0o755)
 
-    with pytest.raises(DatabaseRefused, match="set SCRAPERSKY_PG_BIN to a folder it can enter"):
+    with pytest.raises(DatabaseRefused, match="Set SCRAPERSKY_PG_BIN to a folder it can enter"):
         EmbeddedPostgres(tmp_path / "data", pg_bin=own).acquire()
 
     EmbeddedPostgres(tmp_path / "data").destroy()

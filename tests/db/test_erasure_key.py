@@ -1,4 +1,4 @@
-"""The key of erased values' digests: made once, kept outside the database, never mixed up."""
+"""The erasure key: created once, stored outside the database, never mixed with another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scrapersky.db.session import Database
 from scrapersky.errors import ErasureKeyRefused, SettingsError
 from scrapersky.models import Suppression, SuppressionKind
 from scrapersky.settings import Settings
-from tests.accounts.people import SYSTEM
+from tests.auth.accounts import SYSTEM
 from tests.conftest import make_settings
 from tests.stage_cases import OWNED
 

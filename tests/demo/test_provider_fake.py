@@ -1,4 +1,4 @@
-"""The fake provider refuses, pages, hides and bills as the real one does."""
+"""The fake provider rejects, pages, omits and bills like the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo runs to its end, tells the truth, and leaves nothing behind."""
+"""The demo runs to its end, reports the results correctly, and cleans up."""
 
 from __future__ import annotations
 

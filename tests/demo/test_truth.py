@@ -1,4 +1,4 @@
-"""What the town publishes can be found on its pages, and nothing else; it shows every kind."""
+"""The expected contacts of the town are exactly those on its pages, and every kind occurs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site's home page says what the site is; its pages and contacts are stored with it."""
+"""Home pages: their metadata, pages and contacts are stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapersky.db.session import Database
 from scrapersky.models import Contact, Domain, Lead, Page
 from scrapersky.models.stage_names import METADATA_STAGE
 from tests.fake_web import FakeWeb
-from tests.harvest.stage_runs import Run, html, started
+from tests.leads.stage_runs import Run, html, started
 
 ORGANISATION = """<script type="application/ld+json">{"@context": "https://schema.org",
 "@type": "Bakery", "name": "Muster Brot", "telephone": "+49 341 1234567",

@@ -1,4 +1,4 @@
-"""The stored site states are those of the scraper."""
+"""The stored site states match those of the scraper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API and workers as real processes: woken, killed, stopped."""
+"""The API and workers as real processes: woken, killed, stopped."""
 
 from __future__ import annotations
 

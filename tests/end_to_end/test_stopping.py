@@ -1,4 +1,4 @@
-"""A worker that is stopped logs its own lines and no noise, whatever it is doing at the moment."""
+"""A worker that is stopped logs no errors, whatever it is doing at the moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API as a stranger meets it: who may, what is refused and how it is said."""
+"""The API: authorisation, validation and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and headers that are too large, too slow, or not what they say they are."""
+"""Bodies and headers that are too large, too slow or wrongly declared."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from scrapersky.http.body_limits import (
     parse_json,
 )
 from scrapersky.main import create_app
-from tests.accounts.people import add_key, asking, signed_in_settings
-from tests.accounts.visitors import SESSION, add_person, sign_in
 from tests.app import serving
+from tests.auth.accounts import add_key, asking, signed_in_settings
+from tests.auth.dashboard_clients import SESSION, add_person, sign_in
 from tests.conftest import make_settings
 from tests.processes import HASTY, api
 from tests.waiting import PATIENCE_SECONDS

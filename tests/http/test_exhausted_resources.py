@@ -1,4 +1,4 @@
-"""Requests that meet a limit of the installation name it instead of blaming the database."""
+"""Requests that hit an exhausted resource name it instead of blaming the database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMITS = [
     (OSError(errno.EMFILE, "Too many open files"), "file descriptors"),
     (OSError(errno.ENOSPC, "No space left on device"), "The disk of this machine is full"),
     (PoolTimeout("QueuePool limit of size 10"), "Raise DATABASE_POOL_SIZE"),
-    (TOO_MANY, "The database takes no more connections"),
+    (TOO_MANY, "The database accepts no more connections"),
     (DBAPIError("INSERT", None, asyncpg.DiskFullError("no room")), "The database's disk is full"),
 ]
 

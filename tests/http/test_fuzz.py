@@ -1,4 +1,4 @@
-"""The API as its own description promises it, tried with generated requests on a real process."""
+"""The API matches its OpenAPI document: generated requests against a real process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.effort import choose
 from tests.processes import HASTY, free_port, start
 from tests.waiting import PATIENCE_SECONDS
 
-EXAMPLES = 12
+EXAMPLES = choose(5, 100)
 """Per operation; the sum over all operations is some hundreds of requests."""
 
 

@@ -1,4 +1,4 @@
-"""`/health/schedulers` tells when work is not being done."""
+"""`/health/schedulers` reports when rows are not processed."""
 
 from __future__ import annotations
 

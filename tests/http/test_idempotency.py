@@ -1,4 +1,4 @@
-"""A repeated POST with the same key: carried out once, answered the same."""
+"""A repeated POST with the same key is executed once and gets the same response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reverse proxies: whose forwarded headers are believed, and what the cookies make of them."""
+"""Reverse proxies: whose forwarded headers are trusted, and the effect on cookies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from scrapersky.http.proxies import ProxyHeadersMiddleware, find_exposure_warnin
 from scrapersky.http.rate_limit import get_client_address
 from scrapersky.main import create_app
 from scrapersky.settings import Settings, SettingsSource, load_settings
-from tests.accounts.people import signed_in_settings
-from tests.accounts.visitors import add_person, sign_in
 from tests.app import serving
+from tests.auth.accounts import signed_in_settings
+from tests.auth.dashboard_clients import add_person, sign_in
 from tests.conftest import make_settings
 
 JOBS = "/api/v3/jobs"

@@ -1,4 +1,4 @@
-"""Nobody takes more than their share, and everybody is told how much is left."""
+"""Rate limits per caller, and the headers that report them."""
 
 from __future__ import annotations
 

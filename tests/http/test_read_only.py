@@ -1,4 +1,4 @@
-"""A database that answers but stores nothing: a standby, or default_transaction_read_only = on."""
+"""A read-only database: a standby, or default_transaction_read_only = on."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.db.session import Database
 from scrapersky.main import create_app
 from scrapersky.models import ApiKey, Role, UserSession
-from tests.accounts.issuer import with_secret
-from tests.accounts.people import add_key, asking, signed_in_settings
-from tests.accounts.visitors import add_person, sign_in
 from tests.app import serving
+from tests.auth.accounts import add_key, asking, signed_in_settings
+from tests.auth.dashboard_clients import add_person, sign_in
+from tests.auth.token_issuer import with_secret
 from tests.conftest import make_settings
 from tests.databases import END_OTHERS
 from tests.http.test_api import api_routes
@@ -37,7 +37,7 @@ async def make_read_only(database: Database) -> None:
 def assert_says_read_only(answer: httpx.Response) -> None:
     assert answer.status_code == 503, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    assert "The database is read-only" in answer.json()["detail"]
+    assert "The database is currently read-only" in answer.json()["detail"]
     assert int(answer.headers["retry-after"]) > 0
 
 
@@ -49,7 +49,7 @@ async def test_a_read_only_database_is_not_ready_and_says_why(url: str, database
         alive = await client.get("/health")
 
     assert (good.status_code, bad.status_code, alive.status_code) == (200, 503, 200)
-    assert "The database is read-only" in bad.json()["problem"]
+    assert "The database is currently read-only" in bad.json()["problem"]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}])

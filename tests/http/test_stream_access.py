@@ -1,4 +1,4 @@
-"""Event streams end soon after their reader loses access."""
+"""Event streams end soon after their client loses access."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scrapersky.db.session import Database
 from scrapersky.http import event_stream
 from scrapersky.models import ApiKey, Job, Role, User, UserSession
 from scrapersky.settings import Settings
-from tests.accounts.people import add_key, asking, signed_in_settings
-from tests.accounts.visitors import add_person, sign_in
 from tests.app import scan, serving
+from tests.auth.accounts import add_key, asking, signed_in_settings
+from tests.auth.dashboard_clients import add_person, sign_in
 
 DEADLINE_SECONDS = 60
 LIVE = "/live/overview"

@@ -1,4 +1,4 @@
-"""Cancelling and retrying many jobs at once, by their ids or as the list finds them."""
+"""Cancelling and retrying many jobs, by id or by filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching a job: what it is, what changes, and the end, however slowly it is read."""
+"""Job events: the state, every change and the end, also for slow clients."""
 
 from __future__ import annotations
 

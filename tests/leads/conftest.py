@@ -1,4 +1,4 @@
-"""The API over leads, with nobody working the queues."""
+"""The API over leads, without workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/metrics`: what it tells, to whom, and what it costs."""
+"""`/metrics`: its content, its access control and its cost."""
 
 from __future__ import annotations
 

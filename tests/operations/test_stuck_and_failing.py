@@ -1,4 +1,4 @@
-"""Rows left in processing, failing runs and jobs of no stage show everywhere, in every process."""
+"""Rows stuck in processing, failing runs and unhandled jobs are reported by every process."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def test_a_row_of_a_worker_whose_heartbeat_lies_in_the_future_is_stuck(
         status, [problem] = await get_problems(client)
 
     assert status == 503
-    assert "no worker runs to rescue" in problem
+    assert "no worker is running to rescue" in problem
 
 
 async def test_a_worker_that_starts_rescues_stuck_rows_and_health_is_green_again(

@@ -1,4 +1,4 @@
-"""Tracebacks name files of the machine, so only those who run it may read them."""
+"""Tracebacks reveal files of the machine, so only operators may read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.models import Actor, Role
 from scrapersky.pipeline.tables import DeadLetter
-from tests.accounts.people import SYSTEM, add_key, add_tenant, add_user, asking, signed_in_settings
+from tests.auth.accounts import SYSTEM, add_key, add_tenant, add_user, asking, signed_in_settings
 
 TRACEBACK = 'Traceback:\n  File "/opt/scrapersky/inside.py", line 7'
 LETTERS = "/api/v3/dead-letters"

@@ -1,4 +1,4 @@
-"""Pages over the API: import, list, look."""
+"""Pages over the API: import, list, details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that take a request and never finish answering do not keep the pages of others waiting."""
+"""Hosts that accept requests and never finish answering do not delay pages of other hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapersky.pipeline.loop import run_job_loop
 from scrapersky.pipeline.tables import Host
 from scrapersky.scraper.http import limits
 from tests.fake_web import FakeWeb
-from tests.harvest.stage_runs import Run, html, started
+from tests.leads.stage_runs import Run, html, started
 
 PITS, GOOD_HOSTS, PAGES = 20, 4, 5
 SLOW_SLOTS = 4

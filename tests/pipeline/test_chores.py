@@ -1,4 +1,4 @@
-"""Housekeeping happens once, however many processes there are."""
+"""Chores run once per slot, however many processes there are."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def test_a_chore_that_hangs_is_ended_and_recorded_without_a_scheduler_too(
     async with run_chores(database, settings, [chore]):
         [failure] = await failures_when(database, failing=True)
 
-    assert (failure.name, failure.error) == ("tidy", "TimeoutError: not done within 0.05 s")
+    assert (failure.name, failure.error) == ("tidy", "TimeoutError: timed out after 0.05 s")
 
 
 async def test_a_rare_chore_that_failed_is_tried_again_in_its_slot(

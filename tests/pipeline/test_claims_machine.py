@@ -34,15 +34,15 @@ from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.pipeline import dead_letters, workers
 from scrapersky.pipeline.bulk import is_letter_open
-from scrapersky.pipeline.hosts import HostGate, HostTurn
+from scrapersky.pipeline.hosts import HostGate, SlotReservation
 from scrapersky.pipeline.loop import StageRunner
 from scrapersky.pipeline.outcome import (
     AttemptOutcome,
     build_completed,
     build_error_outcome,
     build_handed_back,
+    build_interruption_outcome,
     build_outage_outcome,
-    outcome_of_interruption,
 )
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
 from scrapersky.pipeline.rescue import Rescuer
@@ -53,10 +53,11 @@ from scrapersky.pipeline.workers import WorkerIdentity
 from scrapersky.settings import Settings
 from tests import noop_hosts, stage_cases
 from tests.conftest import make_settings
+from tests.effort import choose
 from tests.noop import NOOP, NoopRow
 from tests.noop_hosts import HOSTED, HostedRow
 
-EXAMPLES, STEPS = {"Queue": 30, "QueueByHost": 12}, 40
+EXAMPLES, STEPS = choose({"Queue": 12, "QueueByHost": 6}, {"Queue": 300, "QueueByHost": 120}), 40
 MAX_ATTEMPTS = 3
 WORKERS = range(3)
 HOST, HOST_LIMIT = "bakery.example", 2
@@ -94,7 +95,7 @@ class Place:
     runner: StageRunner
     gate: HostGate
     believes: list[Claim] = field(default_factory=list)
-    turns: list[HostTurn] = field(default_factory=list)
+    turns: list[SlotReservation] = field(default_factory=list)
 
 
 class Surroundings:
@@ -196,7 +197,7 @@ class Queue(RuleBasedStateMachine):
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def interrupt_statements(self, number: int, pick: int) -> None:
         """The row's own statements lose their connection."""
-        self._end(number, pick, lambda claim: outcome_of_interruption(claim, OSError("away")))
+        self._end(number, pick, lambda claim: build_interruption_outcome(claim, OSError("away")))
 
     @rule(number=st.sampled_from(WORKERS), pick=st.integers(0, 9))
     def hand_back(self, number: int, pick: int) -> None:

@@ -1,4 +1,4 @@
-"""A stage goes as fast as operators say and as its successors can take."""
+"""A stage follows the pace set by operators and the backpressure of its successors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def take_away(database: Database, count: int) -> None:
 
 def look_again(valve: Valve) -> None:
     """The depth measured a moment ago is not believed any longer."""
-    valve._looked = float("-inf")
+    valve._measured_at = float("-inf")
 
 
 async def found(engine: Engine) -> int:
@@ -88,7 +88,7 @@ async def test_a_stage_claims_nothing_while_what_it_feeds_is_full(
     with capture_logs() as logs:
         assert await found(engine) == 0
         assert await found(engine) == 0
-    said = [each for each in logs if each["event"] == "stage held back"]
+    said = [each for each in logs if each["event"] == "stage limited by backpressure"]
     assert len(said) == 1
     assert NEXT.name in said[0]["why"]
     assert engine.state(DatabaseClock(0.0))["noop"]["held_back"] == said[0]["why"]
@@ -120,7 +120,7 @@ async def test_between_the_marks_a_stage_claims_less(
     look_again(valve)
     assert await valve.admit(9) == 3
     assert valve.held_back is not None
-    assert "claiming less" in valve.held_back
+    assert "claiming fewer rows" in valve.held_back
 
 
 async def test_rows_that_wait_for_their_time_hold_nobody_back(

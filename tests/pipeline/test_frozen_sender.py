@@ -1,4 +1,6 @@
-"""A worker that was frozen between its turn and its request looks again before it sends."""
+"""A worker that was frozen between reserving its slot and sending the request checks the slot
+again.
+"""
 
 from __future__ import annotations
 

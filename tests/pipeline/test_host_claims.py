@@ -1,4 +1,4 @@
-"""Rows that ask hosts are claimed host by host: fairly, politely, and none is forgotten."""
+"""Rows are claimed host by host: fairly, within the limits of each host, and none is starved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Politeness is exact, whoever else is fetching, and a failing host is left alone."""
+"""Rate limits per host are exact across all workers, and failing hosts are backed off."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ async def test_a_host_that_keeps_failing_is_left_alone_and_a_good_answer_opens_i
     mine = gate(database, url)
     for _ in range(FAILURES_TO_OPEN):
         await mine.report(HOST, HostOutcome(status=500))
-    with pytest.raises(HostClosed, match=r"left alone until .* last with status 500"):
+    with pytest.raises(HostClosed, match=r"Backing off .* last with status 500"):
         async with mine.slot(HOST, exempt=True):
             pass
     async with database.transaction() as session:

@@ -1,4 +1,4 @@
-"""The rule that turns a failure into a retry or an end."""
+"""The retry policy that maps a failure to a retry or a dead letter."""
 
 from __future__ import annotations
 

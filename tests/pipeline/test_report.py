@@ -1,4 +1,4 @@
-"""What is told of all stages, in a handful of queries, is what is so."""
+"""The status of all stages is correct, in a few queries."""
 
 from __future__ import annotations
 

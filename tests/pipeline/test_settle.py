@@ -1,4 +1,4 @@
-"""Rows are settled whatever stands in the way for a moment."""
+"""Rows are settled despite transient failures."""
 
 from __future__ import annotations
 

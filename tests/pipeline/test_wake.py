@@ -1,4 +1,4 @@
-"""A committed enqueue wakes consumers everywhere, and a deaf listener heals itself."""
+"""A committed row wakes consumers in every process, and a broken listener reconnects."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from time import monotonic
+from typing import Literal
 
 import pytest
 from sqlalchemy import text
@@ -82,7 +83,7 @@ async def test_a_transaction_that_fails_wakes_nobody(database: Database) -> None
 async def test_a_hundred_commits_make_few_notifications(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wake, "NOTIFY_INTERVAL_SECONDS", 5.0)
+    monkeypatch.setattr(wake, "NOTIFY_INTERVAL_SECONDS", 2.0)
     began = monotonic()
     here, there = await listening(database), Wakeups(other)
     count = 0
@@ -97,7 +98,7 @@ async def test_a_hundred_commits_make_few_notifications(
             wake_after_commit(session, "stage")
     await there.flush()
     # One with a commit and one afterwards, per interval.
-    sent = 2 * (1 + (monotonic() - began) / 5)
+    sent = 2 * (1 + (monotonic() - began) / 2)
     await wait_until(lambda: _is(lambda: count >= 1))
 
     assert count <= sent
@@ -151,6 +152,19 @@ async def test_a_listener_whose_ear_is_gone_notices(
     await wakeups.close()
 
 
+async def test_a_listener_that_is_stopped_while_it_hears_its_probe_ends(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wakeups = Wakeups(database)
+    monkeypatch.setattr(wakeups.listener, "_probe_heard", _StopsListener(wakeups))
+    wakeups.listen()
+    assert wakeups._listening is not None
+    ended, _ = await asyncio.wait({wakeups._listening}, timeout=PATIENCE_SECONDS)
+    await wakeups.close()
+
+    assert ended
+
+
 async def _is(condition: Callable[[], bool]) -> bool:
     return condition()
 
@@ -158,3 +172,17 @@ async def _is(condition: Callable[[], bool]) -> bool:
 class _NeverHeard(asyncio.Event):
     def set(self) -> None:
         return
+
+
+class _StopsListener(asyncio.Event):
+    """Cancels the listener in the moment in which it hears its probe."""
+
+    def __init__(self, wakeups: Wakeups) -> None:
+        super().__init__()
+        self._wakeups = wakeups
+
+    async def wait(self) -> Literal[True]:
+        await super().wait()
+        assert self._wakeups._listening is not None
+        self._wakeups._listening.cancel()
+        return True

@@ -1,4 +1,4 @@
-"""Searches as tests ask for them, worked by a real engine beside a provider on loopback."""
+"""Searches run by a real engine against a fake provider."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A place becomes a business: without a call where its details are known, within the budget where
-they have to be asked for."""
+"""A place is resolved to a business: without a request if its details are fresh, otherwise within
+the budget.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from scrapersky.places.store import build_place_values
 from scrapersky.scraper.providers.model import OperationalStatus, PlaceFacts
 from scrapersky.settings import Settings
 from scrapersky.testing import FailureMode, PlacesProvider
-from tests.places.scanning import (
+from tests.places.deep_scans import (
     PRICE,
     Scanner,
     bakery,
@@ -63,7 +64,7 @@ async def test_a_place_whose_details_are_known_costs_nothing(
     (place,) = await scanner.scan(known)
     assert (place.deep_scan_status, place.deep_scan_error) == ("Completed", None)
     assert (await scanner.business(place)).business_name == "Bäckerei Berger"
-    assert provider.bill.asked == []
+    assert provider.bill.requests == []
     assert await ledger(database) == []
 
 
@@ -74,7 +75,7 @@ async def test_others_than_google_are_never_asked_for_one_by_one(
     (place,) = await scanner.scan(queued("node/1", provider=name, name="Bakery", details_at=None))
     assert place.deep_scan_status == "Completed"
     assert (await scanner.business(place)).business_name == "Bakery"
-    assert provider.bill.asked == []
+    assert provider.bill.requests == []
 
 
 async def test_a_place_without_details_is_asked_for_and_becomes_a_business(
@@ -258,7 +259,7 @@ async def test_when_the_budget_is_used_up_places_wait_and_nothing_is_asked(
     assert place.deep_scan_error.startswith(BUDGET_EXHAUSTED)
     assert place.deep_scan_attempts == 0
     assert place.deep_scan_due_at > datetime.now(UTC)
-    assert provider.bill.asked == []
+    assert provider.bill.requests == []
     assert await ledger(database) == []
 
 
@@ -323,7 +324,7 @@ async def test_a_quota_that_is_used_up_parks_the_method_for_everybody(
     await scanner.scan(queued("ChIJ-one-place"))
     (place,) = await scanner.scan(queued("ChIJ-two-place"))
     assert (place.deep_scan_status, place.deep_scan_attempts) == ("Queued", 0)
-    assert len(provider.bill.asked) == 1
+    assert len(provider.bill.requests) == 1
     async with database.reading() as session:
         waits = await session.scalar(select(ProviderPause.until - func.now()))
     assert waits is not None

@@ -1,4 +1,4 @@
-"""A search at OpenStreetMap: what is too much for one question, and what is odd in the answers."""
+"""Searches at OpenStreetMap: areas too large for one query, and unusual responses."""
 
 from __future__ import annotations
 

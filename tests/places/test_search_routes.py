@@ -1,4 +1,4 @@
-"""Searches by the API: what they answer, refuse and show."""
+"""Search routes: responses, validation and details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an area is divided and asked: with as few requests that cost as can be."""
+"""Dividing an area into tiles with as few paid requests as possible."""
 
 from __future__ import annotations
 

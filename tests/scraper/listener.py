@@ -1,4 +1,4 @@
-"""Servers that speak no proper HTTP, or only wait for somebody to come."""
+"""Servers that do not speak proper HTTP, or only accept connections."""
 
 from __future__ import annotations
 

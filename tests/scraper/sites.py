@@ -1,4 +1,4 @@
-"""Analyse a site of the fake web and look at what was told."""
+"""Analyse a site of the fake web, and inspect the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide to the library: its examples run, and print what stands below them."""
+"""The examples of the library guide run and print the documented output."""
 
 from __future__ import annotations
 

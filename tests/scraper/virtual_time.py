@@ -1,4 +1,4 @@
-"""Time that passes only while everybody waits, so that waiting can be measured exactly."""
+"""Virtual time that advances only while all tasks wait, so that waits can be measured exactly."""
 
 from __future__ import annotations
 

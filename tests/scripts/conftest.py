@@ -1,4 +1,4 @@
-"""Scripts as people run them: with another Python than the project's, in the demo's town."""
+"""The scripts, run by another Python than the project's, in the demo's town."""
 
 from __future__ import annotations
 

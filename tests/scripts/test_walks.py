@@ -1,4 +1,4 @@
-"""The walks of the design documents, typed as the page has them."""
+"""The command sequences of the design documents, run as documented."""
 
 from __future__ import annotations
 

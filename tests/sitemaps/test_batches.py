@@ -1,4 +1,4 @@
-"""Many domains at once: each gets its job, bad lines cost nothing, and progress is over all."""
+"""Batches: each domain gets a job, invalid lines are reported, and progress covers all."""
 
 from __future__ import annotations
 

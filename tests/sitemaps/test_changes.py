@@ -1,4 +1,4 @@
-"""What a rescan finds to be new, changed or gone."""
+"""New, changed and removed URLs of a rescan."""
 
 from __future__ import annotations
 

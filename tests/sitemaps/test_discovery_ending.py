@@ -1,4 +1,4 @@
-"""A scan that is given up in the middle ends with the reason for it, and with nothing else."""
+"""A scan that is aborted midway ends with its reason and stores nothing further."""
 
 from __future__ import annotations
 

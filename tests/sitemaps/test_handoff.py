@@ -1,4 +1,4 @@
-"""What a scan hands on by itself."""
+"""Automatic hand-offs of a scan."""
 
 from __future__ import annotations
 

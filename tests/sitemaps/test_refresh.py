@@ -1,4 +1,4 @@
-"""A rescan reads again only what has changed."""
+"""A rescan reads only what has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Domains are looked at again when due, and nothing loops."""
+"""Domains are rescanned when due, without loops."""
 
 from __future__ import annotations
 

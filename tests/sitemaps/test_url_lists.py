@@ -1,4 +1,4 @@
-"""A domain lists each of its URLs once, whichever of its sitemaps name it."""
+"""A domain lists each of its URLs once, however many sitemaps contain it."""
 
 from __future__ import annotations
 

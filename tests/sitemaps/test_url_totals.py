@@ -1,4 +1,4 @@
-"""A URL that is listed twice counts once, in every total."""
+"""A URL that is listed twice counts once in every total."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select, tuple_
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.errors import InvalidInput
+from scrapersky.lists.cursor import fetch_newest_first
 from scrapersky.models import Actor, AuditEntry
 
 
@@ -27,44 +27,32 @@ class AuditQuery:
 async def list_audit_entries(
     session: AsyncSession,
     actor: Actor,
-    wanted: AuditQuery,
+    query: AuditQuery,
     *,
     cursor: str | None = None,
     limit: int = 50,
 ) -> tuple[Sequence[AuditEntry], str | None]:
     """Return one page and the cursor of the next page (None on the last)."""
     ours = select(AuditEntry).where(AuditEntry.tenant_id == actor.tenant_id)
-    statement = ours.where(*_conditions(wanted))
-    if cursor is not None:
-        statement = statement.where(tuple_(AuditEntry.at, AuditEntry.id) < _decode_cursor(cursor))
-    newest_first = statement.order_by(AuditEntry.at.desc(), AuditEntry.id.desc())
-    found = (await session.scalars(newest_first.limit(limit + 1))).all()
-    return found[:limit], _encode_cursor(found[limit - 1]) if len(found) > limit else None
+    return await fetch_newest_first(
+        session,
+        ours.where(*_conditions(query)),
+        at=AuditEntry.at,
+        key=AuditEntry.id,
+        cursor=cursor,
+        limit=limit,
+    )
 
 
-def _conditions(wanted: AuditQuery) -> Iterator[ColumnElement[bool]]:
-    if wanted.actor_id is not None:
-        yield AuditEntry.actor_id == wanted.actor_id
-    if wanted.action is not None:
-        yield AuditEntry.action == wanted.action
-    if wanted.since is not None:
-        yield AuditEntry.at >= _ensure_timezone(wanted.since)
-    if wanted.until is not None:
-        yield AuditEntry.at < _ensure_timezone(wanted.until)
-
-
-def _encode_cursor(last: AuditEntry) -> str:
-    return f"{last.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}~{last.id}"
-
-
-def _decode_cursor(cursor: str) -> tuple[datetime, int]:
-    at, _, number = cursor.partition("~")
-    if not number.isdigit() or len(number) > 18:
-        raise InvalidInput("The cursor is not valid. Start again without a cursor.")
-    try:
-        return _ensure_timezone(datetime.fromisoformat(at)), int(number)
-    except ValueError:
-        raise InvalidInput("The cursor is not valid. Start again without a cursor.") from None
+def _conditions(query: AuditQuery) -> Iterator[ColumnElement[bool]]:
+    if query.actor_id is not None:
+        yield AuditEntry.actor_id == query.actor_id
+    if query.action is not None:
+        yield AuditEntry.action == query.action
+    if query.since is not None:
+        yield AuditEntry.at >= _ensure_timezone(query.since)
+    if query.until is not None:
+        yield AuditEntry.at < _ensure_timezone(query.until)
 
 
 def _ensure_timezone(moment: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""Hash and verify passwords with scrypt."""
+"""Hash and verify passwords with Argon2id, and verify the scrypt hashes of earlier versions."""
 
 from __future__ import annotations
 
@@ -10,66 +10,37 @@ import os
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from argon2 import PasswordHasher
+from argon2.exceptions import VerifyMismatchError
 
 from scrapersky.errors import InvalidInput
 
 MIN_PASSWORD_CHARACTERS = 12
 MAX_PASSWORD_CHARACTERS = 1_000
-HASH_SCHEME = "scrypt"
-SALT_BYTES = 16
-DIGEST_BYTES = 32
+SCRYPT_PREFIX = "scrypt$"
 
 T = TypeVar("T")
 
+# As much memory and time as the scrypt hashes of earlier versions, so that the response time does
+# not tell a user whose hash is not replaced yet from one who does not exist.
+_hasher = PasswordHasher(time_cost=10, memory_cost=32 * 1024, parallelism=1)
 _threads = ThreadPoolExecutor(2, thread_name_prefix="passwords")
 """Each hash needs 32 MB, so the number of threads bounds the memory of concurrent sign-ins."""
 
 
-@dataclass(frozen=True)
-class PasswordHash:
-    """Stored form of a password: scheme and parameters, salt, digest."""
-
-    cost: int
-    """Base-2 logarithm of scrypt's n."""
-    block: int
-    parallel: int
-    salt: bytes
-    digest: bytes
-
-    @classmethod
-    def parse(cls, text: str) -> PasswordHash:
-        kind, cost, block, parallel, salt, digest = text.split("$")
-        if kind != HASH_SCHEME:
-            raise ValueError(f"Unknown password hash scheme: {kind}.")
-        numbers = int(cost), int(block), int(parallel)
-        return cls(*numbers, base64.b64decode(salt), base64.b64decode(digest))
-
-    def __str__(self) -> str:
-        binary = [base64.b64encode(each).decode() for each in (self.salt, self.digest)]
-        return "$".join((HASH_SCHEME, str(self.cost), str(self.block), str(self.parallel), *binary))
-
-    def compute_digest(self, password: str) -> bytes:
-        cost = 2**self.cost
-        return hashlib.scrypt(
-            # Keyboards may compose an accented letter in different ways.
-            unicodedata.normalize("NFKC", password).encode(),
-            salt=self.salt,
-            n=cost,
-            r=self.block,
-            p=self.parallel,
-            maxmem=2 * 128 * self.block * cost,
-            dklen=DIGEST_BYTES,
-        )
+def _build_dummy_hash() -> str:
+    """Return a hash with the current parameters that matches no password, without computing it."""
+    salt, digest = (
+        base64.b64encode(os.urandom(size)).decode().rstrip("=")
+        for size in (_hasher.salt_len, _hasher.hash_len)
+    )
+    costs = f"m={_hasher.memory_cost},t={_hasher.time_cost},p={_hasher.parallelism}"
+    return f"$argon2id$v=19${costs}${salt}${digest}"
 
 
-def _build_random_hash() -> PasswordHash:
-    """Return the current parameters with a random salt and a digest that matches no password."""
-    return PasswordHash(15, 8, 3, os.urandom(SALT_BYTES), os.urandom(DIGEST_BYTES))
-
-
-DUMMY_HASH = str(_build_random_hash())
+DUMMY_HASH = _build_dummy_hash()
 """Checked when the user does not exist, so that the response takes equally long."""
 
 
@@ -83,19 +54,54 @@ async def hash_password(password: str) -> str:
         raise InvalidInput(
             f"The password must have at most {MAX_PASSWORD_CHARACTERS:,} characters."
         )
+    return await compute_hash(password)
 
-    fresh = _build_random_hash()
-    digest = await _run_in_thread(lambda: fresh.compute_digest(password))
-    return str(replace(fresh, digest=digest))
+
+async def compute_hash(password: str) -> str:
+    return await _run_in_thread(lambda: _hasher.hash(_normalize(password)))
 
 
 async def verify_password(password: str, kept: str | None) -> bool:
     """Return whether the password matches; takes equally long without a stored hash."""
-    known = PasswordHash.parse(kept or DUMMY_HASH)
     if len(password) > MAX_PASSWORD_CHARACTERS:
         return False
-    given = await _run_in_thread(lambda: known.compute_digest(password))
-    return hmac.compare_digest(given, known.digest) and kept is not None
+    matches = await _run_in_thread(lambda: _verify(_normalize(password), kept or DUMMY_HASH))
+    return matches and kept is not None
+
+
+def needs_rehash(kept: str) -> bool:
+    """Return whether the hash was made by another scheme or with other parameters."""
+    return kept.startswith(SCRYPT_PREFIX) or _hasher.check_needs_rehash(kept)
+
+
+def _normalize(password: str) -> bytes:
+    # Keyboards may compose an accented letter in different ways.
+    return unicodedata.normalize("NFKC", password).encode()
+
+
+def _verify(password: bytes, kept: str) -> bool:
+    if kept.startswith(SCRYPT_PREFIX):
+        return _verify_scrypt(password, kept)
+    try:
+        return _hasher.verify(kept, password)
+    except VerifyMismatchError:
+        return False
+
+
+def _verify_scrypt(password: bytes, kept: str) -> bool:
+    """Verify `scrypt$cost$block$parallel$salt$digest`, where cost is the binary logarithm of n."""
+    _, cost, block, parallel, salt, digest = kept.split("$")
+    n, r, expected = 2 ** int(cost), int(block), base64.b64decode(digest)
+    computed = hashlib.scrypt(
+        password,
+        salt=base64.b64decode(salt),
+        n=n,
+        r=r,
+        p=int(parallel),
+        maxmem=2 * 128 * r * n,
+        dklen=len(expected),
+    )
+    return hmac.compare_digest(computed, expected)
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:

@@ -65,12 +65,12 @@ async def list_entries(
     cursor: CursorParam = None,
     limit: LimitParam = 50,
 ) -> CursorPage[AuditEntryOut]:
-    wanted = audit.AuditQuery(actor_id=actor, action=action, since=since, until=until)
-    found, following = await audit.list_audit_entries(
-        session, asking, wanted, cursor=cursor, limit=limit
+    query = audit.AuditQuery(actor_id=actor, action=action, since=since, until=until)
+    entries, following = await audit.list_audit_entries(
+        session, asking, query, cursor=cursor, limit=limit
     )
     return CursorPage(
-        items=[AuditEntryOut.model_validate(each) for each in found], next_cursor=following
+        items=[AuditEntryOut.model_validate(each) for each in entries], next_cursor=following
     )
 
 
@@ -86,16 +86,16 @@ api_key_router = APIRouter(
     dependencies=[RETURNS_SECRET],
     responses=problem_responses(404, 409),
 )
-async def create_key(actor: Admin, session: Transaction, wanted: ApiKeyIn) -> NewApiKey:
-    made = await service.create_api_key(
+async def create_key(actor: Admin, session: Transaction, body: ApiKeyIn) -> NewApiKey:
+    key = await service.create_api_key(
         session,
         actor,
-        name=wanted.name,
-        role=wanted.role,
-        user_id=wanted.user_id,
-        expires_at=wanted.expires_at,
+        name=body.name,
+        role=body.role,
+        user_id=body.user_id,
+        expires_at=body.expires_at,
     )
-    return _build_new_key(*made)
+    return _build_new_key(*key)
 
 
 @api_key_router.get("", summary="List API keys")
@@ -110,12 +110,12 @@ async def list_keys(actor: Admin, session: Reading) -> list[ApiKeyOut]:
     responses=problem_responses(404, 409),
 )
 async def rotate_key(
-    actor: Admin, session: Transaction, key_id: UUID, wanted: RotationIn | None = None
+    actor: Admin, session: Transaction, key_id: UUID, body: RotationIn | None = None
 ) -> NewApiKey:
     """The previous secret stops working immediately, or after the grace period. The key keeps its
     id, role and expiry.
     """
-    grace = timedelta(seconds=wanted.grace_seconds if wanted else 0)
+    grace = timedelta(seconds=body.grace_seconds if body else 0)
     return _build_new_key(*await service.rotate_api_key(session, actor, key_id, grace=grace))
 
 
@@ -146,7 +146,7 @@ own_sessions_router = APIRouter(
     responses=problem_responses(409, 415),
 )
 async def begin(
-    request: Request, response: Response, context: Context, wanted: SignInIn | None = None
+    request: Request, response: Response, context: Context, body: SignInIn | None = None
 ) -> SessionOut:
     """Sign in with a name and password, or with an API key or token, which may also be sent in the
     headers. The response sets the cookie `scrapersky_session` (over https
@@ -157,15 +157,15 @@ async def begin(
     if context.settings.auth_mode == OPEN_MODE:
         raise Conflict("Sign-in is disabled: AUTH_MODE is open.")
     _require_json_body(request)
-    begun = await begin_session(request, context, wanted or SignInIn())
-    set_session_cookie(request, response, begun.token)
-    if begun.device_token is not None:
-        set_device_cookie(request, response, begun.device_token)
+    user_session = await begin_session(request, context, body or SignInIn())
+    set_session_cookie(request, response, user_session.token)
+    if user_session.device_token is not None:
+        set_device_cookie(request, response, user_session.device_token)
     return SessionOut(
-        user=_build_who(begun.user),
-        role=begun.role,
-        csrf_token=build_csrf_token(begun.token),
-        expires_at=sessions.get_expiry(begun.session, context.settings),
+        user=_build_who(user_session.user),
+        role=user_session.role,
+        csrf_token=build_csrf_token(user_session.token),
+        expires_at=sessions.get_expiry(user_session.session, context.settings),
     )
 
 
@@ -208,21 +208,21 @@ async def change_password(
     actor: Viewer,
     context: Context,
     session: Transaction,
-    wanted: PasswordChangeIn,
+    body: PasswordChangeIn,
 ) -> None:
     """Ends all other sessions of the user. The first password is set by an admin or on the command
     line.
     """
-    fresh = await passwords.hash_password(wanted.new.get_secret_value())
+    fresh = await passwords.hash_password(body.new.get_secret_value())
     async with limit_password_checks(context.database, actor):
-        current = wanted.current.get_secret_value()
+        current = body.current.get_secret_value()
         proven = await sign_in.verify_current_user(context.database, actor, current)
     await users.change_own_password(session, actor, proven, fresh)
 
 
 @own_sessions_router.get("", summary="List my sessions")
 async def list_own(actor: Viewer, context: Context, session: Reading) -> list[OwnSessionOut]:
-    found = await sessions.list_sessions(session, actor, context.settings)
+    own_sessions = await sessions.list_sessions(session, actor, context.settings)
     return [
         OwnSessionOut(
             id=each.id,
@@ -232,7 +232,7 @@ async def list_own(actor: Viewer, context: Context, session: Reading) -> list[Ow
             expires_at=sessions.get_expiry(each, context.settings),
             is_current=each.id == actor.session_id,
         )
-        for each in found
+        for each in own_sessions
     ]
 
 
@@ -248,12 +248,12 @@ user_router = APIRouter(
 
 
 @user_router.post("", status_code=201, summary="Create a user", responses=problem_responses(409))
-async def create_user(actor: Admin, session: Transaction, wanted: UserIn) -> UserOut:
+async def create_user(actor: Admin, session: Transaction, body: UserIn) -> UserOut:
     """The user signs in with an API key, with a token whose `sub` is the user's id, or with a
     password once one is set.
     """
-    made = await users.create_user(session, actor, name=wanted.name, role=wanted.role)
-    return UserOut.model_validate(made)
+    user = await users.create_user(session, actor, name=body.name, role=body.role)
+    return UserOut.model_validate(user)
 
 
 @user_router.get("", summary="List users")
@@ -274,11 +274,11 @@ async def list_users(
 @user_router.post(
     "/{user_id}/role", summary="Change a user's role", responses=problem_responses(404, 409)
 )
-async def set_role(actor: Admin, session: Transaction, user_id: UUID, wanted: RoleIn) -> UserOut:
+async def set_role(actor: Admin, session: Transaction, user_id: UUID, body: RoleIn) -> UserOut:
     """Takes effect with the next request and also limits the user's API keys. Users who sign in by
     token have the token's role.
     """
-    return UserOut.model_validate(await users.set_role(session, actor, user_id, wanted.role))
+    return UserOut.model_validate(await users.set_role(session, actor, user_id, body.role))
 
 
 @user_router.post(
@@ -307,8 +307,8 @@ async def reactivate(actor: Admin, session: Transaction, user_id: UUID) -> UserO
     responses=problem_responses(404, 409),
 )
 async def set_password(
-    actor: Admin, session: Transaction, user_id: UUID, wanted: PasswordIn
+    actor: Admin, session: Transaction, user_id: UUID, body: PasswordIn
 ) -> UserOut:
     """Sets the password for signing in to the dashboard and ends the user's sessions."""
-    fresh = await passwords.hash_password(wanted.password.get_secret_value())
+    fresh = await passwords.hash_password(body.password.get_secret_value())
     return UserOut.model_validate(await users.set_password(session, actor, user_id, fresh))

@@ -104,12 +104,12 @@ def _ensure_timezone(moment: datetime | None) -> datetime | None:
 
 
 async def list_api_keys(session: AsyncSession, actor: Actor) -> Sequence[ApiKey]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(ApiKey)
         .where(ApiKey.tenant_id == actor.tenant_id)
         .order_by(ApiKey.created_at, ApiKey.id)
     )
-    return found.all()
+    return rows.all()
 
 
 async def rotate_api_key(
@@ -146,8 +146,8 @@ async def revoke_api_key(session: AsyncSession, actor: Actor, key_id: UUID) -> A
 
 async def _get_key(session: AsyncSession, actor: Actor, key_id: UUID) -> ApiKey:
     """Get the key with a row lock, so that concurrent rotations do not overwrite each other."""
-    wanted = select(ApiKey).where(ApiKey.id == key_id, ApiKey.tenant_id == actor.tenant_id)
-    key = await session.scalar(wanted.with_for_update())
+    statement = select(ApiKey).where(ApiKey.id == key_id, ApiKey.tenant_id == actor.tenant_id)
+    key = await session.scalar(statement.with_for_update())
     if key is None:
         raise NotFound(f"There is no API key {key_id}.")
     return key
@@ -161,16 +161,16 @@ async def _refresh_key(session: AsyncSession, key: ApiKey) -> ApiKey:
 
 async def create_user(session: AsyncSession, actor: Actor, *, name: str, role: Role) -> User:
     name = validate_name("A user", name)
-    made: User | None = await session.scalar(
+    user: User | None = await session.scalar(
         insert(User)
         .values(id=uuid7(), tenant_id=actor.tenant_id, name=name, role=role)
         .on_conflict_do_nothing(index_elements=[User.tenant_id, User.issuer, User.name])
         .returning(User)
     )
-    if made is None:
+    if user is None:
         raise Conflict(f"A user named {name} already exists.")
-    record(session, actor, "user.create", made.id, name=name, role=role)
-    return made
+    record(session, actor, "user.create", user.id, name=name, role=role)
+    return user
 
 
 def select_users(actor: Actor) -> Select[User]:
@@ -179,8 +179,8 @@ def select_users(actor: Actor) -> Select[User]:
 
 async def get_user(session: AsyncSession, actor: Actor, user_id: UUID) -> User:
     """Get the user with a row lock, so that concurrent changes see each other."""
-    wanted = select_users(actor).where(User.id == user_id).with_for_update()
-    user = await session.scalar(wanted)
+    statement = select_users(actor).where(User.id == user_id).with_for_update()
+    user = await session.scalar(statement)
     if user is None:
         raise NotFound(f"There is no user {user_id}.")
     return user
@@ -189,11 +189,11 @@ async def get_user(session: AsyncSession, actor: Actor, user_id: UUID) -> User:
 async def find_user_id(session: AsyncSession, actor: Actor, text: str) -> UUID:
     """Find a user by name or id. Users created here come before token users of the same name."""
     try:
-        wanted = or_(User.id == UUID(text), User.name == text)
+        condition = or_(User.id == UUID(text), User.name == text)
     except ValueError:
-        wanted = User.name == text
-    found = (await session.scalars(select_users(actor).where(wanted))).all()
-    here = [each for each in found if each.issuer is None] or found
+        condition = User.name == text
+    rows = (await session.scalars(select_users(actor).where(condition))).all()
+    here = [each for each in rows if each.issuer is None] or rows
     if not here:
         raise NotFound(f"There is no user {text}.")
     if len(here) > 1:

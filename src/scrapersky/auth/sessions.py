@@ -43,7 +43,7 @@ async def create_session(
     """
     token = secrets.token_urlsafe(32)
     latest = func.now() + timedelta(days=settings.session_max_days)
-    made = UserSession(
+    user_session = UserSession(
         id=uuid7(),
         tenant_id=actor.tenant_id,
         user_id=actor.user_id,
@@ -53,11 +53,11 @@ async def create_session(
         client=_strip_unprintable(client)[:MAX_CLIENT_CHARACTERS],
         expires_at=latest if until is None else func.least(latest, until),
     )
-    session.add(made)
+    session.add(user_session)
     await session.flush()
-    await session.refresh(made)
-    record(session, replace(actor, via=RequestChannel.DASHBOARD), "session.begin", made.id)
-    return NewSession(made, token)
+    await session.refresh(user_session)
+    record(session, replace(actor, via=RequestChannel.DASHBOARD), "session.begin", user_session.id)
+    return NewSession(user_session, token)
 
 
 def _strip_unprintable(text: str) -> str:
@@ -107,7 +107,7 @@ async def list_sessions(
     session: AsyncSession, actor: Actor, settings: Settings
 ) -> Sequence[UserSession]:
     """Return the actor's active sessions, last used first."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(UserSession)
         .join(User, User.id == UserSession.user_id)
         .outerjoin(ApiKey, ApiKey.id == UserSession.api_key_id)
@@ -115,7 +115,7 @@ async def list_sessions(
         .order_by(UserSession.last_seen_at.desc(), UserSession.id.desc())
         .limit(100)
     )
-    return found.all()
+    return rows.all()
 
 
 def get_expiry(row: UserSession, settings: Settings) -> datetime:

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from fastapi import Request
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.auth import passwords, sessions
@@ -43,11 +43,11 @@ async def verify_user(
 ) -> VerifiedUser:
     """Verify name and password. No connection is held while the password is hashed."""
     async with database.reading() as session:
-        found = (await session.execute(_select_user(name.strip(), tenant))).one_or_none()
-    kept = None if found is None else found[2]
-    if not await passwords.verify_password(password, kept) or found is None or kept is None:
+        result = (await session.execute(_select_user(name.strip(), tenant))).one_or_none()
+    kept = None if result is None else result[2]
+    if not await passwords.verify_password(password, kept) or result is None or kept is None:
         raise NotSignedIn(WRONG_CREDENTIALS)
-    return VerifiedUser(found[0], found[1], kept)
+    return VerifiedUser(result[0], result[1], kept)
 
 
 def _select_user(name: str, tenant: str | None) -> Select[UUID, UUID, str | None]:
@@ -66,8 +66,8 @@ def _select_user(name: str, tenant: str | None) -> Select[UUID, UUID, str | None
 def _is_tenant(text: str) -> ColumnElement[bool]:
     if not text:
         return Tenant.id == DEFAULT_TENANT_ID
-    given = parse_uuid(text)
-    return Tenant.name == text if given is None else Tenant.id == given
+    tenant_id = parse_uuid(text)
+    return Tenant.name == text if tenant_id is None else Tenant.id == tenant_id
 
 
 async def verify_current_user(database: Database, actor: Actor, password: str) -> VerifiedUser:
@@ -113,31 +113,53 @@ class SignInResult:
         return Role(self.session.role).cap(Role(self.user.role))
 
 
-async def begin_session(request: Request, context: AppContext, wanted: SignInIn) -> SignInResult:
-    if wanted.name is not None and wanted.password is not None:
-        return await _begin_with_password(request, context, wanted, wanted.name)
-    given = wanted.api_key
-    credentials = get_credentials(request) if given is None else given.get_secret_value().strip()
+async def begin_session(request: Request, context: AppContext, body: SignInIn) -> SignInResult:
+    if body.name is not None and body.password is not None:
+        return await _begin_with_password(request, context, body, body.name)
+    api_key = body.api_key
+    credentials = (
+        get_credentials(request) if api_key is None else api_key.get_secret_value().strip()
+    )
     if not credentials:
         raise InvalidInput("Enter a name and password, or an API key.")
     return await _begin_with_credentials(request, context, credentials)
 
 
 async def _begin_with_password(
-    request: Request, context: AppContext, wanted: SignInIn, name: str
+    request: Request, context: AppContext, body: SignInIn, name: str
 ) -> SignInResult:
-    assert wanted.password is not None
-    password = wanted.password.get_secret_value()
-    async with limit_attempts(request, context.database, name=name, tenant=wanted.tenant):
-        proven = await verify_user(context.database, name, password, wanted.tenant)
+    assert body.password is not None
+    password = body.password.get_secret_value()
+    async with limit_attempts(request, context.database, name=name, tenant=body.tenant):
+        proven = await verify_user(context.database, name, password, body.tenant)
+        if passwords.needs_rehash(proven.password_hash):
+            proven = await _replace_hash(context.database, proven, password) or await verify_user(
+                context.database, name, password, body.tenant
+            )
     async with context.database.transaction() as session:
         user = await recheck_user(session, proven)
         actor = proven.build_actor(request.state.request_id)
-        begun = await sessions.create_session(
+        user_session = await sessions.create_session(
             session, actor, context.settings, client=_get_user_agent(request)
         )
         device_token = await remember_device(session, request, user)
-    return SignInResult(user, begun.session, begun.token, device_token)
+    return SignInResult(user, user_session.session, user_session.token, device_token)
+
+
+async def _replace_hash(
+    database: Database, proven: VerifiedUser, password: str
+) -> VerifiedUser | None:
+    """Store a hash of the current scheme and parameters.
+
+    Returns None if the stored hash changed meanwhile. Either a concurrent sign-in replaced it or
+    the password was changed, so the caller has to verify again.
+    """
+    fresh = await passwords.compute_hash(password)
+    unchanged = (User.id == proven.user_id, User.password_hash == proven.password_hash)
+    replacing = update(User).where(*unchanged).values(password_hash=fresh).returning(User.id)
+    async with database.transaction() as session:
+        replaced = await session.scalar(replacing)
+    return None if replaced is None else replace(proven, password_hash=fresh)
 
 
 async def _begin_with_credentials(
@@ -149,10 +171,10 @@ async def _begin_with_credentials(
     until = _get_token_expiry(context, credentials)
     async with context.database.transaction() as session:
         user = await session.get_one(User, actor.user_id)
-        begun = await sessions.create_session(
+        user_session = await sessions.create_session(
             session, actor, context.settings, client=_get_user_agent(request), until=until
         )
-    return SignInResult(user, begun.session, begun.token)
+    return SignInResult(user, user_session.session, user_session.token)
 
 
 def _get_token_expiry(context: AppContext, credentials: str) -> datetime | None:

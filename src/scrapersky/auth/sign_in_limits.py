@@ -106,7 +106,7 @@ async def limit_attempts(
         _raise_if_limited(await count_attempt(session, source))
     yield
     async with database.transaction() as session:
-        await forgive_attempt(session, source)
+        await refund_attempt(session, source)
 
 
 @asynccontextmanager
@@ -135,8 +135,8 @@ async def _identify(
     """Identify the attempt. Tenant name and id are resolved to one key, so that they share a
     bucket.
     """
-    given = parse_uuid(tenant)
-    known = Tenant.name == tenant if given is None else Tenant.id == given
+    parsed_id = parse_uuid(tenant)
+    known = Tenant.name == tenant if parsed_id is None else Tenant.id == parsed_id
     tenant_id = await session.scalar(select(Tenant.id).where(known)) if tenant else None
     if not tenant:
         tenant_id = DEFAULT_TENANT_ID
@@ -153,7 +153,7 @@ async def _find_device(
     token = request.cookies.get(DEVICE_COOKIE)
     if not token or tenant_id is None:
         return None
-    found: bytes | None = await session.scalar(
+    device: bytes | None = await session.scalar(
         select(SignInDevice.token_hash)
         .join(User, User.id == SignInDevice.user_id)
         .where(
@@ -163,7 +163,7 @@ async def _find_device(
             User.name == name,
         )
     )
-    return found
+    return device
 
 
 async def count_attempt(session: AsyncSession, source: AttemptSource) -> int:
@@ -185,7 +185,7 @@ async def count_attempt(session: AsyncSession, source: AttemptSource) -> int:
     return _seconds_to_wait(await _fill(session, by_pair, limit), limit)
 
 
-async def forgive_attempt(session: AsyncSession, source: AttemptSource) -> None:
+async def refund_attempt(session: AsyncSession, source: AttemptSource) -> None:
     """Uncount a successful attempt.
 
     The bucket of address and name is reset. The shared buckets of the address and of the name lose
@@ -206,8 +206,8 @@ async def _fill(session: AsyncSession, key: bytes, limit: AttemptLimit) -> float
     age = cast(extract("epoch", func.clock_timestamp() - SignInBucket.updated_at), Float)
     drained = age / literal(limit.seconds_each, Float)
     level = func.greatest(0.0, SignInBucket.level - func.greatest(0.0, drained)) + 1
-    adding = insert(SignInBucket).values(key=key, level=1.0, updated_at=func.clock_timestamp())
-    upsert = adding.on_conflict_do_update(
+    statement = insert(SignInBucket).values(key=key, level=1.0, updated_at=func.clock_timestamp())
+    upsert = statement.on_conflict_do_update(
         index_elements=[SignInBucket.key],
         # Not now(): that is the start of this transaction, before it waited for the row lock.
         set_={"level": func.least(MAX_BUCKET_LEVEL, level), "updated_at": func.clock_timestamp()},

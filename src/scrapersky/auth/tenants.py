@@ -40,16 +40,16 @@ async def create_tenant(session: AsyncSession, actor: Actor, name: str) -> Tenan
         raise InvalidInput(
             "A tenant's name cannot be a UUID, because tenants can be given by name or id."
         )
-    made: Tenant | None = await session.scalar(
+    tenant: Tenant | None = await session.scalar(
         insert(Tenant)
         .values(id=uuid7(), name=name)
         .on_conflict_do_nothing(index_elements=[Tenant.name])
         .returning(Tenant)
     )
-    if made is None:
+    if tenant is None:
         raise Conflict(f"A tenant named {name} already exists.")
-    record(session, actor, "tenant.create", made.id, name=name)
-    return made
+    record(session, actor, "tenant.create", tenant.id, name=name)
+    return tenant
 
 
 async def list_tenants(session: AsyncSession) -> Sequence[Tenant]:
@@ -60,9 +60,9 @@ async def switch_tenant(session: AsyncSession, actor: Actor, tenant: str | None)
     """Return the actor in another tenant, given by name or id; None keeps their own."""
     if tenant is None:
         return actor
-    given = parse_uuid(tenant)
-    wanted = Tenant.name == tenant if given is None else Tenant.id == given
-    tenant_id = await session.scalar(select(Tenant.id).where(wanted))
+    parsed_id = parse_uuid(tenant)
+    condition = Tenant.name == tenant if parsed_id is None else Tenant.id == parsed_id
+    tenant_id = await session.scalar(select(Tenant.id).where(condition))
     if tenant_id is None:
         raise NotFound(f"There is no tenant {tenant}.")
     return replace(actor, tenant_id=tenant_id)

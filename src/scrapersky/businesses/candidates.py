@@ -37,24 +37,31 @@ class MatchCandidate:
 
 
 async def find_candidates(
-    session: AsyncSession, tenant_id: UUID, told: BusinessDescription, *, but: UUID | None = None
+    session: AsyncSession,
+    tenant_id: UUID,
+    description: BusinessDescription,
+    *,
+    but: UUID | None = None,
 ) -> list[MatchCandidate]:
     """Return businesses that are or may be the same, best match first."""
-    found = await _load_by_blocking_keys(session, tenant_id, told)
-    told = _flag_shared_keys(told, [each for each in found.values() if each.id != but])
-    first = [(compare(told, describe_business(each)), each) for each in found.values()]
+    businesses = await _load_by_blocking_keys(session, tenant_id, description)
+    description = _flag_shared_keys(
+        description, [each for each in businesses.values() if each.id != but]
+    )
+    first = [(compare(description, describe_business(each)), each) for each in businesses.values()]
     likely = sorted(first, key=lambda pair: (-pair[0].score, pair[1].id))
     chosen = [each for _, each in likely if each.id != but][:MAX_COMPARED]
     sightings = await _load_sightings(session, chosen)
     judged = [
-        MatchCandidate(each, judge(told, each, sightings.get(each.id, []))) for each in chosen
+        MatchCandidate(each, judge(description, each, sightings.get(each.id, [])))
+        for each in chosen
     ]
     kept = [each for each in judged if each.judgement.verdict is not MatchVerdict.DIFFERENT]
     return sorted(kept, key=lambda each: (-each.judgement.score, each.business.id))
 
 
 def judge(
-    told: BusinessDescription, business: LocalBusiness, sightings: Sequence[BusinessSighting]
+    description: BusinessDescription, business: LocalBusiness, sightings: Sequence[BusinessSighting]
 ) -> MatchResult:
     """Return the best match among the business and its sightings.
 
@@ -63,65 +70,76 @@ def judge(
     """
     others = [describe_sighting(each) for each in sightings]
     best = max(
-        (compare(told, each) for each in (describe_business(business), *others)),
+        (compare(description, each) for each in (describe_business(business), *others)),
         key=lambda each: each.score,
     )
-    vetoes = [compare(told, each) for each in others if compare_place_ids(told, each) is False]
+    vetoes = [
+        compare(description, each)
+        for each in others
+        if compare_place_ids(description, each) is False
+    ]
     return min((best, *vetoes), key=lambda each: _VERDICT_ORDER.index(each.verdict))
 
 
 def _flag_shared_keys(
-    told: BusinessDescription, found: Sequence[LocalBusiness]
+    description: BusinessDescription, businesses: Sequence[LocalBusiness]
 ) -> BusinessDescription:
     """Flag a site or phone number that several businesses share: it is weak evidence for any of
     them.
     """
-    sites = sum(told.site_key is not None and each.site_key == told.site_key for each in found)
-    phones = sum(told.phone is not None and each.phone == told.phone for each in found)
-    return replace(told, site_is_shared=sites > 1, phone_is_shared=phones > 1)
+    sites = sum(
+        description.site_key is not None and each.site_key == description.site_key
+        for each in businesses
+    )
+    phones = sum(
+        description.phone is not None and each.phone == description.phone for each in businesses
+    )
+    return replace(description, site_is_shared=sites > 1, phone_is_shared=phones > 1)
 
 
 async def _load_by_blocking_keys(
-    session: AsyncSession, tenant_id: UUID, told: BusinessDescription
+    session: AsyncSession, tenant_id: UUID, description: BusinessDescription
 ) -> Mapping[UUID, LocalBusiness]:
-    found: dict[UUID, LocalBusiness] = {}
-    for condition in _build_blocking_conditions(told):
-        wanted = _select_businesses(tenant_id, told).where(*condition).limit(MAX_PER_KEY)
-        found |= {each.id: each for each in await session.scalars(wanted)}
-    return found
+    businesses: dict[UUID, LocalBusiness] = {}
+    for condition in _build_blocking_conditions(description):
+        statement = _select_businesses(tenant_id, description).where(*condition).limit(MAX_PER_KEY)
+        businesses |= {each.id: each for each in await session.scalars(statement)}
+    return businesses
 
 
-def _select_businesses(tenant_id: UUID, told: BusinessDescription) -> Select[LocalBusiness]:
+def _select_businesses(tenant_id: UUID, description: BusinessDescription) -> Select[LocalBusiness]:
     return (
         select(LocalBusiness)
         .where(LocalBusiness.tenant_id == tenant_id)
-        .order_by(*_order_by_distance(told), LocalBusiness.id)
+        .order_by(*_order_by_distance(description), LocalBusiness.id)
         .execution_options(populate_existing=True)
     )
 
 
-def _order_by_distance(told: BusinessDescription) -> Iterator[ColumnElement[float]]:
+def _order_by_distance(description: BusinessDescription) -> Iterator[ColumnElement[float]]:
     """Order by approximate distance, so that the limit keeps the nearest.
 
     A city centre, or a chain with one name, has more businesses than are loaded.
     """
-    if told.latitude is not None and told.longitude is not None:
-        narrower = max(0.01, cos(radians(told.latitude)))
-        high = func.abs(LocalBusiness.latitude - told.latitude)
-        wide = func.abs(LocalBusiness.longitude - told.longitude) * narrower
+    if description.latitude is not None and description.longitude is not None:
+        narrower = max(0.01, cos(radians(description.latitude)))
+        high = func.abs(LocalBusiness.latitude - description.latitude)
+        wide = func.abs(LocalBusiness.longitude - description.longitude) * narrower
         yield (high + wide).asc().nulls_last()
 
 
-def _build_blocking_conditions(told: BusinessDescription) -> Iterator[list[ColumnElement[bool]]]:
+def _build_blocking_conditions(
+    description: BusinessDescription,
+) -> Iterator[list[ColumnElement[bool]]]:
     """Yield one condition per blocking key. Each one uses an index."""
-    if told.site_key:
-        yield [LocalBusiness.site_key == told.site_key]
-    if told.phone:
-        yield [LocalBusiness.phone == told.phone]
-    if told.name and (key := build_name_key(told.name)):
+    if description.site_key:
+        yield [LocalBusiness.site_key == description.site_key]
+    if description.phone:
+        yield [LocalBusiness.phone == description.phone]
+    if description.name and (key := build_name_key(description.name)):
         yield [LocalBusiness.name_key == key]
-    if told.latitude is not None and told.longitude is not None:
-        yield _build_nearby_conditions(told.latitude, told.longitude)
+    if description.latitude is not None and description.longitude is not None:
+        yield _build_nearby_conditions(description.latitude, description.longitude)
 
 
 def _build_nearby_conditions(latitude: float, longitude: float) -> list[ColumnElement[bool]]:
@@ -144,11 +162,11 @@ async def _load_sightings(
     if not businesses:
         return {}
     ids = [each.id for each in businesses]
-    found: dict[UUID, list[BusinessSighting]] = {}
-    wanted = select(BusinessSighting).where(BusinessSighting.business_id.in_(ids))
-    for each in await session.scalars(wanted.order_by(BusinessSighting.id)):
-        found.setdefault(each.business_id, []).append(each)
-    return found
+    sightings: dict[UUID, list[BusinessSighting]] = {}
+    statement = select(BusinessSighting).where(BusinessSighting.business_id.in_(ids))
+    for each in await session.scalars(statement.order_by(BusinessSighting.id)):
+        sightings.setdefault(each.business_id, []).append(each)
+    return sightings
 
 
 def order_pair(one: UUID, other: UUID) -> tuple[UUID, UUID]:
@@ -162,9 +180,9 @@ async def store_merge_candidates(
     """Insert a merge candidate for each match. Pairs that already exist keep their decision."""
     rows = [_build_row(business, each) for each in others if each.business.id != business.id]
     if rows:
-        adding = insert(MergeCandidate).values(sorted(rows, key=_get_pair_key))
+        statement = insert(MergeCandidate).values(sorted(rows, key=_get_pair_key))
         await session.execute(
-            adding.on_conflict_do_nothing(
+            statement.on_conflict_do_nothing(
                 index_elements=[MergeCandidate.left_id, MergeCandidate.right_id]
             )
         )

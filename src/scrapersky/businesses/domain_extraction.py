@@ -5,7 +5,6 @@ Lock order: the business, its domain, their lead.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -72,7 +71,7 @@ async def _link_domain(
     A new domain is queued. An existing one that was never queued is queued now, unless it was
     curated out. The first business that led to a domain stays linked to it.
     """
-    adding = insert(Domain).values(
+    statement = insert(Domain).values(
         id=uuid7(),
         tenant_id=business.tenant_id,
         created_by=get_system_user_id(session),
@@ -81,9 +80,9 @@ async def _link_domain(
         status=METADATA_STATUSES.queued,
         local_business_id=business.id,
     )
-    first = func.coalesce(Domain.local_business_id, adding.excluded.local_business_id)
+    first = func.coalesce(Domain.local_business_id, statement.excluded.local_business_id)
     linked = await session.execute(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[Domain.tenant_id, Domain.domain], set_={"local_business_id": first}
         ).returning(Domain.id, Domain.status)
     )
@@ -91,8 +90,8 @@ async def _link_domain(
     if status == METADATA_NOT_QUEUED:
         await _queue_metadata(session, domain_id)
     wake_after_commit(session, METADATA_STAGE)
-    found: UUID = domain_id
-    return found
+    target_id: UUID = domain_id
+    return target_id
 
 
 async def _queue_metadata(session: AsyncSession, domain_id: UUID) -> None:
@@ -118,48 +117,32 @@ class ExtractedWebsite:
     """Scan interval for a domain that is created."""
 
 
-@dataclass(frozen=True)
-class ExtractionStored:
-    """Marker yielded last: everything is stored and only the row's completion is left."""
-
-
 def read(business: LocalBusiness) -> str | None:
     return business.website_url
 
 
-async def work(
-    text: str | None, tools: Tools
-) -> AsyncIterator[ExtractedWebsite | ExtractionStored]:
-    """Classify the website, following a short link, then yield the result and a marker.
-
-    The result is stored in its own transaction. Stored together with the completion of other
-    businesses, it could deadlock on a domain that they share.
-    """
+async def work(text: str | None, tools: Tools) -> ExtractedWebsite:
+    """Classify the website. A short link is followed."""
     rules = AddressRules.from_settings(tools.settings)
     website = classify_website(text, rules=rules)
     if website.ask is not None:
         website = await _follow_redirects(website, tools, rules)
-    yield ExtractedWebsite(text, website, tools.settings.rescan_interval)
-    yield ExtractionStored()
+    return ExtractedWebsite(text, website, tools.settings.rescan_interval)
 
 
 async def _follow_redirects(website: Website, tools: Tools, rules: AddressRules) -> Website:
     try:
         return await follow_short_link(website, tools.fetch, rules=rules)
     except HostClosed as error:
-        if not error.asked:
+        if not error.requested_by_host:
             raise
         raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
 
 
-async def store(
-    session: AsyncSession, business: LocalBusiness, found: ExtractedWebsite | ExtractionStored
-) -> None:
-    if isinstance(found, ExtractionStored):
-        return
-    if business.website_url != found.text:
+async def store(session: AsyncSession, business: LocalBusiness, result: ExtractedWebsite) -> None:
+    if business.website_url != result.text:
         raise RetryLater(WEBSITE_CHANGED, after=timedelta())
-    await store_website(session, business, found.website, scan_interval=found.scan_interval)
+    await store_website(session, business, result.website, scan_interval=result.scan_interval)
 
 
 async def store_failure(session: AsyncSession, business: LocalBusiness, sentence: str) -> None:
@@ -182,6 +165,7 @@ STAGE = Stage(
     read=read,
     work=work,
     store=store,
+    stores_separately=True,
     gave_up=store_failure,
 )
 
@@ -189,11 +173,13 @@ STAGE = Stage(
 EXCLUDED_STATUSES = (BusinessCuration.NOT_A_FIT, BusinessCuration.ARCHIVED)
 
 
-def queue_extraction_if_due(session: AsyncSession, business: LocalBusiness, *, anew: bool) -> None:
+def queue_extraction_if_due(
+    session: AsyncSession, business: LocalBusiness, *, is_changed: bool
+) -> None:
     """Queue the extraction, unless the business is curated out, closed permanently or already
-    extracted. `anew` means that the website has changed since.
+    extracted. `is_changed` means that the website has changed since.
     """
-    is_due = anew or business.domain_extraction_status == NOT_QUEUED
+    is_due = is_changed or business.domain_extraction_status == NOT_QUEUED
     if not is_due or business.website_url is None or not is_extractable(business):
         return
     queue_extraction(session, business)

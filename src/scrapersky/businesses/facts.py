@@ -45,18 +45,18 @@ _PLACE_COLUMNS = {
 
 def build_place_facts(place: Place) -> Facts:
     """Return a place's facts, including profiles, e-mail and phone found in its website field."""
-    said = {name: getattr(place, column) for name, column in _PLACE_COLUMNS.items()}
-    said |= {name: place.address_parts.get(name) for name in ADDRESS_FIELDS}
-    said["categories"] = _get_categories(place)
+    facts = {name: getattr(place, column) for name, column in _PLACE_COLUMNS.items()}
+    facts |= {name: place.address_parts.get(name) for name in ADDRESS_FIELDS}
+    facts["categories"] = _get_categories(place)
     website = classify_website(place.website_url)
-    said["site_key"] = website.site_key
-    said["profiles"] = list(dict.fromkeys((*place.profiles, *website.profiles)))
-    said["emails"] = list(dict.fromkeys(filter(None, (*place.emails, website.email))))
-    if website.phone and not said["phone"]:
-        said["phone"], said["phone_raw"] = _parse_phone(website.phone, said["country"])
-    said["is_past"] = True if place.gone_at is not None or place.moved_to else None
-    said["address"] = said["address"] or _format_address(said)
-    return _drop_empty(said)
+    facts["site_key"] = website.site_key
+    facts["profiles"] = list(dict.fromkeys((*place.profiles, *website.profiles)))
+    facts["emails"] = list(dict.fromkeys(filter(None, (*place.emails, website.email))))
+    if website.phone and not facts["phone"]:
+        facts["phone"], facts["phone_raw"] = _parse_phone(website.phone, facts["country"])
+    facts["is_past"] = True if place.gone_at is not None or place.moved_to else None
+    facts["address"] = facts["address"] or _format_address(facts)
+    return _drop_empty(facts)
 
 
 def build_site_facts(domain: Domain) -> Facts:
@@ -137,9 +137,9 @@ def _format_address(facts: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, (street, town, facts["country"])))
 
 
-def _drop_empty(said: Mapping[str, Any]) -> Facts:
+def _drop_empty(facts: Mapping[str, Any]) -> Facts:
     nothing: tuple[Any, ...] = (None, "", [], {})
-    return {name: value for name, value in said.items() if value not in nothing}
+    return {name: value for name, value in facts.items() if value not in nothing}
 
 
 GOOGLE, OSM, CSV, SITE = Provider.GOOGLE, Provider.OSM, Provider.CSV, Provider.SITE
@@ -165,20 +165,20 @@ def write_facts(business: LocalBusiness, sightings: Sequence[BusinessSighting]) 
     """Write the merged facts and return the columns that changed. Curation and stage status are
     untouched.
     """
-    said: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for names, order in SOURCE_PRECEDENCE:
-        _take_first(said, sources, names, rank_sightings(sightings, order))
-    _take_first(said, sources, ("address", *ADDRESS_FIELDS), _sort_by_completeness(sightings))
+        _take_first(facts, sources, names, rank_sightings(sightings, order))
+    _take_first(facts, sources, ("address", *ADDRESS_FIELDS), _sort_by_completeness(sightings))
     for name in UNITED_LIST_FACTS:
-        _collect_all(said, sources, name, rank_sightings(sightings, PERSON_FIRST))
-    _derive_keys(said)
-    if business.website_url == said["website_url"]:
-        _keep_profiles(business, said)
-    changed = {name for name, value in said.items() if getattr(business, name) != value}
+        _collect_all(facts, sources, name, rank_sightings(sightings, PERSON_FIRST))
+    _derive_keys(facts)
+    if business.website_url == facts["website_url"]:
+        _keep_profiles(business, facts)
+    changed = {name for name, value in facts.items() if getattr(business, name) != value}
     for name in changed:
         # In a JSON column a plain None would be stored as JSON `null`.
-        setattr(business, name, null() if said[name] is None else said[name])
+        setattr(business, name, null() if facts[name] is None else facts[name])
     if business.facts_from != sources:
         business.facts_from = sources
     _reset_website(business, changed)
@@ -196,18 +196,18 @@ def rank_sightings(
 
 
 def _take_first(
-    said: dict[str, Any],
+    facts: dict[str, Any],
     sources: dict[str, str],
     names: Sequence[str],
-    believed: Sequence[BusinessSighting],
+    sightings: Sequence[BusinessSighting],
 ) -> None:
     """Take all these facts from the first sighting that has the first of them."""
-    teller = next((each for each in believed if names[0] in each.facts), None)
+    source = next((each for each in sightings if names[0] in each.facts), None)
     for name in names:
-        value = teller.facts.get(name) if teller else None
-        said[name] = value if value is not None or name != "categories" else []
-        if teller is not None and value is not None:
-            sources[name] = teller.provider
+        value = source.facts.get(name) if source else None
+        facts[name] = value if value is not None or name != "categories" else []
+        if source is not None and value is not None:
+            sources[name] = source.provider
 
 
 def _sort_by_completeness(sightings: Sequence[BusinessSighting]) -> list[BusinessSighting]:
@@ -221,24 +221,24 @@ def _sort_by_completeness(sightings: Sequence[BusinessSighting]) -> list[Busines
 
 
 def _collect_all(
-    said: dict[str, Any], sources: dict[str, str], name: str, order: Sequence[BusinessSighting]
+    facts: dict[str, Any], sources: dict[str, str], name: str, order: Sequence[BusinessSighting]
 ) -> None:
-    tellers = [each for each in order if each.facts.get(name)]
-    said[name] = list(dict.fromkeys(value for each in tellers for value in each.facts[name]))
-    if tellers:
-        sources[name] = tellers[0].provider
+    with_value = [each for each in order if each.facts.get(name)]
+    facts[name] = list(dict.fromkeys(value for each in with_value for value in each.facts[name]))
+    if with_value:
+        sources[name] = with_value[0].provider
 
 
-def _derive_keys(said: dict[str, Any]) -> None:
-    said["name_key"] = build_name_key(said["business_name"]) if said["business_name"] else None
-    known = said["latitude"] is not None and said["longitude"] is not None
-    said["cell"] = get_cell(said["latitude"], said["longitude"]) if known else None
+def _derive_keys(facts: dict[str, Any]) -> None:
+    facts["name_key"] = build_name_key(facts["business_name"]) if facts["business_name"] else None
+    known = facts["latitude"] is not None and facts["longitude"] is not None
+    facts["cell"] = get_cell(facts["latitude"], facts["longitude"]) if known else None
 
 
-def _keep_profiles(business: LocalBusiness, said: dict[str, Any]) -> None:
+def _keep_profiles(business: LocalBusiness, facts: dict[str, Any]) -> None:
     """Keep the profile that a short link resolved to: no sighting contains it."""
     if business.website_kind == WebsiteKind.PROFILE:
-        said["profiles"] = list(dict.fromkeys((*said["profiles"], *business.profiles)))
+        facts["profiles"] = list(dict.fromkeys((*facts["profiles"], *business.profiles)))
 
 
 def _reset_website(business: LocalBusiness, changed: set[str]) -> None:

@@ -46,17 +46,17 @@ async def merge_leads(session: AsyncSession, keep: LocalBusiness, give_up: Local
 
 
 async def _lock_own_lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
-    wanted = select(Lead).where(Lead.local_business_id == business.id, Lead.domain_id.is_(None))
-    found: Lead | None = await session.scalar(wanted.with_for_update())
-    return found
+    statement = select(Lead).where(Lead.local_business_id == business.id, Lead.domain_id.is_(None))
+    lead: Lead | None = await session.scalar(statement.with_for_update())
+    return lead
 
 
 async def _lock_site_lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
     if business.domain_id is None:
         return None
-    wanted = select(Lead).where(Lead.domain_id == business.domain_id)
-    found: Lead | None = await session.scalar(wanted.with_for_update())
-    return found
+    statement = select(Lead).where(Lead.domain_id == business.domain_id)
+    lead: Lead | None = await session.scalar(statement.with_for_update())
+    return lead
 
 
 UNDECIDED_STATUSES = (BusinessCuration.NEW.value, BusinessCuration.MAYBE.value)
@@ -158,14 +158,14 @@ async def _merge_pairs(session: AsyncSession, keep: UUID, give_up: UUID) -> None
 
 async def _lock_pairs(session: AsyncSession, business_id: UUID) -> list[MergeCandidate]:
     either = (MergeCandidate.left_id == business_id) | (MergeCandidate.right_id == business_id)
-    found = await session.scalars(
+    rows = await session.scalars(
         select(MergeCandidate)
         .where(either)
         .order_by(MergeCandidate.id)
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    return list(found)
+    return list(rows)
 
 
 def _get_other_side(question: MergeCandidate, business_id: UUID) -> UUID:
@@ -175,11 +175,11 @@ def _get_other_side(question: MergeCandidate, business_id: UUID) -> UUID:
 async def are_kept_apart(session: AsyncSession, one: UUID, other: UUID) -> bool:
     """Return whether a user decided to keep the two apart."""
     left, right = order_pair(one, other)
-    found = await session.scalar(
+    decision = await session.scalar(
         select(MergeCandidate.id).where(
             MergeCandidate.left_id == left,
             MergeCandidate.right_id == right,
             MergeCandidate.state == MergeState.APART,
         )
     )
-    return found is not None
+    return decision is not None

@@ -56,39 +56,39 @@ async def _lock_pair(session: AsyncSession, actor: Actor, candidate_id: UUID) ->
     """Lock the pair. A concurrent merge with a third business locks its pairs too, and then moves
     or deletes them.
     """
-    found = await session.scalar(
+    pair = await session.scalar(
         select(MergeCandidate)
         .where(MergeCandidate.id == candidate_id, MergeCandidate.tenant_id == actor.tenant_id)
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    if found is None:
+    if pair is None:
         raise NotFound(
             f"There is no merge candidate {candidate_id}. One of its businesses may have been"
             " merged; to undo that, split its sighting off the remaining business."
         )
-    return found
+    return pair
 
 
 async def list_candidates(
-    session: AsyncSession, actor: Actor, asked: ListQuery
+    session: AsyncSession, actor: Actor, query: ListQuery
 ) -> ListPage[MergeCandidateOut]:
-    shown = await MERGE_CANDIDATES.show(session, actor, asked)
-    sides = await _load_sides(session, shown.rows)
-    return shown.to_page(lambda each: _build_candidate_out(each, sides))
+    page = await MERGE_CANDIDATES.show(session, actor, query)
+    sides = await _load_sides(session, page.rows)
+    return page.to_page(lambda each: _build_candidate_out(each, sides))
 
 
 async def get_candidate(
     session: AsyncSession, actor: Actor, candidate_id: UUID
 ) -> MergeCandidateOut:
-    found = await session.scalar(
+    candidate = await session.scalar(
         select(MergeCandidate).where(
             MergeCandidate.id == candidate_id, MergeCandidate.tenant_id == actor.tenant_id
         )
     )
-    if found is None:
+    if candidate is None:
         raise NotFound(f"There is no merge candidate {candidate_id}.")
-    return _build_candidate_out(found, await _load_sides(session, [found]))
+    return _build_candidate_out(candidate, await _load_sides(session, [candidate]))
 
 
 async def _load_sides(
@@ -101,15 +101,15 @@ async def _load_sides(
 
 
 async def _load_providers(session: AsyncSession, ids: Collection[UUID]) -> Mapping[UUID, list[str]]:
-    found = await session.execute(
+    result = await session.execute(
         select(BusinessSighting.business_id, BusinessSighting.provider)
         .where(BusinessSighting.business_id.in_(ids))
         .distinct()
     )
-    told: dict[UUID, list[str]] = {}
-    for business_id, provider in found:
-        told.setdefault(business_id, []).append(provider)
-    return told
+    by_business: dict[UUID, list[str]] = {}
+    for business_id, provider in result:
+        by_business.setdefault(business_id, []).append(provider)
+    return by_business
 
 
 def _build_side(business: LocalBusiness, told_by: Sequence[str]) -> MergeSide:
@@ -294,23 +294,23 @@ async def _lock_places(session: AsyncSession, businesses: Collection[UUID]) -> N
 async def _load_pair(
     session: AsyncSession, actor: Actor, candidate_id: UUID, *, lock: bool = False
 ) -> MergeCandidate:
-    wanted = select(MergeCandidate).where(
+    statement = select(MergeCandidate).where(
         MergeCandidate.id == candidate_id, MergeCandidate.tenant_id == actor.tenant_id
     )
-    wanted = wanted.with_for_update() if lock else wanted
-    found = await session.scalar(wanted.execution_options(populate_existing=True))
-    if found is None:
+    statement = statement.with_for_update() if lock else statement
+    pair = await session.scalar(statement.execution_options(populate_existing=True))
+    if pair is None:
         raise NotFound(f"There is no merge candidate {candidate_id}.")
-    return found
+    return pair
 
 
 async def _lock_business(session: AsyncSession, actor: Actor, business_id: UUID) -> LocalBusiness:
-    found = await session.scalar(
+    business = await session.scalar(
         select(LocalBusiness)
         .where(LocalBusiness.id == business_id, LocalBusiness.tenant_id == actor.tenant_id)
         .with_for_update(key_share=True)
         .execution_options(populate_existing=True)
     )
-    if found is None:
+    if business is None:
         raise NotFound(f"There is no local business {business_id}.")
-    return found
+    return business

@@ -59,7 +59,7 @@ async def lock_resolution(session: AsyncSession, tenant_id: UUID) -> None:
 
 async def find_predecessor(session: AsyncSession, place: Place) -> LocalBusiness | None:
     """Return the business of the place that moved to this one, according to the provider."""
-    found: LocalBusiness | None = await session.scalar(
+    local_business: LocalBusiness | None = await session.scalar(
         select(LocalBusiness)
         .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
         .join(Place, Place.id == BusinessSighting.place_id)
@@ -71,7 +71,7 @@ async def find_predecessor(session: AsyncSession, place: Place) -> LocalBusiness
         .order_by(LocalBusiness.id)
         .limit(1)
     )
-    return found
+    return local_business
 
 
 async def follow_move(
@@ -90,7 +90,7 @@ async def follow_move(
 
 
 async def _find_successor(session: AsyncSession, place: Place) -> LocalBusiness | None:
-    found: LocalBusiness | None = await session.scalar(
+    local_business: LocalBusiness | None = await session.scalar(
         select(LocalBusiness)
         .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
         .where(
@@ -99,7 +99,7 @@ async def _find_successor(session: AsyncSession, place: Place) -> LocalBusiness 
             BusinessSighting.source_key == place.moved_to,
         )
     )
-    return found
+    return local_business
 
 
 NO_MATCH_REASON = "No similar business existed."
@@ -147,24 +147,24 @@ async def refresh_business(
     await session.flush()
     await session.refresh(business)
     if extract:
-        queue_extraction_if_due(session, business, anew="website_url" in changed)
+        queue_extraction_if_due(session, business, is_changed="website_url" in changed)
         await session.flush()
     await refresh_lead(session, business)
     await session.refresh(business)
 
 
 async def load_sightings(session: AsyncSession, business_id: UUID) -> Sequence[BusinessSighting]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(BusinessSighting)
         .where(BusinessSighting.business_id == business_id)
         .order_by(BusinessSighting.id)
         .execution_options(populate_existing=True)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _find_place_sighting(session: AsyncSession, place: Place) -> BusinessSighting | None:
-    found: BusinessSighting | None = await session.scalar(
+    business_sighting: BusinessSighting | None = await session.scalar(
         select(BusinessSighting)
         .where(
             BusinessSighting.tenant_id == place.tenant_id,
@@ -173,24 +173,24 @@ async def _find_place_sighting(session: AsyncSession, place: Place) -> BusinessS
         )
         .with_for_update(key_share=True)
     )
-    return found
+    return business_sighting
 
 
 async def _add_place_sighting(
     session: AsyncSession, place: Place, facts: Facts
 ) -> BusinessSighting:
-    found = await _resolve_business(session, place, facts)
+    business = await _resolve_business(session, place, facts)
     sighting = BusinessSighting(
         id=uuid7(),
         tenant_id=place.tenant_id,
-        business_id=found.business.id,
+        business_id=business.business.id,
         provider=place.provider,
         source_key=place.place_id,
         place_id=place.id,
         facts=facts,
-        matched_by=found.matched_by.value,
-        score=found.score,
-        why=found.why,
+        matched_by=business.matched_by.value,
+        score=business.score,
+        why=business.why,
     )
     session.add(sighting)
     await session.flush()
@@ -200,8 +200,8 @@ async def _add_place_sighting(
 async def _resolve_business(session: AsyncSession, place: Place, facts: Facts) -> ResolvedBusiness:
     if (before := await find_predecessor(session, place)) is not None:
         return ResolvedBusiness(before, MatchReason.MOVED, why=MOVED_REASON)
-    told = describe_facts(facts, place.provider, place.place_id)
-    alike = await find_candidates(session, place.tenant_id, told)
+    description = describe_facts(facts, place.provider, place.place_id)
+    alike = await find_candidates(session, place.tenant_id, description)
     same = [each for each in alike if each.judgement.verdict is MatchVerdict.SAME]
     if same:
         return await _merge_matches(session, same)
@@ -276,24 +276,24 @@ async def resolve_site(session: AsyncSession, domain: Domain) -> LocalBusiness |
 
 
 async def _load_linked_businesses(session: AsyncSession, domain: Domain) -> Sequence[LocalBusiness]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(LocalBusiness)
         .where(LocalBusiness.tenant_id == domain.tenant_id, LocalBusiness.domain_id == domain.id)
         .order_by(LocalBusiness.id)
         .execution_options(populate_existing=True)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _find_site_sighting(session: AsyncSession, domain: Domain) -> BusinessSighting | None:
-    found: BusinessSighting | None = await session.scalar(
+    business_sighting: BusinessSighting | None = await session.scalar(
         select(BusinessSighting).where(
             BusinessSighting.tenant_id == domain.tenant_id,
             BusinessSighting.provider == Provider.SITE,
             BusinessSighting.source_key == domain.domain,
         )
     )
-    return found
+    return business_sighting
 
 
 async def _add_site_sighting(
@@ -321,10 +321,10 @@ async def _find_matching_business(
     session: AsyncSession, domain: Domain, facts: Facts
 ) -> MatchCandidate | None:
     led_here = await _load_linked_businesses(session, domain)
-    told = describe_facts(facts, Provider.SITE, domain.domain)
-    told = replace(told, site_is_shared=len(led_here) > 1)
+    description = describe_facts(facts, Provider.SITE, domain.domain)
+    description = replace(description, site_is_shared=len(led_here) > 1)
     judged = [
-        MatchCandidate(each, judge(told, each, await load_sightings(session, each.id)))
+        MatchCandidate(each, judge(description, each, await load_sightings(session, each.id)))
         for each in led_here
     ]
     same = [each for each in judged if each.judgement.verdict is MatchVerdict.SAME]

@@ -38,12 +38,12 @@ merge_candidates_router = APIRouter(
 async def list_merge_candidates(
     actor: Viewer,
     session: Reading,
-    asked: Annotated[ListQuery, Depends(MERGE_CANDIDATES.parse_query)],
+    query: Annotated[ListQuery, Depends(MERGE_CANDIDATES.parse_query)],
 ) -> ListPage[MergeCandidateOut]:
     """Return pairs of businesses that may be the same, newest first, with both sides and the
     evidence. Only open pairs are listed unless another `state` is given.
     """
-    return await list_candidates(session, actor, asked)
+    return await list_candidates(session, actor, query)
 
 
 @merge_candidates_router.get(
@@ -61,13 +61,13 @@ async def get_merge_candidate(
     responses=problem_responses(404, 409),
 )
 async def merge_candidate(
-    actor: Curator, session: Transaction, candidate_id: UUID, wanted: MergeIn
+    actor: Curator, session: Transaction, candidate_id: UUID, body: MergeIn
 ) -> MergedOut:
     """Merge the two businesses. Sightings, searches, site and lead of the other business move to
     the surviving one. Its curation status moves too, unless the surviving one is already
     decided. The pair is deleted with the other business.
     """
-    kept = await merge_pair(session, actor, candidate_id, keep=wanted.keep)
+    kept = await merge_pair(session, actor, candidate_id, keep=body.keep)
     return MergedOut(kept_id=kept.id, business=BusinessOut.model_validate(kept))
 
 
@@ -110,12 +110,12 @@ router.include_router(export_routes(EXPORT))
 
 @router.get("", summary="List businesses")
 async def list_businesses(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(BUSINESSES.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(BUSINESSES.parse_query)]
 ) -> ListPage[BusinessOut]:
     """Return one row per business, newest first, regardless of how many providers, imports and
     sites reported it.
     """
-    return (await BUSINESSES.show(session, actor, asked)).to_page(BusinessOut.model_validate)
+    return (await BUSINESSES.show(session, actor, query)).to_page(BusinessOut.model_validate)
 
 
 @router.get("/{business_id}", summary="Get a business", responses=problem_responses(404))

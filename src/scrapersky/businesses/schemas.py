@@ -8,46 +8,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scrapersky.businesses.listing import BUSINESSES
+from scrapersky.lists import RowSchema
 
-class BusinessOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
 
-    id: UUID
-    business_name: str | None = Field(examples=["Bäckerei Berger"])
-    address: str | None
-    street: str | None
-    house_number: str | None
-    postal_code: str | None
-    city: str | None = Field(examples=["Leipzig"])
-    region: str | None
-    country: str | None = Field(description="Two-letter country code.", examples=["DE"])
-    latitude: float | None
-    longitude: float | None
-    phone: str | None = Field(examples=["+4934190182"])
-    phone_raw: str | None
-    website_url: str | None = Field(description="As reported. It may be anything, not only a URL.")
-    website_kind: str | None = Field(
-        description="Type of the website. Null until it has been resolved.", examples=["own"]
-    )
-    website_note: str | None = Field(description="Why the website is not the business's own site.")
-    domain_id: UUID | None
-    emails: list[str]
-    profiles: list[str]
-    categories: list[str] = Field(examples=[["bakery", "cafe"]])
-    rating: float | None
-    reviews_count: int | None
-    price_level: int | None
-    business_status: str | None = Field(examples=["operational"])
+class BusinessOut(RowSchema, columns=BUSINESSES.all_columns):
     facts_from: dict[str, str] = Field(
         description="Source of each fact.", examples=[{"phone": "google"}]
     )
-    refreshed_at: datetime | None
-    status: str = Field(description="Curation status.", examples=["New"])
-    domain_extraction_status: str = Field(examples=["Completed"])
-    domain_extraction_error: str | None
-    created_by: UUID
-    created_at: datetime
-    updated_at: datetime
 
 
 class SightingOut(BaseModel):

@@ -36,14 +36,14 @@ MAX_DUPLICATES = 100
 
 
 async def get_business(session: AsyncSession, actor: Actor, business_id: UUID) -> LocalBusiness:
-    found = await session.scalar(
+    business = await session.scalar(
         select(LocalBusiness).where(
             LocalBusiness.id == business_id, LocalBusiness.tenant_id == actor.tenant_id
         )
     )
-    if found is None:
+    if business is None:
         raise NotFound(f"There is no local business {business_id}.")
-    return found
+    return business
 
 
 async def get_detail(session: AsyncSession, business: LocalBusiness) -> BusinessDetail:
@@ -65,16 +65,16 @@ async def get_detail(session: AsyncSession, business: LocalBusiness) -> Business
 async def _load_sightings(
     session: AsyncSession, business: LocalBusiness
 ) -> Sequence[BusinessSighting]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(BusinessSighting)
         .where(BusinessSighting.business_id == business.id)
         .order_by(BusinessSighting.first_seen_at, BusinessSighting.id)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _load_searches(session: AsyncSession, business: LocalBusiness) -> list[BusinessSearch]:
-    found = await session.execute(
+    result = await session.execute(
         select(SearchPlace, Job.subject, Job.status, Job.created_at, Place.provider)
         .join(BusinessSighting, BusinessSighting.place_id == SearchPlace.place_id)
         .join(Job, Job.id == SearchPlace.search_id)
@@ -95,7 +95,7 @@ async def _load_searches(session: AsyncSession, business: LocalBusiness) -> list
             fits=link.fits,
             seen_at=link.seen_at,
         )
-        for link, subject, status, asked_at, provider in found
+        for link, subject, status, asked_at, provider in result
     ]
 
 
@@ -108,12 +108,12 @@ async def _load_domain(session: AsyncSession, business: LocalBusiness) -> Domain
 async def _load_lead(session: AsyncSession, business: LocalBusiness) -> Lead | None:
     """Load the lead of the business's site, or the business's own lead."""
     own = Lead.domain_id.is_(None) & (Lead.local_business_id == business.id)
-    found: Lead | None = await session.scalar(
+    lead: Lead | None = await session.scalar(
         select(Lead).where(Lead.domain_id == business.domain_id)
         if business.domain_id is not None
         else select(Lead).where(own)
     )
-    return found
+    return lead
 
 
 async def _load_possible_duplicates(
@@ -121,7 +121,7 @@ async def _load_possible_duplicates(
 ) -> list[PossibleDuplicate]:
     mine = MergeCandidate.left_id == business.id
     other = case((mine, MergeCandidate.right_id), else_=MergeCandidate.left_id)
-    found = await session.execute(
+    result = await session.execute(
         select(MergeCandidate, LocalBusiness)
         .join(LocalBusiness, LocalBusiness.id == other)
         .where(
@@ -140,5 +140,5 @@ async def _load_possible_duplicates(
             score=candidate.score,
             reasons=candidate.reasons,
         )
-        for candidate, each in found
+        for candidate, each in result
     ]

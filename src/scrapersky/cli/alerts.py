@@ -19,19 +19,19 @@ from scrapersky.stages import STAGES
 def alerts(as_json: AsJson = False) -> int:
     """List firing and recent alerts."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> AlertsOut:
-        standing = await load_full_status(session, STAGES, everything.settings)
-        firing = await list_firing_alerts(session, standing)
+    async def step(session: AsyncSession, context: CommandContext) -> AlertsOut:
+        status = await load_full_status(session, STAGES, context.settings)
+        firing = await list_firing_alerts(session, status)
         return alerts_out(firing, await list_recent_alerts(session, limit=20))
 
-    def show(found: AlertsOut) -> None:
+    def show(alerts: AlertsOut) -> None:
         if as_json:
-            print_json(found)
+            print_json(alerts)
             return
-        _print_firing(found.firing)
-        if found.recent:
+        _print_firing(alerts.firing)
+        if alerts.recent:
             out.print()
-            _print_recent(found.recent)
+            _print_recent(alerts.recent)
 
     return run_in_transaction(step, show)
 
@@ -47,14 +47,14 @@ def _print_firing(firing: Sequence[FiringOut]) -> None:
 
 
 def _print_recent(past: Sequence[PastAlertOut]) -> None:
-    made = build_table("Ended", "Started", "Alert", "Subject", "Message")
+    table = build_table("Ended", "Started", "Alert", "Subject", "Message")
     for each in past:
-        said = (
+        cells = (
             format_time(each.cleared_at),
             format_time(each.began_at),
             each.rule,
             each.subject,
             each.sentence,
         )
-        made.add_row(*map(escape, said))
-    print_table(made)
+        table.add_row(*map(escape, cells))
+    print_table(table)

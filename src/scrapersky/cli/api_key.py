@@ -40,8 +40,8 @@ def create(
 ) -> int:
     """Create an API key and print its secret. The secret is shown only once."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> tuple[ApiKey, str]:
+        actor = await switch_tenant(session, context.actor, tenant)
         user_id = None if user is None else await find_user_id(session, actor, user)
         return await service.create_api_key(
             session, actor, name=name, role=role, user_id=user_id, expires_at=expires
@@ -50,8 +50,8 @@ def create(
     return run_in_transaction(step, _print_secret_once)
 
 
-def _print_secret_once(made: tuple[ApiKey, str]) -> None:
-    key, secret = made
+def _print_secret_once(created: tuple[ApiKey, str]) -> None:
+    key, secret = created
     out.print(secret, markup=False, highlight=False, soft_wrap=True)
     note(f"API key {key.id}, role {key.role}. The secret is shown only once; save it now.")
     if key.previous_until is not None:
@@ -62,8 +62,8 @@ def _print_secret_once(made: tuple[ApiKey, str]) -> None:
 def list_keys(tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """List API keys, oldest first."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[ApiKey]:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> Sequence[ApiKey]:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await service.list_api_keys(session, actor)
 
     def show(keys: Sequence[ApiKey]) -> None:
@@ -79,22 +79,22 @@ def _print_keys(keys: Sequence[ApiKey]) -> None:
     if not keys:
         out.print("No API keys.")
         return
-    made = build_table(
+    table = build_table(
         "Key", "Prefix", "Name", "Role", "Created", "Expires", "Last used", "Revoked"
     )
     for each in keys:
         moments = (each.created_at, each.expires_at, each.last_used_at, each.revoked_at)
         words = (each.prefix or "", escape(each.name), each.role)
-        made.add_row(str(each.id), *words, *map(format_time, moments))
-    print_table(made)
+        table.add_row(str(each.id), *words, *map(format_time, moments))
+    print_table(table)
 
 
 @app.command()
 def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: TenantOption = None) -> int:
     """Replace the secret of an API key and print the new one. It is shown only once."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> tuple[ApiKey, str]:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> tuple[ApiKey, str]:
+        actor = await switch_tenant(session, context.actor, tenant)
         grace = timedelta(seconds=grace_seconds)
         return await service.rotate_api_key(session, actor, key_id, grace=grace)
 
@@ -105,8 +105,8 @@ def rotate(key_id: KeyId, grace_seconds: Grace = 0, tenant: TenantOption = None)
 def revoke(key_id: KeyId, tenant: TenantOption = None) -> int:
     """Revoke an API key."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> ApiKey:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> ApiKey:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await service.revoke_api_key(session, actor, key_id)
 
     def show(key: ApiKey) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from scrapersky import __version__
 from scrapersky.cli.errors import run_command
+from scrapersky.cli.help import HELP_OPTIONS, add_described, add_summary, is_help_requested
 from scrapersky.cli.output import out
 
 COMMANDS = {
@@ -51,44 +52,10 @@ GROUPS = {
     "webhook": "webhook",
 }
 """Command groups: group name → module with an `app`."""
-SUMMARIES = {
-    "search": "Find businesses in an area. Results become leads unless --only-list is given.",
-    "scan": "Find a site's sitemaps, store their URLs and show a summary.",
-    "urls": "List the URLs in a site's sitemaps.",
-    "changes": "List the new (+), changed (~) and removed (-) URLs of a site.",
-    "leads": "List leads, newest first, with the best contact or the reason there is none.",
-    "contacts": "List contacts, newest first.",
-    "serve": "Serve the API and the dashboard and process the queues until Ctrl-C or `kill`.",
-    "worker": "Process the queues without the API until Ctrl-C or `kill`.",
-    "demo": "Run the offline demo: a town of local sites, from search to contacts.",
-    "doctor": "Check settings, database and workers. Starts and changes nothing.",
-    "alerts": "List firing and recent alerts.",
-    "settings": "List every setting with its value and origin. Secrets are hidden.",
-    "audit": "List audit log entries, newest first.",
-    "db": "Upgrade, back up, restore and open the database.",
-    "stage": "List, run, pause and tune the stages of the pipeline.",
-    "job": "List, cancel and retry jobs.",
-    "batch": "Scan many sites in one batch.",
-    "budget": "Show and set the monthly budget for place providers.",
-    "import": "Import domains, sitemaps, pages or businesses from a file.",
-    "domain": "Rescan or delete a domain.",
-    "lead": "Show a lead, or set its curation status.",
-    "contact": "Show, add, edit, delete and erase contacts.",
-    "suppression": "Manage the suppression list (do not contact).",
-    "curate": "Set the curation status of many rows, and undo it.",
-    "export": "Export all matching rows of a list to a file.",
-    "dead-letter": "List, replay and discard dead letters.",
-    "host": "List hosts and reset their circuit breakers.",
-    "tenant": "Create and list tenants.",
-    "user": "Create, list, change and deactivate users, and set passwords.",
-    "api-key": "Create, list, rotate and revoke API keys.",
-    "webhook": "Manage webhooks.",
-}
-"""First line of help of each command, so that `--help` lists them without importing any."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         out.print(f"scrapersky {__version__}", highlight=False)
         raise typer.Exit
 
@@ -121,7 +88,7 @@ def _build_empty_app() -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": list(HELP_OPTIONS)},
     )
     app.callback()(_options)
     return app
@@ -139,23 +106,27 @@ def build_full_app() -> typer.Typer:
 def build_requested_app(words: Sequence[str]) -> typer.Typer:
     """Build an app with only the requested command.
 
-    Otherwise every name is listed with its summary, which is all that help and the suggestions for
-    an unknown command need.
+    For its help, the index describes it. Without a command, every name is listed with its summary,
+    which is all that help and the suggestions for an unknown command need.
     """
     typed = next((word for word in words if not word.startswith("-")), None)
-    if typed in COMMANDS or typed in GROUPS:
+    if typed not in COMMANDS and typed not in GROUPS:
+        app = _build_empty_app()
+        for name in [*COMMANDS, *GROUPS]:
+            add_summary(app, name)
+        return app
+    if not is_help_requested(words):
         return build_app([typed])
     app = _build_empty_app()
-    for name in [*COMMANDS, *GROUPS]:
-        app.command(name, help=SUMMARIES[name])(_do_nothing)
+    add_described(app, typed, lambda: _run(build_app([typed]), words))
     return app
 
 
-def _do_nothing() -> None: ...
+def _run(app: typer.Typer, words: Sequence[str]) -> Any:
+    return app(list(words), prog_name="scrapersky", standalone_mode=False)
 
 
 def run_app() -> int:
     """Parse `sys.argv`, run the command and return its exit code."""
-    return run_command(
-        lambda: build_requested_app(sys.argv[1:])(prog_name="scrapersky", standalone_mode=False)
-    )
+    words = sys.argv[1:]
+    return run_command(lambda: _run(build_requested_app(words), words))

@@ -37,29 +37,29 @@ def audit(
 ) -> int:
     """List audit log entries, newest first."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[AuditEntry]:
-        reader = await switch_tenant(session, everything.actor, tenant)
-        by = None if actor is None else await find_user_id(session, everything.actor, actor)
-        wanted = AuditQuery(actor_id=by, action=action, since=since)
-        found, _ = await list_audit_entries(session, reader, wanted, limit=limit)
-        return found
+    async def step(session: AsyncSession, context: CommandContext) -> Sequence[AuditEntry]:
+        reader = await switch_tenant(session, context.actor, tenant)
+        by = None if actor is None else await find_user_id(session, context.actor, actor)
+        query = AuditQuery(actor_id=by, action=action, since=since)
+        entries, _ = await list_audit_entries(session, reader, query, limit=limit)
+        return entries
 
-    def show(found: Sequence[AuditEntry]) -> None:
+    def show(entries: Sequence[AuditEntry]) -> None:
         if as_json:
-            print_json([AuditEntryOut.model_validate(each) for each in found])
+            print_json([AuditEntryOut.model_validate(each) for each in entries])
         else:
-            _print_entries(found)
+            _print_entries(entries)
 
     return run_in_transaction(step, show)
 
 
-def _print_entries(found: Sequence[AuditEntry]) -> None:
-    if not found:
+def _print_entries(entries: Sequence[AuditEntry]) -> None:
+    if not entries:
         out.print("No audit log entries.")
         return
-    made = build_table("Time", "User", "Via", "Action", "Subject", "Details")
-    for each in found:
+    table = build_table("Time", "User", "Via", "Action", "Subject", "Details")
+    for each in entries:
         details = json.dumps(each.details, ensure_ascii=False) if each.details else ""
         words = (str(each.actor_id), each.via, each.action, escape(each.subject_id or ""))
-        made.add_row(format_time(each.at), *words, escape(details))
-    print_table(made)
+        table.add_row(format_time(each.at), *words, escape(details))
+    print_table(table)

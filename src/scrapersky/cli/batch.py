@@ -55,8 +55,8 @@ def create(file: ListFile, max_pages: MaxPages = None, as_json: AsJson = False) 
     """Queue a scan of every site in a file. Workers or `scrapersky serve` run the scans."""
     lines = read_lines(file)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> StoredBatch:
-        return await request_batch(session, everything.actor, everything.settings, lines, max_pages)
+    async def step(session: AsyncSession, context: CommandContext) -> StoredBatch:
+        return await request_batch(session, context.actor, context.settings, lines, max_pages)
 
     def show(requested: StoredBatch) -> int:
         print_json(batch_out(requested)) if as_json else _print_requested(requested)
@@ -91,13 +91,13 @@ def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) 
     """Show the progress of a batch and of each of its domains."""
 
     async def step(
-        session: AsyncSession, everything: CommandContext
+        session: AsyncSession, context: CommandContext
     ) -> tuple[BatchProgress, list[BatchMember]]:
-        progress = await load_batch_progress(session, everything.actor, batch_id)
+        progress = await load_batch_progress(session, context.actor, batch_id)
         return progress, await list_batch_members(session, batch_id, after=0, limit=limit + 1)
 
-    def show(found: tuple[BatchProgress, list[BatchMember]]) -> None:
-        progress, members = found
+    def show(result: tuple[BatchProgress, list[BatchMember]]) -> None:
+        progress, members = result
         if as_json:
             print_json(batch_status(progress, members, limit=limit))
         else:
@@ -109,16 +109,16 @@ def show_status(batch_id: BatchId, limit: Limit = 100, as_json: AsJson = False) 
 def _print_progress(progress: BatchProgress, members: Iterable[BatchMember], *, more: bool) -> None:
     counts = ", ".join(f"{count:,} {word}" for word, count in sorted(progress.counts.items()))
     state = "finished" if progress.finished else f"{progress.progress:.0%} done"
-    asked = format_time(progress.batch.created_at)
-    out.print(f"Batch {progress.batch.id}, created {asked}: {state}.", highlight=False)
+    created = format_time(progress.batch.created_at)
+    out.print(f"Batch {progress.batch.id}, created {created}: {state}.", highlight=False)
     out.print(f"{counts or 'no domains'}.", highlight=False)
-    made = build_table(
+    table = build_table(
         "Domain", "Status", "Progress", "Sitemaps", "URLs", "Job", "Error", right=["Progress"]
     )
     for each in members:
-        found = (f"{each.progress:.0%}", f"{each.sitemaps:,}", f"{each.urls:,}")
+        totals = (f"{each.progress:.0%}", f"{each.sitemaps:,}", f"{each.urls:,}")
         last = (str(each.job_id or ""), escape(each.error or ""))
-        made.add_row(escape(each.domain), format_status(each.status), *found, *last)
-    print_table(made)
+        table.add_row(escape(each.domain), format_status(each.status), *totals, *last)
+    print_table(table)
     if more:
         note("More domains exist; raise --limit to see them.")

@@ -56,15 +56,17 @@ def show(
     _refuse_both(tenant, installation=installation)
     if installation:
         return run_in_transaction(
-            lambda session, everything: get_installation_budget(session, everything.settings),
-            lambda found: _print_installation(found, as_json=as_json),
+            lambda session, command_context: get_installation_budget(
+                session, command_context.settings
+            ),
+            lambda result: _print_installation(result, as_json=as_json),
         )
 
-    async def step(session: AsyncSession, everything: CommandContext) -> BudgetOut:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        return await load_budget(session, actor, everything.settings)
+    async def step(session: AsyncSession, context: CommandContext) -> BudgetOut:
+        actor = await switch_tenant(session, context.actor, tenant)
+        return await load_budget(session, actor, context.settings)
 
-    return run_in_transaction(step, lambda found: _print_budget(found, as_json=as_json))
+    return run_in_transaction(step, lambda result: _print_budget(result, as_json=as_json))
 
 
 @app.command("set")
@@ -76,24 +78,24 @@ def set_budget(
 ) -> int:
     """Set the monthly budget. Rows blocked on budget are retried immediately."""
     _refuse_both(tenant, installation=installation)
-    wanted = validate_input(OperatorCapIn, monthly_cap_usd=_parse_amount(cap)).monthly_cap_usd
+    body = validate_input(OperatorCapIn, monthly_cap_usd=_parse_amount(cap)).monthly_cap_usd
     if installation:
-        return _set_installation(wanted, as_json=as_json)
+        return _set_installation(body, as_json=as_json)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> BudgetOut:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        await set_allowance(session, actor, actor.tenant_id, wanted)
-        return await load_budget(session, actor, everything.settings)
+    async def step(session: AsyncSession, context: CommandContext) -> BudgetOut:
+        actor = await switch_tenant(session, context.actor, tenant)
+        await set_allowance(session, actor, actor.tenant_id, body)
+        return await load_budget(session, actor, context.settings)
 
-    return run_in_transaction(step, lambda found: _print_budget(found, as_json=as_json))
+    return run_in_transaction(step, lambda result: _print_budget(result, as_json=as_json))
 
 
 def _set_installation(cap: Decimal | None, *, as_json: bool) -> int:
-    async def step(session: AsyncSession, everything: CommandContext) -> InstallationBudgetOut:
-        await set_installation_cap(session, everything.actor, cap)
-        return await get_installation_budget(session, everything.settings)
+    async def step(session: AsyncSession, context: CommandContext) -> InstallationBudgetOut:
+        await set_installation_cap(session, context.actor, cap)
+        return await get_installation_budget(session, context.settings)
 
-    return run_in_transaction(step, lambda found: _print_installation(found, as_json=as_json))
+    return run_in_transaction(step, lambda result: _print_installation(result, as_json=as_json))
 
 
 def _refuse_both(tenant: str | None, *, installation: bool) -> None:
@@ -140,24 +142,24 @@ def _print_budget(budget: BudgetOut, *, as_json: bool) -> None:
 
 
 def _print_free(kinds: list[SkuUsed]) -> None:
-    made = build_table(
+    table = build_table(
         "Request", "This month", "Free", "Left", "Next request", right=("This month",)
     )
     for each in kinds:
         free, left = ("all" if n is None else f"{n:,}" for n in (each.free, each.left))
-        made.add_row(each.sku, f"{each.used:,}", free, left, format_usd(each.next_usd))
-    print_table(made)
+        table.add_row(each.sku, f"{each.used:,}", free, left, format_usd(each.next_usd))
+    print_table(table)
 
 
 def _print_today(methods: list[MethodToday]) -> None:
-    made = build_table(
+    table = build_table(
         "Method", "Today", "Daily quota", "Paused until", "Reason", right=("Today", "Daily quota")
     )
     for each in methods:
         until = format_time(each.paused_until) if each.paused_until else ""
-        said = (each.method, f"{each.used:,}", f"{each.quota:,}", until, each.paused_because or "")
-        made.add_row(*map(escape, said))
-    print_table(made)
+        cells = (each.method, f"{each.used:,}", f"{each.quota:,}", until, each.paused_because or "")
+        table.add_row(*map(escape, cells))
+    print_table(table)
 
 
 def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None:
@@ -177,12 +179,12 @@ def _print_installation(budget: InstallationBudgetOut, *, as_json: bool) -> None
 
 
 def _print_tenants(tenants: list[TenantBudgetOut]) -> None:
-    made = build_table(
+    table = build_table(
         "Tenant", "Spent", "Allowed", "Own limit", right=("Spent", "Allowed", "Own limit")
     )
     for each in tenants:
         own = "" if each.own_limit_usd is None else format_usd(each.own_limit_usd)
-        made.add_row(
+        table.add_row(
             escape(each.name), format_usd(each.spent_usd), format_usd(each.allowed_usd), own
         )
-    print_table(made)
+    print_table(table)

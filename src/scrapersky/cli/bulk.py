@@ -54,20 +54,20 @@ class BulkCommandOptions:
     dry_run: bool
 
 
-def has_ids(ids: Sequence[UUID] | None, given: Mapping[str, Any], *, every: bool) -> bool:
+def has_ids(ids: Sequence[UUID] | None, values: Mapping[str, Any], *, every: bool) -> bool:
     """Return whether rows were given by id. Raise `InvalidInput` if filters were given as well."""
-    if ids and (every or any(given.values())):
+    if ids and (every or any(values.values())):
         raise InvalidInput("Select rows either by id or by filter options, not both.")
     return bool(ids)
 
 
-def build_filters(listing: Listing, *, every: bool, **given: Any) -> dict[str, Any]:
+def build_filters(listing: Listing, *, every: bool, **values: Any) -> dict[str, Any]:
     """Validate options as filters of the listing. An empty selection requires `every` (--all)."""
-    wanted = {name: value for name, value in given.items() if value not in (None, [], ())}
-    if not wanted and not every:
+    filters = {name: value for name, value in values.items() if value not in (None, [], ())}
+    if not filters and not every:
         raise InvalidInput("No rows selected. Give ids, a filter option, or --all.")
     try:
-        return dict(listing.filter_model(**wanted).get_values())
+        return dict(listing.filter_model(**filters).get_values())
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]) if first["loc"] else "The filter"
@@ -75,7 +75,7 @@ def build_filters(listing: Listing, *, every: bool, **given: Any) -> dict[str, A
 
 
 def run_for_each(
-    deed: RowStep[T],
+    operation: RowStep[T],
     ids: Sequence[UUID],
     *,
     tell: Callable[[T], None] = lambda _: None,
@@ -85,12 +85,12 @@ def run_for_each(
     back the others.
     """
 
-    async def command(everything: CommandContext) -> int:
+    async def command(context: CommandContext) -> int:
         done = 0
         for each in ids:
             try:
-                async with everything.database.transaction() as session:
-                    result = await deed(session, everything, each)
+                async with context.database.transaction() as session:
+                    result = await operation(session, context, each)
             except ScraperSkyError as error:
                 print_error(str(error), ExitCode.FAILED)
             else:
@@ -102,35 +102,37 @@ def run_for_each(
     return run_with_context(command)
 
 
-def run_bulk(deed: BulkStep, asked: BulkRequest, way: BulkCommandOptions) -> int:
+def run_bulk(operation: BulkStep, bulk_request: BulkRequest, way: BulkCommandOptions) -> int:
     """Count the matching rows, confirm, then process them in batches.
 
     The count bounds the run: rows that fail again in the meantime are not processed twice.
     """
     tried: list[BulkOut] = []
-    run_in_transaction(_build_step(deed, replace(asked, dry_run=True)), tried.append)
-    found = tried[0].matched_count
-    if way.dry_run or not found:
+    run_in_transaction(_build_step(operation, replace(bulk_request, dry_run=True)), tried.append)
+    total = tried[0].matched_count
+    if way.dry_run or not total:
         return _print_matches(tried[0], way)
     if not way.yes:
         _confirm_bulk(tried[0], way)
-    return run_with_context(lambda everything: _run_batches(everything, deed, asked, found, way))
+    return run_with_context(
+        lambda context: _run_batches(context, operation, bulk_request, total, way)
+    )
 
 
 def _build_step(
-    deed: BulkStep, asked: BulkRequest
+    operation: BulkStep, bulk_request: BulkRequest
 ) -> Callable[[AsyncSession, CommandContext], Awaitable[BulkOut]]:
-    async def step(session: AsyncSession, everything: CommandContext) -> BulkOut:
-        return await deed(session, everything, asked)
+    async def step(session: AsyncSession, context: CommandContext) -> BulkOut:
+        return await operation(session, context, bulk_request)
 
     return step
 
 
 async def _run_batches(
-    everything: CommandContext,
-    deed: BulkStep,
-    asked: BulkRequest,
-    found: int,
+    context: CommandContext,
+    operation: BulkStep,
+    bulk_request: BulkRequest,
+    total: int,
     way: BulkCommandOptions,
 ) -> int:
     """Process batches in separate transactions: finished batches persist, and locks are held
@@ -138,38 +140,42 @@ async def _run_batches(
     """
     updated, going_on = 0, True
     while going_on:
-        part = replace(asked, limit=min(MAX_BULK_ROWS, found - updated))
-        async with everything.database.transaction() as session:
-            done = await deed(session, everything, part)
+        part = replace(bulk_request, limit=min(MAX_BULK_ROWS, total - updated))
+        async with context.database.transaction() as session:
+            done = await operation(session, context, part)
         updated += done.updated_count
-        going_on = bool(done.updated_count) and updated < found
-        asked = replace(asked, starting_at=done.last_due_at or asked.starting_at)
+        going_on = bool(done.updated_count) and updated < total
+        bulk_request = replace(
+            bulk_request, starting_at=done.last_due_at or bulk_request.starting_at
+        )
         if going_on:
-            note(f"{updated:,} of {found:,} {way.done}.")
+            note(f"{updated:,} of {total:,} {way.done}.")
     out.print(f"{format_count(updated, way.noun)} {way.done}.", highlight=False)
-    if updated < found:
-        note(f"{found - updated:,} skipped: changed in the meantime, or not eligible.")
+    if updated < total:
+        note(f"{total - updated:,} skipped: changed in the meantime, or not eligible.")
     return ExitCode.OK
 
 
-def _print_matches(found: BulkOut, way: BulkCommandOptions) -> int:
-    _print_groups(found)
-    out.print(f"{format_count(found.matched_count, way.noun)} will be {way.done}.", highlight=False)
+def _print_matches(result: BulkOut, way: BulkCommandOptions) -> int:
+    _print_groups(result)
+    out.print(
+        f"{format_count(result.matched_count, way.noun)} will be {way.done}.", highlight=False
+    )
     return ExitCode.OK
 
 
-def _print_groups(found: BulkOut) -> None:
-    if found.groups:
-        made = build_table("Stage", "Kind", "Rows", right=["Rows"])
-        for each in found.groups:
-            made.add_row(each.stage, each.error_class or each.status or "", f"{each.count:,}")
-        print_table(made)
+def _print_groups(result: BulkOut) -> None:
+    if result.groups:
+        table = build_table("Stage", "Kind", "Rows", right=["Rows"])
+        for each in result.groups:
+            table.add_row(each.stage, each.error_class or each.status or "", f"{each.count:,}")
+        print_table(table)
 
 
-def _confirm_bulk(found: BulkOut, way: BulkCommandOptions) -> None:
+def _confirm_bulk(result: BulkOut, way: BulkCommandOptions) -> None:
     confirm(
-        f"{format_count(found.matched_count, way.noun)} will be {way.done}.",
-        show=lambda: _print_groups(found),
+        f"{format_count(result.matched_count, way.noun)} will be {way.done}.",
+        show=lambda: _print_groups(result),
     )
 
 

@@ -33,6 +33,7 @@ from scrapersky.cli.output import (
     print_json,
     print_table,
 )
+from scrapersky.cli.rows import list_rows, print_rows
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.contacts import service
 from scrapersky.contacts.erasure import ErasureResult, erase
@@ -50,39 +51,38 @@ from scrapersky.contacts.schemas import (
 from scrapersky.contacts.values import guess_contact_kind
 from scrapersky.lists import ListQuery
 from scrapersky.lists.filters import FilterValues
-from scrapersky.models import ContactDecision, ContactKind, EmailType, SuppressionKind
+from scrapersky.models import (
+    Actor,
+    Contact,
+    ContactDecision,
+    ContactKind,
+    EmailType,
+    SuppressionKind,
+)
 
 
-def print_contacts(found: Sequence[ContactOut]) -> None:
-    if not found:
-        out.print("No contacts.")
-        return
-    made = build_table(
-        "Contact", "Site", "Kind", "Value", "Type", "Name", "Method", "Confidence", "Status"
-    )
-    for each in found:
-        value = f"{each.value} (suppressed)" if each.suppressed else each.value
-        whose = (each.email_type or "", escape(each.name or ""), each.method)
-        sure = (f"{each.confidence:.2f}", each.contact_curation_status)
-        made.add_row(str(each.id), escape(each.domain), each.kind, escape(value), *whose, *sure)
-    print_table(made)
+def _mark_suppressed(contact: ContactOut) -> str:
+    return f"{contact.value} (suppressed)" if contact.suppressed else str(contact.value)
+
+
+VALUE_FORMATS = {"value": _mark_suppressed}
 
 
 def print_contact(contact: ContactDetail) -> None:
-    print_contacts([contact])
-    for label, said in _build_facts(contact).items():
-        if said:
-            out.print(f"{label}: {escape(said)}", highlight=False)
+    print_rows(CONTACTS, "contact", [contact], VALUE_FORMATS)
+    for label, value in _build_facts(contact).items():
+        if value:
+            out.print(f"{label}: {escape(value)}", highlight=False)
     if not contact.evidence:
         out.print("Not found on any page.")
         return
-    made = build_table("Page", "Method", "Confidence", "First seen", "Last seen", "Snippet")
+    table = build_table("Page", "Method", "Confidence", "First seen", "Last seen", "Snippet")
     for each in contact.evidence:
         times = (format_time(each.first_seen_at), format_time(each.last_seen_at))
         sure = f"{each.confidence:.2f}"
-        made.add_row(escape(each.page_url), each.method, sure, *times, escape(each.snippet or ""))
+        table.add_row(escape(each.page_url), each.method, sure, *times, escape(each.snippet or ""))
     out.print()
-    print_table(made)
+    print_table(table)
 
 
 def _build_facts(contact: ContactDetail) -> dict[str, str | None]:
@@ -105,12 +105,12 @@ def _build_facts(contact: ContactDetail) -> dict[str, str | None]:
 def print_history(done: Sequence[ContactEvent]) -> None:
     if not done:
         return
-    made = build_table("Time", "User", "Action", "Details")
+    table = build_table("Time", "User", "Action", "Details")
     for each in done:
         details = json.dumps(each.details, ensure_ascii=False) if each.details else ""
-        made.add_row(format_time(each.at), str(each.actor_id), each.action, escape(details))
+        table.add_row(format_time(each.at), str(each.actor_id), each.action, escape(details))
     out.print()
-    print_table(made)
+    print_table(table)
 
 
 def print_erased(erased: ErasedOut) -> None:
@@ -157,16 +157,19 @@ def contacts(
     as_json: AsJson = False,
 ) -> int:
     """List contacts, newest first."""
-    asked = ListQuery(given, sort=check_sort(CONTACTS, sort), limit=limit)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> list[ContactOut]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        return await service.build_contacts_out(
-            session, (await CONTACTS.show(session, actor, asked)).rows
-        )
+    async def prepare(session: AsyncSession, _: Actor, rows: Sequence[Contact]) -> list[ContactOut]:
+        return await service.build_contacts_out(session, rows)
 
-    return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else print_contacts(found)
+    return list_rows(
+        CONTACTS,
+        ListQuery(given, sort=check_sort(CONTACTS, sort), limit=limit),
+        "contact",
+        ContactOut.model_validate,
+        as_json=as_json,
+        tenant=tenant,
+        prepare=prepare,
+        formats=VALUE_FORMATS,
     )
 
 
@@ -175,15 +178,15 @@ def show(contact_id: ContactId, tenant: TenantOption = None, as_json: AsJson = F
     """Show a contact with its evidence, origin and history."""
 
     async def step(
-        session: AsyncSession, everything: CommandContext
+        session: AsyncSession, context: CommandContext
     ) -> tuple[ContactDetail, list[ContactEvent]]:
-        actor = await switch_tenant(session, everything.actor, tenant)
+        actor = await switch_tenant(session, context.actor, tenant)
         contact = await service.get_contact(session, actor, contact_id)
-        seen = await service.get_detail(session, contact)
-        return seen, await load_history(session, actor, contact_id)
+        out = await service.get_detail(session, contact)
+        return out, await load_history(session, actor, contact_id)
 
-    def print_result(found: tuple[ContactDetail, list[ContactEvent]]) -> None:
-        contact, done = found
+    def print_result(result: tuple[ContactDetail, list[ContactEvent]]) -> None:
+        contact, done = result
         if as_json:
             print_json(contact)
             return
@@ -205,28 +208,28 @@ def add(
     remark: ContactNoteOption = None,
     tenant: TenantOption = None,
 ) -> int:
-    """Add a contact by hand and print its id."""
+    """Add a contact and print its ID."""
     kind = kind or guess_contact_kind(value)
-    wanted = validate_input(
+    body = validate_input(
         ContactIn, domain=site, kind=kind, value=value, name=name, role=role, note=remark
     )
 
-    async def step(session: AsyncSession, everything: CommandContext) -> ContactOut:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> ContactOut:
+        actor = await switch_tenant(session, context.actor, tenant)
         new = service.NewContact(
             site=site,
             kind=kind,
-            value=wanted.value,
-            name=wanted.name,
-            role=wanted.role,
-            note=wanted.note,
+            value=body.value,
+            name=body.name,
+            role=body.role,
+            note=body.note,
         )
-        made = await service.add(session, actor, new)
-        return (await service.build_contacts_out(session, [made]))[0]
+        contact = await service.add(session, actor, new)
+        return (await service.build_contacts_out(session, [contact]))[0]
 
-    def print_result(made: ContactOut) -> None:
-        out.print(str(made.id), highlight=False)
-        note(f"{made.kind} {made.value} of {made.domain}.")
+    def print_result(contact: ContactOut) -> None:
+        out.print(str(contact.id), highlight=False)
+        note(f"{contact.kind} {contact.value} of {contact.domain}.")
 
     return run_in_transaction(step, print_result)
 
@@ -256,12 +259,12 @@ def edit(
         "contact_curation_status": status,
         "value": value,
     }
-    given = {field: each for field, each in typed.items() if each is not None}
-    wanted = validate_input(ContactChange, **given, **{each.value: None for each in clear or []})
+    values = {field: each for field, each in typed.items() if each is not None}
+    body = validate_input(ContactChange, **values, **{each.value: None for each in clear or []})
 
-    async def step(session: AsyncSession, everything: CommandContext) -> ContactDetail:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        edited = await service.edit(session, actor, contact_id, wanted.changes())
+    async def step(session: AsyncSession, context: CommandContext) -> ContactDetail:
+        actor = await switch_tenant(session, context.actor, tenant)
+        edited = await service.edit(session, actor, contact_id, body.changes())
         return await service.get_detail(session, edited)
 
     return run_in_transaction(step, print_contact)
@@ -277,12 +280,12 @@ def delete(
 ) -> int:
     """Delete a contact. It reappears when a page that still shows it is read again."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> None:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        await service.delete(session, actor, contact_id, hush=suppress)
+    async def step(session: AsyncSession, context: CommandContext) -> None:
+        actor = await switch_tenant(session, context.actor, tenant)
+        await service.delete(session, actor, contact_id, suppress_value=suppress)
 
-    said = "Its value is suppressed" if suppress else "It reappears if a page still shows it"
-    return run_in_transaction(step, lambda _: note(f"Contact {contact_id} deleted. {said}."))
+    outcome = "Its value is suppressed" if suppress else "It reappears if a page still shows it"
+    return run_in_transaction(step, lambda _: note(f"Contact {contact_id} deleted. {outcome}."))
 
 
 @app.command("erase")
@@ -297,12 +300,12 @@ def erase_person(
     validate_input(EraseIn, **{kind.value: address})
     confirm_irreversible(f"Everything stored about {address} will be erased permanently.", yes=yes)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> ErasureResult:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> ErasureResult:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await erase(session, actor, kind, address)
 
     def print_result(erased: ErasureResult) -> None:
-        found = ErasedOut.model_validate(erased)
-        print_json(found) if as_json else print_erased(found)
+        result = ErasedOut.model_validate(erased)
+        print_json(result) if as_json else print_erased(result)
 
     return run_in_transaction(step, print_result)

@@ -57,11 +57,11 @@ def _build_command(curation: Curation) -> Callable[..., int]:
 
 
 def _build_request(
-    curation: Curation, ids: list[UUID] | None, given: dict[str, Any], *, every: bool, **how: Any
+    curation: Curation, ids: list[UUID] | None, values: dict[str, Any], *, every: bool, **how: Any
 ) -> BulkRequest:
-    if has_ids(ids, given, every=every):
+    if has_ids(ids, values, every=every):
         return BulkRequest(ids=tuple(ids or ()), limit=MAX_CURATED_ROWS, **how)
-    chosen = build_filters(curation.listing, every=every, **given)
+    chosen = build_filters(curation.listing, every=every, **values)
     return BulkRequest(chosen, limit=MAX_CURATED_ROWS, **how)
 
 
@@ -73,8 +73,8 @@ def _count_matches(curation: Curation, status: str, rows: BulkRequest) -> Curate
     tried: list[CurateOut] = []
     as_trial = replace(rows, dry_run=True)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> CurateOut:
-        return await curate(session, everything.actor, curation, status, as_trial)
+    async def step(session: AsyncSession, context: CommandContext) -> CurateOut:
+        return await curate(session, context.actor, curation, status, as_trial)
 
     run_in_transaction(step, tried.append)
     return tried[0]
@@ -83,8 +83,8 @@ def _count_matches(curation: Curation, status: str, rows: BulkRequest) -> Curate
 def _curate_rows(curation: Curation, status: str, rows: BulkRequest) -> int:
     """Update all rows in one transaction, so that one undo reverts all of them."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> CurateOut:
-        return await curate(session, everything.actor, curation, status, rows)
+    async def step(session: AsyncSession, context: CommandContext) -> CurateOut:
+        return await curate(session, context.actor, curation, status, rows)
 
     def show(done: CurateOut) -> None:
         queued = f", {done.queued_count:,} of them queued" if done.queued_count else ""
@@ -104,8 +104,8 @@ def _curate_rows(curation: Curation, status: str, rows: BulkRequest) -> int:
 def undo(action: ActionId = None) -> int:
     """Restore the previous status of rows that were not changed since."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> UndoOut:
-        return await undo_action(session, everything.actor, CURATIONS, action)
+    async def step(session: AsyncSession, context: CommandContext) -> UndoOut:
+        return await undo_action(session, context.actor, CURATIONS, action)
 
     return run_in_transaction(step, _print_undone)
 

@@ -40,8 +40,8 @@ async def load_database_facts(database: Database) -> dict[str, str]:
     size = func.pg_size_pretty(func.pg_database_size(func.current_database()))
     version = func.current_setting("server_version")
     async with database.reading() as session:
-        found = await session.execute(select(func.current_database(), version, size))
-        name, server, bytes_pretty = found.one()
+        result = await session.execute(select(func.current_database(), version, size))
+        name, server, bytes_pretty = result.one()
     where = database.url.host or database.url.query.get("host", "")
     return {
         "Database": f"{name} at {where}",
@@ -110,9 +110,9 @@ async def run_tool(settings: Settings, url: str, name: str, *arguments: str) -> 
         settings, url, name, *arguments, stderr=PIPE, dies_with_us=True, PGOPTIONS=options
     )
     async with _terminate_on_cancel(process):
-        _, said = await process.communicate()
+        _, errors = await process.communicate()
     if process.returncode:
-        raise DatabaseRefused(f"{name} failed: {_extract_error(said, name)}")
+        raise DatabaseRefused(f"{name} failed: {_extract_error(errors, name)}")
 
 
 async def run_interactive_tool(settings: Settings, url: str, name: str, *arguments: str) -> int:
@@ -178,21 +178,21 @@ def _build_death_signal() -> Callable[[], None] | None:
 
 def build_tool_env(url: URL, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the caller's environment with all PG* variables replaced by those of this database."""
-    given = {name: value for name, value in url.query.items() if isinstance(value, str)}
+    options = {name: value for name, value in url.query.items() if isinstance(value, str)}
     way = {
-        "PGHOST": url.host or given.get("host"),
-        "PGPORT": str(url.port) if url.port else given.get("port"),
-        "PGUSER": url.username or given.get("user"),
-        "PGPASSWORD": str(url.password) if url.password else given.get("password"),
-        "PGDATABASE": url.database or given.get("database"),
-        "PGSSLMODE": given.get("sslmode") or given.get("ssl"),
+        "PGHOST": url.host or options.get("host"),
+        "PGPORT": str(url.port) if url.port else options.get("port"),
+        "PGUSER": url.username or options.get("user"),
+        "PGPASSWORD": str(url.password) if url.password else options.get("password"),
+        "PGDATABASE": url.database or options.get("database"),
+        "PGSSLMODE": options.get("sslmode") or options.get("ssl"),
     }
     others = {name: value for name, value in environ.items() if not name.startswith("PG")}
     return {**others, **{name: value for name, value in way.items() if value}}
 
 
-def _extract_error(said: bytes, name: str) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
+def _extract_error(output: bytes, name: str) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
     text = (lines[0] if lines else "no error message").removeprefix(f"{name}: ")
     return text.removeprefix("error: ")[:MAX_ERROR_CHARACTERS].rstrip(".") + "."
 
@@ -210,7 +210,7 @@ def upgrade() -> int:
 
 
 async def _upgrade(settings: Settings) -> None:
-    async with open_unchecked(settings, say=note) as database:
+    async with open_unchecked(settings, report=note) as database:
         changed = await upgrade_database(database)
     sentence = "was upgraded to" if changed else "is already at"
     out.print(f"The database {sentence} revision {get_head_revision()}.", highlight=False)
@@ -223,7 +223,7 @@ def status() -> int:
 
 
 async def _status(settings: Settings) -> int:
-    async with open_unchecked(settings, say=note) as database:
+    async with open_unchecked(settings, report=note) as database:
         facts = await load_database_facts(database)
         revision = await get_current_revision(database)
     for name, fact in facts.items():
@@ -252,7 +252,7 @@ def backup(
 
 async def _backup(settings: Settings, file: Path) -> None:
     with replace_atomically(file) as path:
-        async with open_server_url(settings, say=note) as url:
+        async with open_server_url(settings, report=note) as url:
             await run_tool(settings, url, "pg_dump", "--format=custom", f"--file={path}")
 
 
@@ -269,7 +269,7 @@ def restore(
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> None:
     options = ("--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error")
-    async with open_unchecked(settings, say=note) as database:
+    async with open_unchecked(settings, report=note) as database:
         await refuse_restore(database, settings, replace=replace)
         url = database.url.render_as_string(hide_password=False)
         into = f"--dbname={database.url.database}"
@@ -289,7 +289,7 @@ def reset_erasure_key(
 
 
 async def _reset_erasure_key(settings: Settings, *, delete: bool) -> int:
-    async with open_unchecked(settings, say=note) as database:
+    async with open_unchecked(settings, report=note) as database:
         await require_current(database)
         async with database.transaction() as session:
             count = await (delete_unreadable if delete else count_unreadable)(session)
@@ -324,5 +324,5 @@ def psql(context: typer.Context) -> int:
 
 
 async def _psql(settings: Settings, arguments: list[str]) -> int:
-    async with open_server_url(settings, say=note) as url:
+    async with open_server_url(settings, report=note) as url:
         return await run_interactive_tool(settings, url, "psql", *arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -26,14 +26,11 @@ from scrapersky.cli.bulk import (
 )
 from scrapersky.cli.options import AsJson, Limit, add_filter_options
 from scrapersky.cli.output import (
-    build_table,
     format_count,
-    format_status,
-    format_time,
     out,
     print_json,
-    print_table,
 )
+from scrapersky.cli.rows import list_rows
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.lists import BulkOut, BulkRequest, ListQuery
 from scrapersky.lists.filters import FilterValues
@@ -62,23 +59,15 @@ def list_letters(
 ) -> int:
     """List dead letters, newest first."""
     every_state = {"state": [each.value for each in DeadLetterState]} if every else {}
-    asked = ListQuery({**given, **_resolve_stage_names(given), **every_state}, limit=limit)
+    query = ListQuery({**given, **_resolve_stage_names(given), **every_state}, limit=limit)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[DeadLetter]:
-        return (await DEAD_LETTER_LISTING.show(session, everything.actor, asked)).rows
-
-    def show(letters: Sequence[DeadLetter]) -> None:
-        if as_json:
-            print_json([DeadLetterOut.model_validate(each) for each in letters])
-        else:
-            _print_letters(letters)
-
-    return run_in_transaction(step, show)
+    build = DeadLetterOut.model_validate
+    return list_rows(DEAD_LETTER_LISTING, query, "dead letter", build, as_json=as_json)
 
 
-def _resolve_stage_names(given: FilterValues) -> FilterValues:
+def _resolve_stage_names(filters: FilterValues) -> FilterValues:
     """Resolve stage names. An unknown stage raises `NotFound` instead of matching no rows."""
-    names = [service.find_stage(STAGES, each).name for each in given.get("stage", ())]
+    names = [service.find_stage(STAGES, each).name for each in filters.get("stage", ())]
     return {"stage": names} if names else {}
 
 
@@ -98,23 +87,12 @@ def _build_letter_filters(
     }
 
 
-def _print_letters(letters: Sequence[DeadLetter]) -> None:
-    if not letters:
-        out.print("No dead letters.")
-        return
-    made = build_table("Letter", "Stage", "State", "Attempts", "Died", "Error")
-    for each in letters:
-        words = (str(each.id), each.stage, format_status(each.state), str(each.attempts))
-        made.add_row(*words, format_time(each.died_at), escape(each.error))
-    print_table(made)
-
-
 @app.command()
 def show(letter_id: LetterId, as_json: AsJson = False) -> int:
     """Show a dead letter with the traceback of its last attempt."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> DeadLetterDetail:
-        letter = await service.get_dead_letter(session, everything.actor, letter_id)
+    async def step(session: AsyncSession, context: CommandContext) -> DeadLetterDetail:
+        letter = await service.get_dead_letter(session, context.actor, letter_id)
         return DeadLetterDetail.model_validate(letter)
 
     def print_result(letter: DeadLetterDetail) -> None:
@@ -143,22 +121,22 @@ def replay(
 ) -> int:
     """Replay dead letters: queue their rows again with all attempts restored."""
 
-    async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
-        return await service.replay_dead_letter(session, everything.actor, letter_id, STAGES)
+    async def one(session: AsyncSession, context: CommandContext, letter_id: UUID) -> DeadLetter:
+        return await service.replay_dead_letter(session, context.actor, letter_id, STAGES)
 
     async def many(
-        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+        session: AsyncSession, context: CommandContext, bulk_request: BulkRequest
     ) -> BulkOut:
-        return await service.replay_dead_letters(session, everything.actor, STAGES, asked)
+        return await service.replay_dead_letters(session, context.actor, STAGES, bulk_request)
 
-    given = _build_letter_filters(stage, error_class, text, older_than, newer_than)
-    if has_ids(ids, given, every=every):
+    filters = _build_letter_filters(stage, error_class, text, older_than, newer_than)
+    if has_ids(ids, filters, every=every):
         return run_for_each(one, ids or [], tell_all=_build_count_printer("replayed"))
-    asked = BulkRequest(
-        build_filters(DEAD_LETTER_LISTING, every=every, **given), note=why, per_minute=per_minute
+    bulk_request = BulkRequest(
+        build_filters(DEAD_LETTER_LISTING, every=every, **filters), note=why, per_minute=per_minute
     )
     return run_bulk(
-        many, asked, BulkCommandOptions("replayed", "dead letter", yes=yes, dry_run=dry_run)
+        many, bulk_request, BulkCommandOptions("replayed", "dead letter", yes=yes, dry_run=dry_run)
     )
 
 
@@ -177,20 +155,20 @@ def discard(
 ) -> int:
     """Discard dead letters. Their rows stay failed."""
 
-    async def one(session: AsyncSession, everything: CommandContext, letter_id: UUID) -> DeadLetter:
-        return await service.discard_dead_letter(session, everything.actor, letter_id, note=why)
+    async def one(session: AsyncSession, context: CommandContext, letter_id: UUID) -> DeadLetter:
+        return await service.discard_dead_letter(session, context.actor, letter_id, note=why)
 
     async def many(
-        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+        session: AsyncSession, context: CommandContext, bulk_request: BulkRequest
     ) -> BulkOut:
-        return await service.discard_dead_letters(session, everything.actor, asked)
+        return await service.discard_dead_letters(session, context.actor, bulk_request)
 
-    given = _build_letter_filters(stage, error_class, text, older_than, newer_than)
-    if has_ids(ids, given, every=every):
+    filters = _build_letter_filters(stage, error_class, text, older_than, newer_than)
+    if has_ids(ids, filters, every=every):
         return run_for_each(one, ids or [], tell_all=_build_count_printer("discarded"))
-    asked = BulkRequest(build_filters(DEAD_LETTER_LISTING, every=every, **given), note=why)
+    bulk_request = BulkRequest(build_filters(DEAD_LETTER_LISTING, every=every, **filters), note=why)
     return run_bulk(
-        many, asked, BulkCommandOptions("discarded", "dead letter", yes=yes, dry_run=dry_run)
+        many, bulk_request, BulkCommandOptions("discarded", "dead letter", yes=yes, dry_run=dry_run)
     )
 
 

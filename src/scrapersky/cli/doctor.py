@@ -189,14 +189,14 @@ async def _clock(database: Database, settings: Settings) -> CheckResult:
 
 
 async def _revision(database: Database, settings: Settings) -> CheckResult:
-    found = await get_current_revision(database)
+    revision = await get_current_revision(database)
     try:
         await require_current(database)
     except ScraperSkyError as error:
-        if settings.database_url or found is not None:
+        if settings.database_url or revision is not None:
             return CheckResult("revision", False, str(error))
         return CheckResult("revision", True, "No tables yet; they are created at the next start.")
-    return CheckResult("revision", True, f"At revision {found}, up to date.")
+    return CheckResult("revision", True, f"At revision {revision}, up to date.")
 
 
 async def _system_user(database: Database, settings: Settings) -> CheckResult:
@@ -240,11 +240,11 @@ async def _stages(database: Database, settings: Settings) -> CheckResult:
         reports = (await load_status(session, STAGES, settings)).reports
     problems = [f"{each.name}: {problem}" for each in reports for problem in each.problems]
     paused = [each.name for each in reports if each.paused]
-    said = [*problems, *(f"{name} is paused." for name in paused)]
+    lines = [*problems, *(f"{name} is paused." for name in paused)]
     counts = [each.due for each in reports]
     rows = "row" if sum(counts) == 1 else "rows"
     ok_text = f"{format_count(len(reports), 'stage')}, {describe_count(*counts)} {rows} due."
-    return CheckResult("stages", not problems, " ".join(said) or ok_text)
+    return CheckResult("stages", not problems, " ".join(lines) or ok_text)
 
 
 async def _chores(database: Database, settings: Settings) -> CheckResult:

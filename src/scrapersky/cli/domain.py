@@ -24,10 +24,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A stored domain.")]
 def refresh(name: Name) -> int:
     """Queue the home page and the sitemaps now, regardless of the last scan."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> DomainRefresh:
-        key = parse_site(name, everything.settings).key
-        domain_id = await get_domain_id(session, everything.actor, key)
-        return await refresh_domain(session, everything.actor, domain_id)
+    async def step(session: AsyncSession, context: CommandContext) -> DomainRefresh:
+        key = parse_site(name, context.settings).key
+        domain_id = await get_domain_id(session, context.actor, key)
+        return await refresh_domain(session, context.actor, domain_id)
 
     return run_in_transaction(step, _print_refreshed)
 
@@ -43,16 +43,16 @@ def _print_refreshed(refreshed: DomainRefresh) -> None:
 def delete(name: Name, yes: Yes = False) -> int:
     """Delete a domain with its sitemaps, URLs, pages, contacts and jobs."""
 
-    async def command(everything: CommandContext) -> None:
-        key = parse_site(name, everything.settings).key
-        async with everything.database.reading() as session:
-            domain_id = await get_domain_id(session, everything.actor, key)
+    async def command(context: CommandContext) -> None:
+        key = parse_site(name, context.settings).key
+        async with context.database.reading() as session:
+            domain_id = await get_domain_id(session, context.actor, key)
         if not yes:
             _confirm_delete(key)
         rows, finished = 0, False
         while not finished:
-            async with everything.database.transaction() as session:
-                deleted = await delete_domain(session, everything.actor, domain_id)
+            async with context.database.transaction() as session:
+                deleted = await delete_domain(session, context.actor, domain_id)
             rows, finished = rows + deleted.deleted_rows, deleted.finished
             if not finished:
                 note(f"{format_count(rows, 'row')} deleted so far.")

@@ -56,8 +56,8 @@ def run_command(command: Callable[[], object]) -> int:
 
 
 def print_error(sentence: str, code: ExitCode) -> int:
-    said = escape(redact(sentence))
-    err.print(f"[red]Error:[/red] {said}", soft_wrap=True, highlight=False)
+    message = escape(redact(sentence))
+    err.print(f"[red]Error:[/red] {message}", soft_wrap=True, highlight=False)
     return code
 
 

@@ -22,8 +22,7 @@ from scrapersky.jobs.listing import EXPORT as JOBS
 from scrapersky.leads.listing import EXPORT as LEADS
 from scrapersky.lists import Export
 from scrapersky.lists.export import ExportCounts
-from scrapersky.lists.export.definition import ExportFormat, ExportRequest
-from scrapersky.lists.export.files import ByteStream, stream_export
+from scrapersky.lists.exports import ByteStream, ExportFormat, ExportRequest, stream_export
 from scrapersky.pages.listing import EXPORT as PAGES
 from scrapersky.sitemaps.listing import EXPORT as SITEMAP_FILES
 
@@ -58,19 +57,19 @@ def _build_command(export: Export) -> Callable[..., int]:
         output: Output = STANDARD_OUTPUT,
         tenant: TenantOption = None,
     ) -> int:
-        given = build_filters(export.listing, every=True, **parse_filters(filters or ()))
+        values = build_filters(export.listing, every=True, **parse_filters(filters or ()))
         order = None if sort is None else check_sort(export.listing, sort)
         file = None if output == STANDARD_OUTPUT else Path(output)
         chosen = choose_format(format, file, default=ExportFormat.CSV)
-        asked = ExportRequest(given, order, chosen, columns, bom)
+        request = ExportRequest(values, order, chosen, columns, bom)
         export.fields(columns)
         _refuse_terminal(chosen, file)
 
-        async def command(everything: CommandContext) -> None:
-            async with everything.database.reading() as session:
-                actor = await switch_tenant(session, everything.actor, tenant)
+        async def command(context: CommandContext) -> None:
+            async with context.database.reading() as session:
+                actor = await switch_tenant(session, context.actor, tenant)
             counts = ExportCounts()
-            pieces = await stream_export(everything.database, export, actor, asked, counts=counts)
+            pieces = await stream_export(context.database, export, actor, request, counts=counts)
             async with aclosing(pieces):
                 await _write(pieces, file)
             if file is not None:

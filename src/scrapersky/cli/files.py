@@ -20,18 +20,18 @@ F = TypeVar("F", bound=StrEnum)
 FORMAT_ALIASES = {"ndjson": "jsonl", "pq": "parquet"}
 
 
-def choose_format(given: F | None, file: Path | None, *, default: F) -> F:
+def choose_format(chosen: F | None, file: Path | None, *, default: F) -> F:
     """Return the given format, else the one of the file name, else the default.
 
     Raises `InvalidInput` when the file name contradicts the given format.
     """
     named = _get_named_format(type(default), file)
-    if given is not None and named is not None and given != named:
+    if chosen is not None and named is not None and chosen != named:
         raise InvalidInput(
-            f"{file} has the extension of a {named} file, but --format is {given}. "
+            f"{file} has the extension of a {named} file, but --format is {chosen}. "
             "Omit --format or rename the file."
         )
-    return given or named or default
+    return chosen or named or default
 
 
 def _get_named_format(formats: type[F], file: Path | None) -> F | None:
@@ -52,14 +52,14 @@ def replace_atomically(target: Path) -> Iterator[Path]:
     The file is readable by its owner only (0600), regardless of the umask and of the file it
     replaces: it contains personal data.
     """
-    made = _create_temporary_file(target)
+    temporary = _create_temporary_file(target)
     try:
-        yield made
-        with made.open("rb") as file:
+        yield temporary
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        made.replace(target)
+        temporary.replace(target)
     except BaseException:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -25,9 +25,9 @@ Count = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Maximum
 def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJson = False) -> int:
     """List hosts with requests in flight, failures and the end of their backoff."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> list[HostOut]:
-        found = await service.list_hosts(session, left_alone=left_alone, limit=limit)
-        return [host_out(host, in_flight) for host, in_flight in found]
+    async def step(session: AsyncSession, context: CommandContext) -> list[HostOut]:
+        hosts = await service.list_hosts(session, left_alone=left_alone, limit=limit)
+        return [host_out(host, in_flight) for host, in_flight in hosts]
 
     def show(hosts: Sequence[HostOut]) -> None:
         if as_json:
@@ -41,28 +41,28 @@ def list_hosts(left_alone: LeftAlone = False, limit: Count = 1000, as_json: AsJs
 
 
 def _print_hosts(hosts: Sequence[HostOut]) -> None:
-    shown = build_table(
+    table = build_table(
         "host", "in flight", "failures", "backing off until", "reason", right=["failures"]
     )
     for each in hosts:
         until = each.circuit_open_until
-        shown.add_row(
+        table.add_row(
             each.host,
             str(each.in_flight),
             str(each.failures),
             f"{until:%Y-%m-%d %H:%M:%S}" if until else "",
             each.circuit_reason or "",
         )
-    print_table(shown)
+    print_table(table)
 
 
 @app.command("ask-again")
 def ask_again(host: Annotated[str, typer.Argument(help="Host name, as listed.")]) -> int:
     """Reset the failures of a host, so that the next request is sent immediately."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> tuple[Host, int]:
-        return await service.reset_host(session, everything.actor, host.lower())
+    async def step(session: AsyncSession, context: CommandContext) -> tuple[Host, int]:
+        return await service.reset_host(session, context.actor, host.lower())
 
     return run_in_transaction(
-        step, lambda found: note(f"Circuit breaker of {found[0].host} reset.")
+        step, lambda result: note(f"Circuit breaker of {result[0].host} reset.")
     )

@@ -29,7 +29,7 @@ from scrapersky.lists.imports import (
 from scrapersky.lists.imports.rows import ImportContext, read_csv_rows
 from scrapersky.lists.imports.schemas import encode_result
 from scrapersky.pages import service as page_intake
-from scrapersky.places.imports import import_places
+from scrapersky.places.search.imports import import_places
 from scrapersky.sitemaps import service
 
 app = typer.Typer(
@@ -92,14 +92,14 @@ def places(
 ) -> int:
     """Import businesses from a CSV file with named columns. Each becomes a lead."""
 
-    async def command(everything: CommandContext) -> int:
-        where = region or everything.settings.places_region or None
+    async def command(context: CommandContext) -> int:
+        where = region or context.settings.places_region or None
         with _open_file(file) as source:
-            async with everything.database.transaction() as session:
-                asker = ImportContext(session, everything.actor, everything.settings, queue)
-                taken = await import_places(asker, source, region=where)
-        _print_json(taken.rows) if as_json else _print_summary(taken.rows, "place")
-        return _get_exit_code(taken.rows)
+            async with context.database.transaction() as session:
+                import_context = ImportContext(session, context.actor, context.settings, queue)
+                imported = await import_places(import_context, source, region=where)
+        _print_json(imported.rows) if as_json else _print_summary(imported.rows, "place")
+        return _get_exit_code(imported.rows)
 
     return run_with_context(command)
 
@@ -107,10 +107,10 @@ def places(
 def _import_file(
     trade: Importer, file: str, column: str | None, *, queue: bool, as_json: bool
 ) -> int:
-    async def command(everything: CommandContext) -> int:
+    async def command(context: CommandContext) -> int:
         with _open_file(file) as source:
             rows = await _store_rows(
-                everything, trade, read_csv_rows(source, trade.kind, column), queue
+                context, trade, read_csv_rows(source, trade.kind, column), queue
             )
         _print_json(rows) if as_json else _print_summary(rows, trade.kind.noun)
         return _get_exit_code(rows)
@@ -128,17 +128,17 @@ def _open_file(file: str) -> AbstractContextManager[BinaryIO]:
 
 
 async def _store_rows(
-    everything: CommandContext, trade: Importer, given: Iterator[InputRow], queue: bool
+    context: CommandContext, trade: Importer, input_rows: Iterator[InputRow], queue: bool
 ) -> list[ImportRow]:
     """Store a file of any length in batches, each in a separate transaction, so that stored rows
     persist.
     """
     rows: list[ImportRow] = []
     seen: dict[Any, int] = {}
-    while part := list(islice(given, ROWS_PER_TRANSACTION)):
-        async with everything.database.transaction() as session:
-            asker = ImportContext(session, everything.actor, everything.settings, queue)
-            rows += (await import_rows(asker, trade, part, seen)).rows
+    while part := list(islice(input_rows, ROWS_PER_TRANSACTION)):
+        async with context.database.transaction() as session:
+            import_context = ImportContext(session, context.actor, context.settings, queue)
+            rows += (await import_rows(import_context, trade, part, seen)).rows
         if len(part) == ROWS_PER_TRANSACTION:
             note(f"{format_count(len(rows), 'row')} imported so far.")
     return rows
@@ -155,14 +155,14 @@ def _print_summary(rows: Sequence[ImportRow], noun: str) -> None:
         note(f"line {row.line}: {row.input}: {row.error}")
     if len(bad) > MAX_ERRORS_SHOWN:
         note(f"{len(bad) - MAX_ERRORS_SHOWN:,} more rows were invalid; --json lists all of them.")
-    found = Counter(row.status for row in rows)
-    facts = [f"{format_count(found[ImportRowStatus.CREATED], noun)} added"]
+    by_status = Counter(row.status for row in rows)
+    facts = [f"{format_count(by_status[ImportRowStatus.CREATED], noun)} added"]
     for status, words in (
         (ImportRowStatus.EXISTS, "already stored"),
         (ImportRowStatus.DUPLICATE, "duplicate"),
         (ImportRowStatus.INVALID, "invalid"),
     ):
-        facts += [f"{found[status]:,} {words}"] if found[status] else []
+        facts += [f"{by_status[status]:,} {words}"] if by_status[status] else []
     out.print(f"{', '.join(facts)}; {_format_queued(rows)}.", highlight=False)
 
 

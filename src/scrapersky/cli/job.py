@@ -26,13 +26,10 @@ from scrapersky.cli.bulk import (
 )
 from scrapersky.cli.options import AGE_OPTIONS, AsJson, Limit, add_filter_options
 from scrapersky.cli.output import (
-    build_table,
-    format_status,
-    format_time,
     out,
     print_json,
-    print_table,
 )
+from scrapersky.cli.rows import list_rows, print_rows
 from scrapersky.cli.scan_report import ScanResult, print_result
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.jobs import bulk
@@ -63,15 +60,8 @@ OfDomain = Annotated[str | None, typer.Option("--domain", help="Only this domain
 @add_filter_options(JOBS, job_type="--type", **AGE_OPTIONS)
 def list_jobs(given: FilterValues, limit: Limit = 20, as_json: AsJson = False) -> int:
     """List jobs, newest first."""
-    asked = ListQuery(given, limit=limit)
-
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[Job]:
-        return (await JOBS.show(session, everything.actor, asked)).rows
-
-    def show(jobs: Sequence[Job]) -> None:
-        print_json([job_out(each) for each in jobs]) if as_json else _print_jobs(jobs)
-
-    return run_in_transaction(step, show)
+    query = ListQuery(given, limit=limit)
+    return list_rows(JOBS, query, "job", job_out, as_json=as_json)
 
 
 def _build_job_filters(
@@ -92,42 +82,25 @@ def _build_job_filters(
     }
 
 
-def _print_jobs(jobs: Sequence[Job]) -> None:
-    if not jobs:
-        out.print("No jobs.")
-        return
-    made = build_table("Job", "Type", "Subject", "Status", "Attempts", "Created", "Error")
-    for each in jobs:
-        asked, error = format_time(each.created_at), escape(each.error or "")
-        words = (
-            each.job_type,
-            escape(each.subject),
-            format_status(each.status),
-            str(each.attempts),
-        )
-        made.add_row(str(each.id), *words, asked, error)
-    print_table(made)
-
-
 @app.command()
 def show(job_id: JobId, as_json: AsJson = False) -> int:
     """Show a job and its results so far."""
 
     async def step(
-        session: AsyncSession, everything: CommandContext
+        session: AsyncSession, context: CommandContext
     ) -> tuple[Job, Sequence[SitemapFile]]:
-        job = await job_service.get(session, everything.actor, job_id)
+        job = await job_service.get(session, context.actor, job_id)
         return job, await list_job_files(session, job)
 
-    def print_result(found: tuple[Job, Sequence[SitemapFile]]) -> None:
-        job, files = found
+    def print_result(result: tuple[Job, Sequence[SitemapFile]]) -> None:
+        job, files = result
         print_json(scan_status(job, list(files))) if as_json else _print_job(job, files)
 
     return run_in_transaction(step, print_result)
 
 
 def _print_job(job: Job, files: Sequence[SitemapFile]) -> None:
-    _print_jobs([job])
+    print_rows(JOBS, "job", [job])
     out.print()
     if job.started_at is not None and job.finished_at is not None:
         seconds = (job.finished_at - job.started_at).total_seconds()
@@ -150,21 +123,23 @@ def cancel(
 ) -> int:
     """Cancel jobs. Results stored so far are kept."""
 
-    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Job:
-        wait = everything.settings.rescan_interval
-        return await job_service.cancel(session, everything.actor, named, next_scan_in=wait)
+    async def one(session: AsyncSession, context: CommandContext, named: UUID) -> Job:
+        wait = context.settings.rescan_interval
+        return await job_service.cancel(session, context.actor, named, next_scan_in=wait)
 
     async def many(
-        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+        session: AsyncSession, context: CommandContext, bulk_request: BulkRequest
     ) -> BulkOut:
-        actor, settings = everything.actor, everything.settings
-        return await bulk.cancel_jobs(session, actor, STAGES, asked, settings)
+        actor, settings = context.actor, context.settings
+        return await bulk.cancel_jobs(session, actor, STAGES, bulk_request, settings)
 
-    given = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
-    if has_ids(job_id, given, every=every):
+    filters = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
+    if has_ids(job_id, filters, every=every):
         return run_for_each(one, job_id or [], tell=_print_outcome)
-    asked = BulkRequest(build_filters(JOBS, every=every, **given), note=why)
-    return run_bulk(many, asked, BulkCommandOptions("cancelled", "job", yes=yes, dry_run=dry_run))
+    bulk_request = BulkRequest(build_filters(JOBS, every=every, **filters), note=why)
+    return run_bulk(
+        many, bulk_request, BulkCommandOptions("cancelled", "job", yes=yes, dry_run=dry_run)
+    )
 
 
 @app.command()
@@ -184,20 +159,24 @@ def retry(
 ) -> int:
     """Queue failed or cancelled jobs again, from the start."""
 
-    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Job:
-        return await job_service.retry(session, everything.actor, named, STAGES)
+    async def one(session: AsyncSession, context: CommandContext, named: UUID) -> Job:
+        return await job_service.retry(session, context.actor, named, STAGES)
 
     async def many(
-        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+        session: AsyncSession, context: CommandContext, bulk_request: BulkRequest
     ) -> BulkOut:
-        actor, settings = everything.actor, everything.settings
-        return await bulk.retry_jobs(session, actor, STAGES, asked, settings)
+        actor, settings = context.actor, context.settings
+        return await bulk.retry_jobs(session, actor, STAGES, bulk_request, settings)
 
-    given = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
-    if has_ids(job_id, given, every=every):
+    filters = _build_job_filters(of_status, job_type, domain, error, older_than, newer_than)
+    if has_ids(job_id, filters, every=every):
         return run_for_each(one, job_id or [], tell=_print_outcome)
-    asked = BulkRequest(build_filters(JOBS, every=every, **given), note=why, per_minute=per_minute)
-    return run_bulk(many, asked, BulkCommandOptions("requeued", "job", yes=yes, dry_run=dry_run))
+    bulk_request = BulkRequest(
+        build_filters(JOBS, every=every, **filters), note=why, per_minute=per_minute
+    )
+    return run_bulk(
+        many, bulk_request, BulkCommandOptions("requeued", "job", yes=yes, dry_run=dry_run)
+    )
 
 
 def _print_outcome(job: Job) -> None:

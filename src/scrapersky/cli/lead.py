@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from scrapersky.cli.options import (
     check_sort,
 )
 from scrapersky.cli.output import build_table, note, out, print_json, print_table
+from scrapersky.cli.rows import list_rows, print_rows
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.leads import service
 from scrapersky.leads.listing import LEADS
@@ -45,61 +45,44 @@ def leads(
     as_json: AsJson = False,
 ) -> int:
     """List leads, newest first, with the best contact or the reason there is none."""
-    asked = ListQuery(given, sort=check_sort(LEADS, sort), limit=limit)
-
-    async def step(session: AsyncSession, everything: CommandContext) -> list[LeadOut]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        rows = (await LEADS.show(session, actor, asked)).rows
-        return [LeadOut.model_validate(each) for each in rows]
-
-    return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else _print_leads(found)
+    return list_rows(
+        LEADS,
+        ListQuery(given, sort=check_sort(LEADS, sort), limit=limit),
+        "lead",
+        LeadOut.model_validate,
+        as_json=as_json,
+        tenant=tenant,
     )
-
-
-def _print_leads(found: Sequence[LeadOut]) -> None:
-    if not found:
-        out.print("No leads.")
-        return
-    made = build_table(
-        "Lead", "Name", "Category", "Phone", "E-mail", "Website", "Others", "Status", "Empty reason"
-    )
-    for each in found:
-        others = len(each.other_emails) + len(each.other_phones) + len(each.profiles)
-        words = (each.name, each.category, each.phone, each.best_email, each.website)
-        last = (str(others), each.lead_curation_status, each.why_empty or "")
-        made.add_row(str(each.id), *(escape(word or "") for word in words), *last)
-    print_table(made)
 
 
 @app.command()
 def show(lead_id: LeadId, tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """Show a lead with all its contacts."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> LeadDetail:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> LeadDetail:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await service.get_detail(session, await service.get_lead(session, actor, lead_id))
 
     return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else _print_lead(found)
+        step, lambda result: print_json(result) if as_json else _print_lead(result)
     )
 
 
 def _print_lead(lead: LeadDetail) -> None:
-    _print_leads([lead])
-    for said in (lead.address, lead.best_email_why, lead.why_empty_detail):
-        if said:
-            out.print(escape(said), highlight=False)
+    print_rows(LEADS, "lead", [lead])
+    for line in (lead.address, lead.best_email_why, lead.why_empty_detail):
+        if line:
+            out.print(escape(line), highlight=False)
     if not lead.contact_list:
         return
-    made = build_table("Contact", "Kind", "Value", "Type", "Name", "Role", "Method", "Status")
+    table = build_table("Contact", "Kind", "Value", "Type", "Name", "Role", "Method", "Status")
     for each in lead.contact_list:
         value = f"{each.value} (suppressed)" if each.suppressed else each.value
         whose = (each.email_type or "", escape(each.name or ""), escape(each.role or ""))
         last = (each.method, each.contact_curation_status)
-        made.add_row(str(each.id), each.kind, escape(value), *whose, *last)
+        table.add_row(str(each.id), each.kind, escape(value), *whose, *last)
     out.print()
-    print_table(made)
+    print_table(table)
 
 
 @app.command("set-status")
@@ -110,8 +93,8 @@ def set_status(
 ) -> int:
     """Set the curation status of a lead."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Lead:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> Lead:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await service.update_curation(session, actor, lead_id, status)
 
     return run_in_transaction(

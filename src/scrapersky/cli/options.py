@@ -32,16 +32,16 @@ FilterOption = Annotated[
 
 def parse_filters(filters: Sequence[str]) -> dict[str, Any]:
     """Parse `cms=WordPress` into a filter. A name given twice matches either value."""
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for each in filters:
         name, equals, value = each.partition("=")
         if not equals:
             raise InvalidInput(
                 f"{each} is not a filter. Write NAME=VALUE, for example status=error."
             )
-        before = given.get(name)
-        given[name] = value if before is None else [*_as_list(before), value]
-    return given
+        before = values.get(name)
+        values[name] = value if before is None else [*_as_list(before), value]
+    return values
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -68,8 +68,8 @@ def add_filter_options(listing: Listing, **shorter: str) -> Callable[[Command], 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run_filtered(**typed: Any) -> int:
-            wanted = {name: typed.pop(name) for name in listing.filter_model.model_fields}
-            return command(given=build_filters(listing, every=True, **wanted), **typed)
+            filters = {name: typed.pop(name) for name in listing.filter_model.model_fields}
+            return command(given=build_filters(listing, every=True, **filters), **typed)
 
         options = [
             _build_option(*each, shorter) for each in listing.filter_model.model_fields.items()
@@ -146,9 +146,9 @@ StageName = Annotated[str, typer.Argument(help="Stage name; see `scrapersky stag
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def validate_input(model: type[Model], **given: Any) -> Model:
+def validate_input(model: type[Model], **values: Any) -> Model:
     try:
-        return model(**given)
+        return model(**values)
     except ValidationError as error:
         first = error.errors()[0]
         where = str(first["loc"][-1]) if first["loc"] else "The input"

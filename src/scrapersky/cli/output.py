@@ -57,21 +57,21 @@ def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
 
 
 def build_table(*columns: str, right: Sequence[str] = ()) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        made.add_column(
+        table.add_column(
             name, justify="right" if name in right else "left", overflow="fold", no_wrap=False
         )
-    return made
+    return table
 
 
-def print_table(made: Table) -> None:
+def print_table(table: Table) -> None:
     """Print a table. In a pipe, lines have no trailing spaces."""
     if out.is_terminal:
-        out.print(made)
+        out.print(table)
         return
     with out.capture() as captured:
-        out.print(made)
+        out.print(table)
     for line in captured.get().splitlines():
         sys.stdout.write(line.rstrip() + "\n")
 

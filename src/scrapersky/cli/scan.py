@@ -79,15 +79,15 @@ SnapshotCallback = Callable[[ScanSnapshot], None]
 
 
 @asynccontextmanager
-async def run_interactive_engine(everything: CommandContext) -> AsyncIterator[Engine]:
+async def run_interactive_engine(context: CommandContext) -> AsyncIterator[Engine]:
     """Run an engine for a command with a progress display.
 
     Pipeline logs are silenced because the display shows failures. Ctrl-C does not wait for running
     work.
     """
-    silence_logger("scrapersky.pipeline", everything.settings)
-    impatient = everything.settings.model_copy(update={"shutdown_grace_seconds": 0})
-    async with run_engine(everything.database, impatient, [discovery.STAGE]) as engine:
+    silence_logger("scrapersky.pipeline", context.settings)
+    impatient = context.settings.model_copy(update={"shutdown_grace_seconds": 0})
+    async with run_engine(context.database, impatient, [discovery.STAGE]) as engine:
         yield engine
 
 
@@ -104,9 +104,9 @@ class ScanRun:
 
     async def run_to_end(self) -> None:
         try:
-            while not (sight := await self._poll()).has_ended:
+            while not (snapshot := await self._poll()).has_ended:
                 if not self._is_working():
-                    await self._claim_or_rescue(sight)
+                    await self._claim_or_rescue(snapshot)
                 await self._wait_for_poll()
         finally:
             await self._wait_for_claim()
@@ -121,11 +121,11 @@ class ScanRun:
         else:
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _claim_or_rescue(self, sight: ScanSnapshot) -> None:
+    async def _claim_or_rescue(self, snapshot: ScanSnapshot) -> None:
         self._raise_work_error()
-        if sight.database_is_away:
+        if snapshot.database_is_away:
             return
-        if sight.is_due:
+        if snapshot.is_due:
             self._working = asyncio.create_task(self._work(), name="scan")
         elif monotonic() - self._rescued_at > self.engine.settings.worker_beat_seconds:
             # The worker that holds the job may have died, and we may be the only process that can
@@ -182,8 +182,8 @@ class ScanRun:
 
     async def _load_snapshot(self) -> ScanSnapshot:
         async with self.engine.database.reading() as session:
-            found = await session.execute(_select_snapshot(self.job.id))
-            facts = found.one_or_none()
+            result = await session.execute(_select_snapshot(self.job.id))
+            facts = result.one_or_none()
         if facts is None:
             raise NotFound(f"Job {self.job.id} was deleted.")
         return ScanSnapshot(**facts._mapping)
@@ -226,7 +226,7 @@ LINE_INTERVAL_SECONDS = 5.0
 def show_progress(subject: str, *, quiet: bool) -> Iterator[SnapshotCallback]:
     """Yield a callback that displays snapshots: live on a terminal, as lines otherwise."""
     if quiet:
-        yield lambda sight: None
+        yield lambda snapshot: None
     elif err.is_terminal:
         with _show_live(subject) as show:
             yield show
@@ -260,7 +260,7 @@ class RateMeter:
 def _show_live(subject: str) -> Iterator[SnapshotCallback]:
     meter, spinner = RateMeter(), Spinner("dots")
     with Live(console=err, refresh_per_second=10, transient=True) as live, _print_logs_above():
-        yield lambda sight: live.update(_render_progress(subject, sight, meter, spinner))
+        yield lambda snapshot: live.update(_render_progress(subject, snapshot, meter, spinner))
 
 
 @contextmanager
@@ -277,41 +277,41 @@ def _print_logs_above() -> Iterator[None]:
 
 
 def _render_progress(
-    subject: str, sight: ScanSnapshot, meter: RateMeter, spinner: Spinner
+    subject: str, snapshot: ScanSnapshot, meter: RateMeter, spinner: Spinner
 ) -> RenderableType:
-    rate = meter.rate(sight.urls)
+    rate = meter.rate(snapshot.urls)
     facts = [
-        describe_phase(sight),
-        *_format_counts(sight),
+        describe_phase(snapshot),
+        *_format_counts(snapshot),
         *([f"{rate:,.0f} URLs/s"] if rate else []),
         format_duration(meter.elapsed),
     ]
     spinner.update(text=Text.assemble((subject, "bold"), "  ", " · ".join(facts)))
-    trouble = describe_trouble(sight)
+    trouble = describe_trouble(snapshot)
     return Group(spinner, Text(f"  {trouble}", style="yellow")) if trouble else spinner
 
 
-def describe_phase(sight: ScanSnapshot) -> str:
-    if sight.database_is_away:
+def describe_phase(snapshot: ScanSnapshot) -> str:
+    if snapshot.database_is_away:
         return "waiting for the database"
-    if sight.waits:
-        return f"retrying in {max(sight.due_in_seconds, 1):,.0f} s"
-    if sight.status == JOB_STATUSES.queued:
+    if snapshot.waits:
+        return f"retrying in {max(snapshot.due_in_seconds, 1):,.0f} s"
+    if snapshot.status == JOB_STATUSES.queued:
         return "starting"
-    return sight.phase or "finding sitemaps"
+    return snapshot.phase or "finding sitemaps"
 
 
-def describe_trouble(sight: ScanSnapshot) -> str:
+def describe_trouble(snapshot: ScanSnapshot) -> str:
     """Describe the previous failed attempt, if any."""
-    if sight.status == JOB_STATUSES.queued and sight.error:
-        return f"attempt {sight.attempts} failed: {sight.error}"
-    return f"attempt {sight.attempts}" if sight.attempts > 1 else ""
+    if snapshot.status == JOB_STATUSES.queued and snapshot.error:
+        return f"attempt {snapshot.attempts} failed: {snapshot.error}"
+    return f"attempt {snapshot.attempts}" if snapshot.attempts > 1 else ""
 
 
-def _format_counts(sight: ScanSnapshot) -> list[str]:
-    if not sight.sitemaps:
+def _format_counts(snapshot: ScanSnapshot) -> list[str]:
+    if not snapshot.sitemaps:
         return []
-    return [format_count(sight.sitemaps, "sitemap"), format_count(sight.urls, "URL")]
+    return [format_count(snapshot.sitemaps, "sitemap"), format_count(snapshot.urls, "URL")]
 
 
 class LinePrinter:
@@ -323,12 +323,12 @@ class LinePrinter:
         self._said: tuple[object, ...] = ()
         self._line_at = 0.0
 
-    def show(self, sight: ScanSnapshot) -> None:
-        if sight.has_ended:
+    def show(self, snapshot: ScanSnapshot) -> None:
+        if snapshot.has_ended:
             return
-        doing = "waiting to retry" if sight.waits else describe_phase(sight)
-        state = (doing, sight.attempts, sight.error)
-        counts = (sight.sitemaps, sight.urls)
+        doing = "waiting to retry" if snapshot.waits else describe_phase(snapshot)
+        state = (doing, snapshot.attempts, snapshot.error)
+        counts = (snapshot.sitemaps, snapshot.urls)
         grown = self._said[1:] != (counts,) and self._meter.elapsed - self._line_at > (
             LINE_INTERVAL_SECONDS
         )
@@ -336,11 +336,11 @@ class LinePrinter:
             return
         self._said, self._line_at = (state, counts), self._meter.elapsed
         facts = [
-            describe_phase(sight),
-            *_format_counts(sight),
+            describe_phase(snapshot),
+            *_format_counts(snapshot),
             format_duration(self._meter.elapsed),
         ]
-        trouble = f" ({text})" if (text := describe_trouble(sight)) else ""
+        trouble = f" ({text})" if (text := describe_trouble(snapshot)) else ""
         note(f"{self._subject}: {', '.join(facts)}{trouble}")
 
 
@@ -362,45 +362,45 @@ def scan(
 
 async def _scan(settings: Settings, domain: str, max_pages: int | None, as_json: bool) -> int:
     began = monotonic()
-    async with open_context(settings) as everything:
-        job = await _request_scan(everything, domain, max_pages, quiet=as_json)
+    async with open_context(settings) as context:
+        job = await _request_scan(context, domain, max_pages, quiet=as_json)
         try:
-            await _run_to_end(everything, job, quiet=as_json)
+            await _run_to_end(context, job, quiet=as_json)
         except asyncio.CancelledError:
-            note(await _describe_interruption(everything, job.id))
+            note(await _describe_interruption(context, job.id))
             return ExitCode.INTERRUPTED
-        ended = await _load_result(everything, job.id, seconds=monotonic() - began)
+        ended = await _load_result(context, job.id, seconds=monotonic() - began)
     print_result_as_json(ended) if as_json else print_result(ended)
     return get_exit_code(ended)
 
 
 async def _request_scan(
-    everything: CommandContext, domain: str, max_pages: int | None, *, quiet: bool
+    context: CommandContext, domain: str, max_pages: int | None, *, quiet: bool
 ) -> Job:
-    async with everything.database.transaction() as session:
+    async with context.database.transaction() as session:
         job, created = await service.request_scan(
-            session, everything.actor, everything.settings, domain, max_pages
+            session, context.actor, context.settings, domain, max_pages
         )
     if not created and not quiet:
         note(f"Job {job.id} is already scanning {job.subject}; showing its progress.")
     return job
 
 
-async def _run_to_end(everything: CommandContext, job: Job, *, quiet: bool) -> None:
+async def _run_to_end(context: CommandContext, job: Job, *, quiet: bool) -> None:
     with show_progress(job.subject, quiet=quiet) as show:
-        async with run_interactive_engine(everything) as engine:
+        async with run_interactive_engine(context) as engine:
             await ScanRun(engine, job, show).run_to_end()
 
 
-async def _load_result(everything: CommandContext, job_id: UUID, *, seconds: float) -> ScanResult:
-    async with everything.database.reading() as session:
-        job = await job_service.get(session, everything.actor, job_id)
+async def _load_result(context: CommandContext, job_id: UUID, *, seconds: float) -> ScanResult:
+    async with context.database.reading() as session:
+        job = await job_service.get(session, context.actor, job_id)
         return ScanResult(job, tuple(await service.list_job_files(session, job)), seconds)
 
 
-async def _describe_interruption(everything: CommandContext, job_id: UUID) -> str:
-    async with everything.database.reading() as session:
-        job = await job_service.get(session, everything.actor, job_id)
+async def _describe_interruption(context: CommandContext, job_id: UUID) -> str:
+    async with context.database.reading() as session:
+        job = await job_service.get(session, context.actor, job_id)
     if job.status == JOB_STATUSES.queued:
         return (
             f"Interrupted. Job {job_id} was released; it continues when a worker or "

@@ -66,14 +66,14 @@ def print_result(ended: ScanResult) -> None:
 
 
 def _build_file_table(files: tuple[SitemapFile, ...]) -> Table:
-    shown = files
+    visible = files
     if len(files) > MAX_FILES_SHOWN:
-        shown = tuple(
+        visible = tuple(
             sorted(files, key=lambda each: each.status == FileStatus.OK)[:MAX_FILES_SHOWN]
         )
-    made = build_table("Type", "Found by", "Status", "URLs", "Reason", "URL", right=["URLs"])
-    for each in shown:
-        made.add_row(
+    table = build_table("Type", "Found by", "Status", "URLs", "Reason", "URL", right=["URLs"])
+    for each in visible:
+        table.add_row(
             each.sitemap_type or "",
             each.discovery_method,
             format_status(each.status),
@@ -81,9 +81,9 @@ def _build_file_table(files: tuple[SitemapFile, ...]) -> Table:
             escape(each.reason or ""),
             escape(each.url),
         )
-    if len(files) > len(shown):
-        made.add_row("…", "", "", "", f"and {len(files) - len(shown):,} more", "")
-    return made
+    if len(files) > len(visible):
+        table.add_row("…", "", "", "", f"and {len(files) - len(visible):,} more", "")
+    return table
 
 
 def _build_summary(ended: ScanResult) -> list[str]:
@@ -113,16 +113,16 @@ def _build_headline(ended: ScanResult) -> str:
     usable = [each for each in ended.files if each.status in USABLE_STATUSES]
     urls = int(result.get("urls", 0))
     where = escape(result.get("base_url") or job.subject)
-    found = f"{format_count(len(usable), 'sitemap')}, {format_count(urls, 'URL')}"
-    return f"[green]{found}[/green] from {where} in {ended.seconds:.1f} s."
+    summary = f"{format_count(len(usable), 'sitemap')}, {format_count(urls, 'URL')}"
+    return f"[green]{summary}[/green] from {where} in {ended.seconds:.1f} s."
 
 
 def _list_shortcomings(result: dict[str, Any]) -> list[str]:
-    said = [f"[yellow]Truncated[/yellow]: {escape(str(result.get('truncated_why')))}"]
-    said = said if result.get("truncated") else []
-    said += [f"[red]Not read[/red]: {escape(each)}" for each in result.get("errors", ())]
-    said += [f"[yellow]Warning[/yellow]: {escape(each)}" for each in result.get("warnings", ())]
-    return said
+    lines = [f"[yellow]Truncated[/yellow]: {escape(str(result.get('truncated_why')))}"]
+    lines = lines if result.get("truncated") else []
+    lines += [f"[red]Not read[/red]: {escape(each)}" for each in result.get("errors", ())]
+    lines += [f"[yellow]Warning[/yellow]: {escape(each)}" for each in result.get("warnings", ())]
+    return lines
 
 
 def _list_refusals(result: dict[str, Any]) -> list[str]:

@@ -68,7 +68,7 @@ def search(
 ) -> int:
     """Find businesses in an area. Results become leads unless --only-list is given."""
     settings = load_interactive_settings()
-    given = {
+    values = {
         "business_type": business_type,
         "location": location,
         "radius_km": radius_km,
@@ -80,9 +80,9 @@ def search(
         "go_on": not only_list,
         "dry_run": dry_run,
     }
-    wanted = validate_input(SearchIn, **{k: v for k, v in given.items() if v is not None})
-    service.build_params(wanted, settings)  # reject invalid input before starting a database
-    return run(_search(settings, wanted, tenant, wait=wait, as_json=as_json))
+    body = validate_input(SearchIn, **{k: v for k, v in values.items() if v is not None})
+    service.build_params(body, settings)  # reject invalid input before starting a database
+    return run(_search(settings, body, tenant, wait=wait, as_json=as_json))
 
 
 def _parse_point(text: str | None) -> dict[str, str] | None:
@@ -93,27 +93,25 @@ def _parse_point(text: str | None) -> dict[str, str] | None:
 
 
 async def _search(
-    settings: Settings, wanted: SearchIn, tenant: str | None, *, wait: bool, as_json: bool
+    settings: Settings, request: SearchIn, tenant: str | None, *, wait: bool, as_json: bool
 ) -> int:
-    async with open_context(settings) as everything:
-        async with everything.database.reading() as session:
-            actor = await switch_tenant(session, everything.actor, tenant)
-        if wanted.dry_run:
-            return await _estimate(everything, actor, wanted, as_json)
-        asked, expected = await _request_search(everything, actor, wanted)
+    async with open_context(settings) as context:
+        async with context.database.reading() as session:
+            actor = await switch_tenant(session, context.actor, tenant)
+        if request.dry_run:
+            return await _estimate(context, actor, request, as_json)
+        created, expected = await _request_search(context, actor, request)
         if not wait:
-            print_json(asked) if as_json else _print_request(asked, expected)
+            print_json(created) if as_json else _print_request(created, expected)
             return ExitCode.OK
         if not as_json:
             note(expected.sentence)
-        return await _run_and_report(everything, actor, asked.search_id, as_json)
+        return await _run_and_report(context, actor, created.search_id, as_json)
 
 
-async def _estimate(
-    everything: CommandContext, actor: Actor, wanted: SearchIn, as_json: bool
-) -> int:
-    async with everything.database.reading() as session:
-        expected = await service.estimate(session, actor, everything.settings, wanted)
+async def _estimate(context: CommandContext, actor: Actor, request: SearchIn, as_json: bool) -> int:
+    async with context.database.reading() as session:
+        expected = await service.estimate(session, actor, context.settings, request)
     if as_json:
         print_json(DryRunOut(estimate=estimate_out(expected)))
     else:
@@ -122,32 +120,32 @@ async def _estimate(
 
 
 async def _request_search(
-    everything: CommandContext, actor: Actor, wanted: SearchIn
+    context: CommandContext, actor: Actor, request: SearchIn
 ) -> tuple[SearchOut, CostEstimate]:
-    async with everything.database.transaction() as session:
+    async with context.database.transaction() as session:
         job, created, expected = await service.request_search(
-            session, actor, everything.settings, wanted
+            session, actor, context.settings, request
         )
     return search_out(job, expected, already_active=not created), expected
 
 
-def _print_request(asked: SearchOut, expected: CostEstimate) -> None:
-    already = " already" if asked.already_active else ""
-    _print_line(f"Search {asked.search_id} is {asked.status}{already}. {expected.sentence}")
+def _print_request(search: SearchOut, expected: CostEstimate) -> None:
+    already = " already" if search.already_active else ""
+    _print_line(f"Search {search.search_id} is {search.status}{already}. {expected.sentence}")
     _print_line(
         "A worker or `scrapersky serve` runs it. Check its progress with `scrapersky job show`."
     )
 
 
 async def _run_and_report(
-    everything: CommandContext, actor: Actor, search_id: UUID, as_json: bool
+    context: CommandContext, actor: Actor, search_id: UUID, as_json: bool
 ) -> int:
     try:
-        await SearchRun(everything, search_id, quiet=as_json).run_to_end()
+        await SearchRun(context, search_id, quiet=as_json).run_to_end()
     except asyncio.CancelledError:
         note(f"Interrupted. Search {search_id} continues when a worker or `scrapersky serve` runs.")
         return ExitCode.INTERRUPTED
-    async with everything.database.reading() as session:
+    async with context.database.reading() as session:
         job = await service.get_search(session, actor, search_id)
         status = search_status(job, await load_coverage(session, job))
     print_json(status) if as_json else _print_status(status)
@@ -155,15 +153,15 @@ async def _run_and_report(
 
 
 def _print_status(status: SearchStatus) -> None:
-    covered = status.coverage
-    found = f"{format_count(covered.found, 'place')}, {covered.new:,} new"
+    coverage = status.coverage
+    summary = f"{format_count(coverage.found, 'place')}, {coverage.new:,} new"
     if status.status == JOB_STATUSES.failed:
         _print_line(f"[red]The search failed[/red]: {escape(status.error or '')}", markup=True)
     elif status.status != JOB_STATUSES.done:
         _print_line(
             f"[yellow]The search is waiting[/yellow]: {escape(status.error or '')}", markup=True
         )
-    _print_line(f"{found}; {status.fits:,} match the filters. {covered.sentence}")
+    _print_line(f"{summary}; {status.fits:,} match the filters. {coverage.sentence}")
     spent = f"{format_count(status.requests, 'request')}, {status.paid_requests:,} billable"
     _print_line(f"{spent}; {status.cost_usd:,.2f} USD.")
     if status.attribution:

@@ -23,8 +23,8 @@ MAX_WAIT = timedelta(minutes=2)
 
 
 class SearchRun:
-    def __init__(self, everything: CommandContext, search_id: UUID, *, quiet: bool) -> None:
-        self._everything = everything
+    def __init__(self, context: CommandContext, search_id: UUID, *, quiet: bool) -> None:
+        self._everything = context
         self._search_id = search_id
         self._quiet = quiet
         self._said: str | None = None
@@ -66,12 +66,12 @@ class SearchRun:
 
     async def _poll(self) -> tuple[Job, timedelta]:
         async with self._everything.database.reading() as session:
-            found = await session.execute(
+            result = await session.execute(
                 select(Job, cast(extract("epoch", Job.due_at - func.now()), Float)).where(
                     Job.id == self._search_id
                 )
             )
-            row = found.one_or_none()
+            row = result.one_or_none()
         if row is None:
             raise NotFound(f"Search {self._search_id} was deleted.")
         job, wait = row

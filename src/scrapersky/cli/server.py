@@ -188,7 +188,7 @@ def refuse_open_exposure(settings: Settings, sockets: list[socket.socket]) -> No
 async def serve_sockets(settings: Settings, sockets: list[socket.socket]) -> None:
     for sentence in find_exposure_warnings(settings, [each.getsockname()[0] for each in sockets]):
         log.warning("exposed", reason=sentence)
-    app = create_app(settings, say=log.info)
+    app = create_app(settings, report=log.info)
     server = ApiServer(
         app,
         uvicorn.Config(

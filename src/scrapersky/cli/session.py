@@ -95,7 +95,7 @@ async def _run_interruptible(main: Coroutine[Any, Any, int | None]) -> int | Non
 @asynccontextmanager
 async def open_context(settings: Settings) -> AsyncIterator[CommandContext]:
     """Open the database at the expected revision, with wake-ups for workers on enqueue."""
-    async with open_database(settings, say=note) as database:
+    async with open_database(settings, report=note) as database:
         wakeups = Wakeups(database)
         try:
             async with database.reading() as session:
@@ -110,8 +110,8 @@ def run_with_context(command: Command) -> int:
     settings = load_interactive_settings()
 
     async def main() -> int | None:
-        async with open_context(settings) as everything:
-            return await command(everything)
+        async with open_context(settings) as context:
+            return await command(context)
 
     return run(main())
 
@@ -119,10 +119,10 @@ def run_with_context(command: Command) -> int:
 def run_in_transaction(step: Step[T], show: Callable[[T], int | None]) -> int:
     """Run a step in one transaction and show its result after the commit."""
 
-    async def command(everything: CommandContext) -> int | None:
-        async with everything.database.transaction() as session:
-            result = await step(session, everything)
-            await _record_unaudited(session, everything.actor, step)
+    async def command(context: CommandContext) -> int | None:
+        async with context.database.transaction() as session:
+            result = await step(session, context)
+            await _record_unaudited(session, context.actor, step)
         return show(result)
 
     return run_with_context(command)

@@ -21,20 +21,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; values of secr
 def settings(changed: Changed = False, as_json: AsJson = False) -> int:
     """List every setting with its value and origin. Secrets are hidden."""
     source = SettingsSource()
-    found = list(list_effective_settings(load_checked_settings(source), source))
-    shown = [each for each in found if each.is_set or not changed]
-    print_json(shown) if as_json else _print_settings(shown)
+    effective = list(list_effective_settings(load_checked_settings(source), source))
+    visible = [each for each in effective if each.is_set or not changed]
+    print_json(visible) if as_json else _print_settings(visible)
     return 0
 
 
-def _print_settings(shown: list[EffectiveSetting]) -> None:
-    if not shown:
+def _print_settings(lines: list[EffectiveSetting]) -> None:
+    if not lines:
         out.print("All settings have their default.")
         return
-    made = build_table("Variable", "Value", "From")
-    for each in shown:
-        made.add_row(each.variable, escape(_format_value(each)), escape(_format_origin(each)))
-    print_table(made)
+    table = build_table("Variable", "Value", "From")
+    for each in lines:
+        table.add_row(each.variable, escape(_format_value(each)), escape(_format_origin(each)))
+    print_table(table)
 
 
 def _format_value(setting: EffectiveSetting) -> str:

@@ -132,11 +132,11 @@ def find_first_problem(
 ) -> str | None:
     """Return the first error; the environment comes first because it overrides the file."""
     for variable in sorted(environ):
-        if complaint := names.check_variable(variable):
-            return complaint
+        if error := names.check_variable(variable):
+            return error
     for variable in sorted(in_file):
-        if complaint := names.check_variable(variable, in_our_file=True):
-            return complaint
+        if error := names.check_variable(variable, in_our_file=True):
+            return error
     return None
 
 
@@ -145,31 +145,29 @@ def _looks_like_setting(variable: str) -> bool:
     return re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", variable) is not None
 
 
-def _measure_distance(given: str, known: str) -> int | None:
+def _measure_distance(name: str, known: str) -> int | None:
     """Return the distance between two names; None if they are not similar."""
     allowed = MAX_TYPOS if len(known) > SHORT_NAME_LENGTH else 1
-    slips = count_typos(given, known, most=allowed)
+    slips = count_typos(name, known, most=allowed)
     if slips <= allowed:
         return slips
-    return (
-        WORD_CHANGE_DISTANCE if _differs_by_one_word(given.split("_"), known.split("_")) else None
-    )
+    return WORD_CHANGE_DISTANCE if _differs_by_one_word(name.split("_"), known.split("_")) else None
 
 
-def _differs_by_one_word(given: list[str], known: list[str]) -> bool:
+def _differs_by_one_word(words: list[str], known: list[str]) -> bool:
     """Return whether one word is missing, added or different, except the first; long names only.
 
     Stage settings are excluded: a stage's name with one word more or less is another stage.
     """
-    if "SCHEDULER" in given:
+    if "SCHEDULER" in words:
         return False
-    if len(known) < MIN_WORDS or len(given) < MIN_WORDS - 1 or given[0] != known[0]:
+    if len(known) < MIN_WORDS or len(words) < MIN_WORDS - 1 or words[0] != known[0]:
         return False
-    if abs(len(given) - len(known)) > 1:
+    if abs(len(words) - len(known)) > 1:
         return False
-    start = _count_shared_words(given, known)
-    end = _count_shared_words(given[::-1], known[::-1])
-    return start + end >= max(len(given), len(known)) - 1
+    start = _count_shared_words(words, known)
+    end = _count_shared_words(words[::-1], known[::-1])
+    return start + end >= max(len(words), len(known)) - 1
 
 
 def _count_shared_words(one: list[str], other: list[str]) -> int:
@@ -213,9 +211,9 @@ def load_checked_settings(source: SettingsSource | None = None) -> Settings:
     source = source or SettingsSource()
     settings = load_settings(source)
     named = find_first_problem(_build_known_variables(settings), source.environ, source.from_file())
-    for complaint in (named, *find_out_of_range(settings), *find_contradictions(settings)):
-        if complaint is not None:
-            raise SettingsError(complaint)
+    for error in (named, *find_out_of_range(settings), *find_contradictions(settings)):
+        if error is not None:
+            raise SettingsError(error)
     for stage in STAGES:
         stage.get_pace(settings)
     if settings.fetch_ca_file is not None and not settings.fetch_ca_file.is_file():

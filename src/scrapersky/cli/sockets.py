@@ -17,8 +17,8 @@ def bind_sockets(host: str, port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for family, address in _resolve_addresses(host, port):
-            taken = sockets[0].getsockname()[1] if sockets and port == 0 else address[1]
-            sockets.append(_bind_socket(family, (address[0], taken)))
+            bound_port = sockets[0].getsockname()[1] if sockets and port == 0 else address[1]
+            sockets.append(_bind_socket(family, (address[0], bound_port)))
     except OSError as error:
         for each in sockets:
             each.close()
@@ -27,22 +27,22 @@ def bind_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def _resolve_addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[str, int]]]:
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    usable = [each for each in found if each[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
+    infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    usable = [each for each in infos if each[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
     return list(dict.fromkeys((each[0], (str(each[4][0]), port)) for each in usable))
 
 
 def _bind_socket(family: socket.AddressFamily, address: tuple[str, int]) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
     except OSError:
-        made.close()
+        bound.close()
         raise
-    return made
+    return bound
 
 
 def _build_bind_error(error: OSError, host: str, port: int) -> ScraperSkyError:

@@ -77,19 +77,19 @@ def pace(
 ) -> int:
     """Override the pace of a stage in every process, without a restart."""
     stage = service.find_stage(STAGES, name)
-    given = (interval_minutes, batch_size, concurrency, high_water)
+    values = (interval_minutes, batch_size, concurrency, high_water)
     changes = {
         name: _parse_number(name, text)
-        for name, text in zip(CHANGEABLE_FIELDS, given, strict=True)
+        for name, text in zip(CHANGEABLE_FIELDS, values, strict=True)
         if text is not None
     }
 
-    async def step(session: AsyncSession, everything: CommandContext) -> dict[str, Any]:
-        return await service.change_pace(session, everything.actor, stage, changes)
+    async def step(session: AsyncSession, context: CommandContext) -> dict[str, Any]:
+        return await service.change_pace(session, context.actor, stage, changes)
 
     def show(changed: dict[str, Any]) -> None:
-        said = ", ".join(f"{key} {value}" for key, value in changed.items())
-        out.print(f"{stage.name}: {said or 'no overrides'}", highlight=False)
+        summary = ", ".join(f"{key} {value}" for key, value in changed.items())
+        out.print(f"{stage.name}: {summary or 'no overrides'}", highlight=False)
 
     return run_in_transaction(step, show)
 
@@ -103,13 +103,13 @@ def _parse_number(name: str, text: str) -> float | None:
         raise typer.BadParameter(f"{text!r} is neither a number nor '{USE_SETTING}'.") from None
 
 
-def print_stages(standing: PipelineStatus) -> None:
-    reports = standing.reports
-    made = build_table(
+def print_stages(status: PipelineStatus) -> None:
+    reports = status.reports
+    table = build_table(
         "Stage", "State", "Due", "Oldest", "Workers", "Rows", right=["Due", "Oldest"]
     )
     for each in reports:
-        made.add_row(
+        table.add_row(
             each.name,
             _format_state(each),
             f"{each.due:,}",
@@ -117,31 +117,31 @@ def print_stages(standing: PipelineStatus) -> None:
             str(each.consumers),
             _format_counts(each.counts),
         )
-    print_table(made)
+    print_table(table)
     out.print()
-    for subject, trouble in standing.troubles:
+    for subject, trouble in status.troubles:
         out.print(f"[red]{subject}[/red]: {escape(trouble.sentence)}", soft_wrap=True)
-    print_workers(standing.workers)
+    print_workers(status.workers)
 
 
 def print_workers(workers: Sequence[Worker]) -> None:
     if not workers:
         out.print("No workers running. Start one with `scrapersky serve` or `scrapersky worker`.")
         return
-    made = build_table(
+    table = build_table(
         "Worker", "Version", "Started", "Heartbeat", "In flight", right=["In flight"]
     )
     for each in workers:
         in_flight = sum(stage.get("in_flight", 0) for stage in each.stages.values())
         name = f"{each.hostname}:{each.pid}"
-        made.add_row(
+        table.add_row(
             name,
             each.version,
             format_time(each.started_at),
             format_time(each.beat_at),
             str(in_flight),
         )
-    print_table(made)
+    print_table(table)
 
 
 def print_stage(report: StageReport) -> None:
@@ -164,12 +164,12 @@ def print_stage(report: StageReport) -> None:
         "Pace": ", ".join(f"{name} {value:g}" for name, value in asdict(report.pace).items()),
         "Problems": " ".join(report.problems),
     }
-    made = build_table("", "")
-    made.show_header = False
+    table = build_table("", "")
+    table.show_header = False
     for name, fact in facts.items():
         if fact:
-            made.add_row(f"[bold]{name}[/bold]", fact if name == "State" else escape(fact))
-    print_table(made)
+            table.add_row(f"[bold]{name}[/bold]", fact if name == "State" else escape(fact))
+    print_table(table)
 
 
 def _format_in_flight(report: StageReport) -> str:
@@ -221,10 +221,10 @@ def requeue(
     yes: Yes = False,
 ) -> int:
     """Queue failed rows again with all attempts restored."""
-    given = {"error": error, "created_until": older_than, "created_since": newer_than}
-    asked = _build_request(name, ids, every, given, note=why, per_minute=per_minute)
+    filters = {"error": error, "created_until": older_than, "created_since": newer_than}
+    bulk_request = _build_request(name, ids, every, filters, note=why, per_minute=per_minute)
     return _run_transition(
-        name, REQUEUE, asked, BulkCommandOptions("requeued", "row", yes=yes, dry_run=dry_run)
+        name, REQUEUE, bulk_request, BulkCommandOptions("requeued", "row", yes=yes, dry_run=dry_run)
     )
 
 
@@ -240,10 +240,10 @@ def cancel(
     yes: Yes = False,
 ) -> int:
     """Remove waiting rows from the queue."""
-    given = {"error": error, "created_until": older_than, "created_since": newer_than}
-    asked = _build_request(name, ids, every, given, note=why)
+    filters = {"error": error, "created_until": older_than, "created_since": newer_than}
+    bulk_request = _build_request(name, ids, every, filters, note=why)
     return _run_transition(
-        name, CANCEL, asked, BulkCommandOptions("cancelled", "row", yes=yes, dry_run=dry_run)
+        name, CANCEL, bulk_request, BulkCommandOptions("cancelled", "row", yes=yes, dry_run=dry_run)
     )
 
 
@@ -262,40 +262,40 @@ def reset(
     yes: Yes = False,
 ) -> int:
     """Reset finished rows, so that they are processed again."""
-    given = {
+    filters = {
         "status": of_status,
         "error": error,
         "created_until": older_than,
         "created_since": newer_than,
     }
     how = {"note": why, "per_minute": per_minute, "also_processing": also_processing}
-    asked = _build_request(name, ids, every, given, **how)
+    bulk_request = _build_request(name, ids, every, filters, **how)
     return _run_transition(
-        name, RESET, asked, BulkCommandOptions("reset", "row", yes=yes, dry_run=dry_run)
+        name, RESET, bulk_request, BulkCommandOptions("reset", "row", yes=yes, dry_run=dry_run)
     )
 
 
 def _build_request(
-    name: str, ids: list[UUID] | None, every: bool, given: dict[str, Any], **how: Any
+    name: str, ids: list[UUID] | None, every: bool, values: dict[str, Any], **how: Any
 ) -> BulkRequest:
-    if has_ids(ids, given, every=every):
+    if has_ids(ids, values, every=every):
         return BulkRequest(ids=tuple(ids or ()), **how)
     listing = build_stage_listing(service.find_stage(STAGES, name))
-    return BulkRequest(build_filters(listing, every=every, **given), **how)
+    return BulkRequest(build_filters(listing, every=every, **values), **how)
 
 
 def _run_transition(
-    name: str, act: StatusTransition, asked: BulkRequest, way: BulkCommandOptions
+    name: str, act: StatusTransition, bulk_request: BulkRequest, way: BulkCommandOptions
 ) -> int:
     stage = service.find_stage(STAGES, name)
 
     async def many(
-        session: AsyncSession, everything: CommandContext, asked: BulkRequest
+        session: AsyncSession, context: CommandContext, bulk_request: BulkRequest
     ) -> BulkOut:
-        actor, settings = everything.actor, everything.settings
-        return await service.act_on_rows(session, actor, stage, act, asked, settings)
+        actor, settings = context.actor, context.settings
+        return await service.act_on_rows(session, actor, stage, act, bulk_request, settings)
 
-    return run_bulk(many, asked, way)
+    return run_bulk(many, bulk_request, way)
 
 
 app = typer.Typer(
@@ -311,14 +311,14 @@ Here = Annotated[bool, typer.Option("--here", help="Process the queue in this pr
 def list_stages(as_json: AsJson = False) -> int:
     """List all stages in pipeline order, and the workers."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> PipelineStatus:
-        return await load_full_status(session, STAGES, everything.settings)
+    async def step(session: AsyncSession, context: CommandContext) -> PipelineStatus:
+        return await load_full_status(session, STAGES, context.settings)
 
-    def show(standing: PipelineStatus) -> None:
+    def show(status: PipelineStatus) -> None:
         if as_json:
-            print_json([StageOut.model_validate(each) for each in standing.reports])
+            print_json([StageOut.model_validate(each) for each in status.reports])
         else:
-            print_stages(standing)
+            print_stages(status)
 
     return run_in_transaction(step, show)
 
@@ -328,8 +328,8 @@ def show(name: StageName, as_json: AsJson = False) -> int:
     """Show the counts, latencies, pace and problems of a stage."""
     stage = service.find_stage(STAGES, name)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> StageReport:
-        return await report_stage(session, stage, everything.settings)
+    async def step(session: AsyncSession, context: CommandContext) -> StageReport:
+        return await report_stage(session, stage, context.settings)
 
     def print_result(report: StageReport) -> None:
         print_json(StageOut.model_validate(report)) if as_json else print_stage(report)
@@ -342,34 +342,34 @@ def run(name: StageName, here: Here = False) -> int:
     """Process the queue now: wake the workers, or process it here if there are none."""
     stage = service.find_stage(STAGES, name)
 
-    async def command(everything: CommandContext) -> int:
-        consumers = 0 if here else await _wake_workers(everything, stage)
+    async def command(context: CommandContext) -> int:
+        consumers = 0 if here else await _wake_workers(context, stage)
         if consumers:
             out.print(f"{format_count(consumers, 'worker')} notified.", highlight=False)
             return ExitCode.OK
-        return await _run_here(everything, stage)
+        return await _run_here(context, stage)
 
     return run_with_context(command)
 
 
-async def _wake_workers(everything: CommandContext, stage: AnyStage) -> int:
+async def _wake_workers(context: CommandContext, stage: AnyStage) -> int:
     """Wake the stage and return how many workers will respond.
 
     A `scan` running elsewhere is registered as a worker but does not tick any queue.
     """
-    async with everything.database.transaction() as session:
-        alive = await list_live_workers(session, everything.settings)
-        service.wake_stage(session, everything.actor, stage)
+    async with context.database.transaction() as session:
+        alive = await list_live_workers(session, context.settings)
+        service.wake_stage(session, context.actor, stage)
     return sum(is_ticking(each.stages.get(stage.name, {})) for each in alive)
 
 
-async def _run_here(everything: CommandContext, stage: AnyStage) -> int:
-    silence_logger("scrapersky.pipeline", everything.settings)
-    async with run_engine(everything.database, everything.settings, [stage]) as engine:
+async def _run_here(context: CommandContext, stage: AnyStage) -> int:
+    silence_logger("scrapersky.pipeline", context.settings)
+    async with run_engine(context.database, context.settings, [stage]) as engine:
         report = await run_job_loop(engine.runner(stage.name))
     fields = report.as_fields() if report else {}
-    said = ", ".join(f"{key} {value}" for key, value in fields.items() if key != "stage")
-    out.print(f"{stage.name}: {said}", highlight=False)
+    summary = ", ".join(f"{key} {value}" for key, value in fields.items() if key != "stage")
+    out.print(f"{stage.name}: {summary}", highlight=False)
     return ExitCode.FAILED if report and report.failed else ExitCode.OK
 
 
@@ -388,8 +388,8 @@ def resume(name: StageName) -> int:
 def _set_paused(name: str, *, paused: bool, reason: str | None = None) -> int:
     stage = service.find_stage(STAGES, name)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> None:
-        await service.set_paused(session, everything.actor, stage, paused=paused, note=reason)
+    async def step(session: AsyncSession, context: CommandContext) -> None:
+        await service.set_paused(session, context.actor, stage, paused=paused, note=reason)
 
     def show(_: None) -> None:
         note(f"{stage.name} is {'paused' if paused else 'running'}.")

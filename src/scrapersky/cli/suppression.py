@@ -7,7 +7,6 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.auth.tenants import switch_tenant
@@ -23,14 +22,12 @@ from scrapersky.cli.options import (
     validate_input,
 )
 from scrapersky.cli.output import (
-    build_table,
     format_count,
-    format_time,
     note,
     out,
     print_json,
-    print_table,
 )
+from scrapersky.cli.rows import list_rows
 from scrapersky.cli.session import CommandContext, run_in_transaction
 from scrapersky.contacts.listing import SUPPRESSIONS
 from scrapersky.contacts.schemas import (
@@ -96,12 +93,14 @@ def _suppress(
     *,
     as_json: bool,
 ) -> int:
-    asked = [validate_input(SuppressionIn, value=each, kind=kind, reason=reason) for each in values]
+    requests = [
+        validate_input(SuppressionIn, value=each, kind=kind, reason=reason) for each in values
+    ]
 
-    async def step(session: AsyncSession, everything: CommandContext) -> SuppressedOut:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> SuppressedOut:
+        actor = await switch_tenant(session, context.actor, tenant)
         return build_suppressed_out(
-            await suppress(session, actor, [each.to_request() for each in asked])
+            await suppress(session, actor, [each.to_request() for each in requests])
         )
 
     def show(done: SuppressedOut) -> int:
@@ -129,27 +128,15 @@ def list_suppressions(
     given: FilterValues, tenant: TenantOption = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List suppressions, newest first."""
-    asked = ListQuery(given, limit=limit)
-
-    async def step(session: AsyncSession, everything: CommandContext) -> list[SuppressionOut]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        rows = (await SUPPRESSIONS.show(session, actor, asked)).rows
-        return [SuppressionOut.model_validate(each) for each in rows]
-
-    return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else _print_suppressions(found)
+    return list_rows(
+        SUPPRESSIONS,
+        ListQuery(given, limit=limit),
+        "suppression",
+        SuppressionOut.model_validate,
+        as_json=as_json,
+        tenant=tenant,
+        formats={"value": lambda row: row.value or "(erased)"},
     )
-
-
-def _print_suppressions(found: Sequence[SuppressionOut]) -> None:
-    if not found:
-        out.print("No suppressions.")
-        return
-    made = build_table("Suppression", "Kind", "Value", "Reason", "Created")
-    for each in found:
-        words = (escape(each.value or "(erased)"), escape(each.reason or ""))
-        made.add_row(str(each.id), each.kind, *words, format_time(each.created_at))
-    print_table(made)
 
 
 @app.command()
@@ -161,8 +148,8 @@ def remove(
 ) -> int:
     """Remove suppressions. Their values appear in leads and exports again."""
 
-    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> Suppression:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def one(session: AsyncSession, context: CommandContext, named: UUID) -> Suppression:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await delete_suppression(session, actor, named)
 
     def tell(lifted: Suppression) -> None:

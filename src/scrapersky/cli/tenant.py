@@ -23,12 +23,12 @@ app = typer.Typer(help="Create and list tenants.", no_args_is_help=True)
 def create(name: Annotated[str, typer.Argument(help="Name of the tenant.")]) -> int:
     """Create a tenant and print its id."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Tenant:
-        return await tenants.create_tenant(session, everything.actor, name)
+    async def step(session: AsyncSession, context: CommandContext) -> Tenant:
+        return await tenants.create_tenant(session, context.actor, name)
 
-    def show(made: Tenant) -> None:
-        out.print(str(made.id), highlight=False)
-        note(f"Next: `scrapersky user create --tenant {made.name} --name NAME --role admin`.")
+    def show(tenant: Tenant) -> None:
+        out.print(str(tenant.id), highlight=False)
+        note(f"Next: `scrapersky user create --tenant {tenant.name} --name NAME --role admin`.")
 
     return run_in_transaction(step, show)
 
@@ -37,16 +37,16 @@ def create(name: Annotated[str, typer.Argument(help="Name of the tenant.")]) -> 
 def list_tenants(as_json: AsJson = False) -> int:
     """List tenants, oldest first."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[Tenant]:
+    async def step(session: AsyncSession, context: CommandContext) -> Sequence[Tenant]:
         return await tenants.list_tenants(session)
 
-    def show(found: Sequence[Tenant]) -> None:
+    def show(tenants: Sequence[Tenant]) -> None:
         if as_json:
-            print_json([TenantOut.model_validate(each) for each in found])
+            print_json([TenantOut.model_validate(each) for each in tenants])
             return
-        made = build_table("Tenant", "Name", "Created")
-        for each in found:
-            made.add_row(str(each.id), escape(each.name), format_time(each.created_at))
-        print_table(made)
+        table = build_table("Tenant", "Name", "Created")
+        for each in tenants:
+            table.add_row(str(each.id), escape(each.name), format_time(each.created_at))
+        print_table(table)
 
     return run_in_transaction(step, show)

@@ -47,15 +47,15 @@ def changes(
 ) -> int:
     """List the new (+), changed (~) and removed (-) URLs of a site."""
 
-    async def command(everything: CommandContext) -> None:
+    async def command(context: CommandContext) -> None:
         moment = parse_moment(since)
-        found = await _find_domain(everything, domain)
+        domain_row = await _find_domain(context, domain)
         count = 0
-        async for change in _stream_changes(everything, found, moment):
+        async for change in _stream_changes(context, domain_row, moment):
             count += 1
             sys.stdout.write(_format_json_line(change) if as_json else _format_line(change))
         changed = format_count(count, "change")
-        note(f"{changed} since {moment:%Y-%m-%d %H:%M} UTC. {found.next_scan_why or ''}")
+        note(f"{changed} since {moment:%Y-%m-%d %H:%M} UTC. {domain_row.next_scan_why or ''}")
 
     return run_with_context(command)
 
@@ -73,18 +73,18 @@ def parse_moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-async def _find_domain(everything: CommandContext, name: str) -> Domain:
-    site = parse_site(name, everything.settings)
-    async with everything.database.reading() as session:
-        return await service.get_domain_by_name(session, everything.actor, site.key)
+async def _find_domain(context: CommandContext, name: str) -> Domain:
+    site = parse_site(name, context.settings)
+    async with context.database.reading() as session:
+        return await service.get_domain_by_name(session, context.actor, site.key)
 
 
 async def _stream_changes(
-    everything: CommandContext, domain: Domain, since: datetime
+    context: CommandContext, domain: Domain, since: datetime
 ) -> AsyncIterator[UrlChange]:
     after: ChangeCursor | None = None
     while True:
-        async with everything.database.reading() as session:
+        async with context.database.reading() as session:
             page = await list_changes(session, domain.id, since=since, after=after, limit=PAGE_SIZE)
         for change in page:
             yield change
@@ -116,9 +116,9 @@ def urls(
     """List the URLs in a site's sitemaps."""
     chosen = choose_format(format, output, default=ListFormat.TXT)
 
-    async def command(everything: CommandContext) -> None:
+    async def command(context: CommandContext) -> None:
         counts = ExportCounts()
-        lines = format_urls(everything, chosen, await _find_domain_id(everything, domain), counts)
+        lines = format_urls(context, chosen, await _find_domain_id(context, domain), counts)
         if output is None:
             async for part in lines:
                 sys.stdout.write(part)
@@ -134,19 +134,19 @@ def urls(
     return run_with_context(command)
 
 
-async def _find_domain_id(everything: CommandContext, domain: str) -> UUID:
-    site = parse_site(domain, everything.settings)
-    async with everything.database.reading() as session:
-        return (await service.get_domain_by_name(session, everything.actor, site.key)).id
+async def _find_domain_id(context: CommandContext, domain: str) -> UUID:
+    site = parse_site(domain, context.settings)
+    async with context.database.reading() as session:
+        return (await service.get_domain_by_name(session, context.actor, site.key)).id
 
 
 def format_urls(
-    everything: CommandContext, format: ListFormat, domain_id: UUID, counts: ExportCounts
+    context: CommandContext, format: ListFormat, domain_id: UUID, counts: ExportCounts
 ) -> AsyncIterator[str]:
     write = {ListFormat.TXT: format_text, ListFormat.CSV: format_csv, ListFormat.JSON: format_json}[
         format
     ]
-    return write(_count_rows(stream_urls(everything.database, domain_id=domain_id), counts))
+    return write(_count_rows(stream_urls(context.database, domain_id=domain_id), counts))
 
 
 async def _count_rows(

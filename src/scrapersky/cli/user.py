@@ -38,14 +38,14 @@ def create(
 ) -> int:
     """Create a user and print their id."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> User:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> User:
+        actor = await switch_tenant(session, context.actor, tenant)
         return await service.create_user(session, actor, name=name, role=role)
 
-    def show(made: User) -> None:
-        out.print(str(made.id), highlight=False)
+    def show(user: User) -> None:
+        out.print(str(user.id), highlight=False)
         note(
-            f"{made.name} is {made.role}. Set a password with `scrapersky user password`, or "
+            f"{user.name} is {user.role}. Set a password with `scrapersky user password`, or "
             "create a key with `scrapersky api-key create --user`."
         )
 
@@ -56,28 +56,28 @@ def create(
 def list_users(tenant: TenantOption = None, as_json: AsJson = False) -> int:
     """List users, oldest first."""
 
-    async def step(session: AsyncSession, everything: CommandContext) -> Sequence[User]:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> Sequence[User]:
+        actor = await switch_tenant(session, context.actor, tenant)
         oldest_first = service.select_users(actor).order_by(User.created_at, User.id)
         return (await session.scalars(oldest_first)).all()
 
-    def show(found: Sequence[User]) -> None:
+    def show(users: Sequence[User]) -> None:
         if as_json:
-            print_json([UserOut.model_validate(each) for each in found])
+            print_json([UserOut.model_validate(each) for each in users])
         else:
-            _print_users(found)
+            _print_users(users)
 
     return run_in_transaction(step, show)
 
 
-def _print_users(found: Sequence[User]) -> None:
-    made = build_table("User", "Name", "Issuer", "Role", "Created", "Deactivated")
-    for each in found:
+def _print_users(users: Sequence[User]) -> None:
+    table = build_table("User", "Name", "Issuer", "Role", "Created", "Deactivated")
+    for each in users:
         words = (escape(each.name), escape(each.issuer or ""), each.role)
-        made.add_row(
+        table.add_row(
             str(each.id), *words, format_time(each.created_at), format_time(each.deactivated_at)
         )
-    print_table(made)
+    print_table(table)
 
 
 @app.command("set-role")
@@ -117,10 +117,10 @@ def reactivate(user: UserArgument, tenant: TenantOption = None) -> int:
 @app.command()
 def password(user: UserArgument, tenant: TenantOption = None) -> int:
     """Set a user's dashboard password. It is prompted for, or read from standard input."""
-    given = _read_password()
+    new_password = _read_password()
 
     async def deed(session: AsyncSession, actor: Actor, user_id: UUID, _: Settings) -> User:
-        fresh = await passwords.hash_password(given)
+        fresh = await passwords.hash_password(new_password)
         return await service.set_password(session, actor, user_id, fresh)
 
     return _run_operation(deed, user, tenant, lambda changed: f"Password of {changed.name} set.")
@@ -135,11 +135,11 @@ def _read_password() -> str:
 
 
 def _run_operation(
-    deed: UserOperation, user: str, tenant: str | None, sentence: Callable[[User], str]
+    operation: UserOperation, user: str, tenant: str | None, sentence: Callable[[User], str]
 ) -> int:
-    async def step(session: AsyncSession, everything: CommandContext) -> User:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def step(session: AsyncSession, context: CommandContext) -> User:
+        actor = await switch_tenant(session, context.actor, tenant)
         user_id = await service.find_user_id(session, actor, user)
-        return await deed(session, actor, user_id, everything.settings)
+        return await operation(session, actor, user_id, context.settings)
 
     return run_in_transaction(step, lambda changed: note(sentence(changed)))

@@ -8,7 +8,6 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.markup import escape
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.auth.tenants import switch_tenant
@@ -24,19 +23,21 @@ from scrapersky.cli.options import (
     validate_input,
 )
 from scrapersky.cli.output import (
-    build_table,
     format_count,
-    format_status,
-    format_time,
     note,
     out,
-    print_json,
-    print_table,
 )
+from scrapersky.cli.rows import list_rows
 from scrapersky.cli.session import CommandContext, run_in_transaction, run_with_context
 from scrapersky.lists import ListQuery
 from scrapersky.lists.filters import FilterValues
-from scrapersky.models import DELIVERY_STATUSES, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from scrapersky.models import (
+    DELIVERY_STATUSES,
+    Actor,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEvent,
+)
 from scrapersky.webhooks import service
 from scrapersky.webhooks.listing import DELIVERIES, ENDPOINTS, build_delivery_listing
 from scrapersky.webhooks.schemas import (
@@ -70,32 +71,21 @@ def list_webhooks(
     given: FilterValues, tenant: TenantOption = None, limit: Limit = 50, as_json: AsJson = False
 ) -> int:
     """List webhooks, newest first."""
-    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> list[WebhookOut]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        rows = (await ENDPOINTS.show(session, actor, asked)).rows
+    async def prepare(
+        _: AsyncSession, actor: Actor, rows: Sequence[WebhookEndpoint]
+    ) -> list[WebhookOut]:
         return [webhook_out(each, actor) for each in rows]
 
-    return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else _print_webhooks(found)
+    return list_rows(
+        ENDPOINTS,
+        ListQuery(given, limit=limit),
+        "webhook",
+        WebhookOut.model_validate,
+        as_json=as_json,
+        tenant=tenant,
+        prepare=prepare,
     )
-
-
-def _print_webhooks(found: Sequence[WebhookOut]) -> None:
-    if not found:
-        out.print("No webhooks.")
-        return
-    made = build_table(
-        "Webhook", "URL", "Events", "Active", "Failures", "Last delivered", right=["Failures"]
-    )
-    for each in found:
-        words = (escape(each.url), ", ".join(each.events), "yes" if each.is_active else "no")
-        made.add_row(str(each.id), *words, str(each.failures), format_time(each.last_delivery_at))
-    print_table(made)
-    for each in found:
-        if each.last_error:
-            note(f"{each.id}: {each.last_error}")
 
 
 @app.command()
@@ -106,19 +96,17 @@ def create(
     tenant: TenantOption = None,
 ) -> int:
     """Create a webhook and print its signing secret. The secret is shown only once."""
-    wanted = validate_input(
+    body = validate_input(
         WebhookIn, url=url, events=[each.value for each in events], description=description
     )
 
-    async def step(
-        session: AsyncSession, everything: CommandContext
-    ) -> tuple[WebhookEndpoint, str]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        given = wanted.model_dump()
-        return await service.create(session, actor, everything.settings, **given)
+    async def step(session: AsyncSession, context: CommandContext) -> tuple[WebhookEndpoint, str]:
+        actor = await switch_tenant(session, context.actor, tenant)
+        values = body.model_dump()
+        return await service.create(session, actor, context.settings, **values)
 
-    def show(made: tuple[WebhookEndpoint, str]) -> None:
-        endpoint, secret = made
+    def show(created: tuple[WebhookEndpoint, str]) -> None:
+        endpoint, secret = created
         out.print(secret, markup=False, highlight=False, soft_wrap=True)
         note(f"Webhook {endpoint.id}. The signing secret is shown only once; save it now.")
 
@@ -129,13 +117,13 @@ def create(
 def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: TenantOption = None) -> int:
     """Send a test event and show the result. Needs a running worker or server."""
 
-    async def command(everything: CommandContext) -> int:
-        async with everything.database.transaction() as session:
-            actor = await switch_tenant(session, everything.actor, tenant)
+    async def command(context: CommandContext) -> int:
+        async with context.database.transaction() as session:
+            actor = await switch_tenant(session, context.actor, tenant)
             delivery = await service.send_test(session, actor, webhook_id)
         note(f"Delivery {delivery.id} queued.")
         return (
-            _print_delivery_result(await _wait_for_delivery(everything, delivery, wait))
+            _print_delivery_result(await _wait_for_delivery(context, delivery, wait))
             if wait
             else ExitCode.OK
         )
@@ -144,12 +132,12 @@ def send_test(webhook_id: Webhook, wait: Wait = 30, tenant: TenantOption = None)
 
 
 async def _wait_for_delivery(
-    everything: CommandContext, delivery: WebhookDelivery, seconds: float
+    context: CommandContext, delivery: WebhookDelivery, seconds: float
 ) -> DeliveryOut:
     """Return the delivery after its first attempt, or when the time is up."""
     for _ in range(max(1, round(seconds / POLL_SECONDS))):
         await asyncio.sleep(POLL_SECONDS)
-        async with everything.database.reading() as session:
+        async with context.database.reading() as session:
             now = await session.get_one(WebhookDelivery, delivery.id)
         if now.status in FINAL_STATUSES or now.error:
             break
@@ -173,8 +161,8 @@ def delete(webhook_ids: Webhooks, tenant: TenantOption = None, yes: Yes = False)
         yes=yes,
     )
 
-    async def one(session: AsyncSession, everything: CommandContext, named: UUID) -> UUID:
-        actor = await switch_tenant(session, everything.actor, tenant)
+    async def one(session: AsyncSession, context: CommandContext, named: UUID) -> UUID:
+        actor = await switch_tenant(session, context.actor, tenant)
         await service.delete(session, actor, named)
         return named
 
@@ -191,35 +179,19 @@ def deliveries(
     as_json: AsJson = False,
 ) -> int:
     """List deliveries of a webhook, newest first."""
-    asked = ListQuery(given, limit=limit)
 
-    async def step(session: AsyncSession, everything: CommandContext) -> list[DeliveryOut]:
-        actor = await switch_tenant(session, everything.actor, tenant)
-        endpoint = await service.get(session, actor, webhook_id)
-        rows = (await build_delivery_listing(endpoint.id).show(session, actor, asked)).rows
+    async def prepare(
+        session: AsyncSession, actor: Actor, rows: Sequence[WebhookDelivery]
+    ) -> list[DeliveryOut]:
+        await service.get(session, actor, webhook_id)  # an unknown webhook is an error
         return [delivery_out(each) for each in rows]
 
-    return run_in_transaction(
-        step, lambda found: print_json(found) if as_json else _print_deliveries(found)
+    return list_rows(
+        build_delivery_listing(webhook_id),
+        ListQuery(given, limit=limit),
+        "delivery",
+        DeliveryOut.model_validate,
+        as_json=as_json,
+        tenant=tenant,
+        prepare=prepare,
     )
-
-
-def _print_deliveries(found: Sequence[DeliveryOut]) -> None:
-    if not found:
-        out.print("No deliveries.")
-        return
-    made = build_table(
-        "Delivery",
-        "Event",
-        "Status",
-        "Attempts",
-        "Response",
-        "Created",
-        "Error",
-        right=["Attempts"],
-    )
-    for each in found:
-        answer = str(each.response_status or "")
-        facts = (str(each.attempts), answer, format_time(each.created_at), escape(each.error or ""))
-        made.add_row(str(each.id), each.event, format_status(each.status), *facts)
-    print_table(made)

@@ -48,7 +48,7 @@ def worker(
 async def _run_worker(settings: Settings, stages: Sequence[AnyStage]) -> None:
     stopped = asyncio.Event()
     with handle_stop_signals(stopped.set, within=settings.shutdown_grace_seconds):
-        async with open_database(settings, say=log.info) as database:
+        async with open_database(settings, report=log.info) as database:
             async with database.reading() as session:
                 await get_system_actor(session, settings)
             async with run_scheduler(database, settings, stages, CHORES, known=STAGES) as scheduler:
@@ -65,7 +65,7 @@ async def _run_isolated_worker(settings: Settings, stages: Sequence[AnyStage]) -
     stopped = asyncio.Event()
     with handle_stop_signals(stopped.set, within=settings.shutdown_grace_seconds):
         async with (
-            open_database(settings, say=log.info) as database,
+            open_database(settings, report=log.info) as database,
             run_engine(database, settings, stages, known=STAGES) as engine,
         ):
             working = asyncio.create_task(work_isolated_rows(list(engine.runners.values())))

@@ -81,8 +81,8 @@ def _list_models() -> Iterator[Any]:
 def _list_text_columns(model: Any) -> Iterator[Any]:
     for column in model.__table__.columns:
         listed = isinstance(column.type, ARRAY) and isinstance(column.type.item_type, Text)
-        said = isinstance(column.type, Text | JSONB) or listed
-        if said and column.name not in KEPT_COLUMNS and not column.primary_key:
+        is_searched = isinstance(column.type, Text | JSONB) or listed
+        if is_searched and column.name not in KEPT_COLUMNS and not column.primary_key:
             yield getattr(model, column.key)
 
 
@@ -100,7 +100,7 @@ def _belongs_to_tenant(tenant_id: UUID) -> ColumnElement[bool]:
 
 async def count_in_urls(session: AsyncSession, tenant_id: UUID, wording: ValuePattern) -> int:
     """Count the distinct URLs of pages, sitemaps and sitemap entries that contain the value."""
-    found: set[str] = set()
+    matching: set[str] = set()
     for model, mine in (
         (Page, Page.tenant_id == tenant_id),
         (SitemapFile, SitemapFile.tenant_id == tenant_id),
@@ -109,8 +109,8 @@ async def count_in_urls(session: AsyncSession, tenant_id: UUID, wording: ValuePa
         urls = await session.scalars(
             select(model.url).where(mine, wording.build_condition(model.url))
         )
-        found |= {each for each in urls if wording.matches(each)}
-    return len(found)
+        matching |= {each for each in urls if wording.matches(each)}
+    return len(matching)
 
 
 async def _scrub_table(
@@ -122,16 +122,16 @@ async def _scrub_table(
 ) -> set[Any]:
     columns = list(_list_text_columns(model))
     keys = [getattr(model, each.name) for each in model.__table__.primary_key]
-    found = await session.execute(
+    result = await session.execute(
         select(*keys, *columns).where(
             model.tenant_id == tenant_id if mine is None else mine,
             or_(*(wording.build_condition(_cast_to_text(each)) for each in columns)),
         )
     )
     changed: set[Any] = set()
-    for row in found.all():
-        own, said = row[: len(keys)], row[len(keys) :]
-        if better := _compute_changes(columns, said, wording):
+    for row in result.all():
+        own, values = row[: len(keys)], row[len(keys) :]
+        if better := _compute_changes(columns, values, wording):
             same = [key == value for key, value in zip(keys, own, strict=True)]
             statement = update(model).where(*same).values(**better)
             await session.execute(statement.execution_options(synchronize_session=False))
@@ -140,10 +140,11 @@ async def _scrub_table(
 
 
 def _compute_changes(
-    columns: Sequence[Any], said: Sequence[Any], wording: ValuePattern
+    columns: Sequence[Any], values: Sequence[Any], wording: ValuePattern
 ) -> dict[str, Any]:
     both = (
-        (each.key, value, wording.redact(value)) for each, value in zip(columns, said, strict=True)
+        (each.key, value, wording.redact(value))
+        for each, value in zip(columns, values, strict=True)
     )
     return {name: after for name, before, after in both if after != before}
 
@@ -232,8 +233,8 @@ async def _erase(
         left_in_urls=await count_in_urls(session, actor.tenant_id, wording),
         same_name=same_name,
     )
-    said = {"kind": kind.value, "contacts": erased.contacts, "evidence": evidence}
-    record(session, actor, "contact.erase", suppression_id, **said, places=places)
+    details = {"kind": kind.value, "contacts": erased.contacts, "evidence": evidence}
+    record(session, actor, "contact.erase", suppression_id, **details, places=places)
     await _set_lock_timeout(session, 0)
     return erased
 
@@ -264,7 +265,7 @@ async def _store_digest(
         )
     elif plain is not None:
         await session.execute(delete(Suppression).where(Suppression.id == plain))
-    adding = insert(Suppression).values(
+    statement = insert(Suppression).values(
         id=uuid7(),
         tenant_id=actor.tenant_id,
         created_by=actor.user_id,
@@ -272,7 +273,7 @@ async def _store_digest(
         **keyed,
     )
     kept: UUID | None = await session.scalar(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[Suppression.tenant_id, Suppression.kind, Suppression.digest],
             set_={"value": None, "reason": None},
         ).returning(Suppression.id)
@@ -301,8 +302,8 @@ async def _find_contacts(
 
 async def _load_raw_spellings(session: AsyncSession, contacts: Sequence[Contact]) -> set[str]:
     ids = [each.id for each in contacts]
-    seen = select(ContactEvidence.raw).where(ContactEvidence.contact_id.in_(ids))
-    raws = {each.raw for each in contacts} | set(await session.scalars(seen))
+    statement = select(ContactEvidence.raw).where(ContactEvidence.contact_id.in_(ids))
+    raws = {each.raw for each in contacts} | set(await session.scalars(statement))
     return {each for each in raws if each}
 
 
@@ -326,7 +327,7 @@ async def _find_same_name(session: AsyncSession, contacts: Sequence[Contact]) ->
     erased = [each.id for each in contacts]
     if not names:
         return []
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Contact.id)
         .where(
             or_(*((Contact.domain_id == site) & (Contact.name == name) for site, name in names)),
@@ -334,4 +335,4 @@ async def _find_same_name(session: AsyncSession, contacts: Sequence[Contact]) ->
         )
         .order_by(Contact.id)
     )
-    return list(found)
+    return list(rows)

@@ -38,8 +38,8 @@ from scrapersky.db.erasure_key import ErasureKey, get_key_source, require_key
 from scrapersky.logging import get_logger
 from scrapersky.models import Suppression, SuppressionKind
 from scrapersky.models.suppression import compute_digest
-from scrapersky.scraper.contacts.at_dot import read_at_dot
 from scrapersky.scraper.contacts.emails import to_a_label
+from scrapersky.scraper.contacts.encodings import read_at_dot
 from scrapersky.scraper.contacts.model import FoundContact
 from scrapersky.scraper.contacts.phone_numbers import SPACES, extract_digits, to_ascii_digits
 
@@ -87,12 +87,12 @@ async def remove_erased(session: AsyncSession, tenant_id: UUID, result: T) -> T:
 async def load_erased(session: AsyncSession, tenant_id: UUID) -> ErasedValues:
     """Load the tenant's erased values; raise `ErasureKeyRefused` without their key."""
     await session.execute(select(func.pg_advisory_xact_lock_shared(get_erasure_lock(tenant_id))))
-    found = await session.execute(
+    result = await session.execute(
         select(Suppression.id, Suppression.kind, Suppression.digest, Suppression.key_id).where(
             Suppression.tenant_id == tenant_id, Suppression.value.is_(None)
         )
     )
-    rows = found.all()
+    rows = result.all()
     source = get_key_source(session)
     keys = {key_id: require_key(source, key_id) for _, _, _, key_id in rows if key_id}
     return ErasedValues(
@@ -183,13 +183,13 @@ class ErasedValues:
 @cache
 def _get_calling_codes() -> Mapping[int, tuple[int, ...]]:
     """Return the calling codes by the possible lengths of their national numbers."""
-    found: dict[int, set[int]] = {}
+    by_code: dict[int, set[int]] = {}
     for code, regions in COUNTRY_CODE_TO_REGION_CODE.items():
         for region in regions:
             plan = PhoneMetadata.metadata_for_region_or_calling_code(code, region)
             for length in plan.general_desc.possible_length if plan and plan.general_desc else ():
-                found.setdefault(length, set()).add(code)
-    return {length: tuple(sorted(codes)) for length, codes in found.items()}
+                by_code.setdefault(length, set()).add(code)
+    return {length: tuple(sorted(codes)) for length, codes in by_code.items()}
 
 
 class _NumberGuesses:
@@ -270,8 +270,8 @@ class _Candidates:
     def add(self, value: str, raw: str | None) -> None:
         self.raws.setdefault(value, set()).add(raw or value)
 
-    def add_all(self, found: Iterable[tuple[str, str]]) -> None:
-        for value, raw in found:
+    def add_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        for value, raw in pairs:
             self.add(value, raw)
 
 
@@ -329,9 +329,9 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_map_texts(each, change) for each in value)
     if is_dataclass(value) and not isinstance(value, type):
-        said = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-        changed = {name: _map_texts(each, change) for name, each in said.items()}
-        return replace(value, **changed) if changed != said else value
+        values = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: _map_texts(each, change) for name, each in values.items()}
+        return replace(value, **changed) if changed != values else value
     return value
 
 
@@ -367,8 +367,8 @@ def _find_addresses(text: str) -> Iterator[tuple[str, str]]:
         while at >= 0:
             yield from _read_address(spelling, at)
             at = spelling.find("@", at + 1)
-        for found in read_at_dot(spelling):
-            yield found.text, found.raw
+        for match in read_at_dot(spelling):
+            yield match.text, match.raw
 
 
 def _read_address(text: str, at: int) -> Iterator[tuple[str, str]]:
@@ -401,14 +401,14 @@ def _read_run(run: str, *, is_url: bool) -> Iterator[_WrittenNumber]:
     number. In a URL only numbers with a country code are considered: there are too many IDs to try
     them all.
     """
-    found = (
+    numbers = (
         (each.span(), extract_digits(to_ascii_digits(each[0]))) for each in _DIGITS.finditer(run)
     )
     window: deque[tuple[tuple[int, int], str]] = deque()  # never longer than one number
     is_start = True
     while True:
         while sum(len(digits) for _, digits in window) <= MAX_RUN_DIGITS:
-            if (group := next(found, None)) is None:
+            if (group := next(numbers, None)) is None:
                 break
             window.append(group)
         if not window:

@@ -33,12 +33,7 @@ class PageToRead:
     """Domain name, to detect redirects to another site."""
 
 
-@dataclass(frozen=True)
-class PageStored:
-    """Marker yielded last: everything is stored and only the row's completion is left."""
-
-
-PageResult = ParsedPage | UnreadablePage | PageStored
+PageResult = ParsedPage | UnreadablePage
 
 
 class PageReadFailed(ScraperSkyError):
@@ -57,19 +52,14 @@ async def prepare(session: AsyncSession, page: PageToRead) -> PageToRead:
 
 
 async def work(page: PageToRead, tools: Tools) -> AsyncIterator[PageResult]:
-    """Fetch and parse the page, then yield the result and a marker.
-
-    The result is stored in its own transaction. Stored together with the completion of other rows,
-    it could deadlock on rows that they share.
-    """
-    found = await _fetch_page(page, tools)
-    yield found
-    yield PageStored()
-    if isinstance(found, UnreadablePage):
-        raise Skipped(found.reason)
+    """Fetch and parse the page. An unreadable page is stored, and then its row is skipped."""
+    result = await _fetch_page(page, tools)
+    yield result
+    if isinstance(result, UnreadablePage):
+        raise Skipped(result.reason)
 
 
-async def _fetch_page(page: PageToRead, tools: Tools) -> ParsedPage | UnreadablePage:
+async def _fetch_page(page: PageToRead, tools: Tools) -> PageResult:
     tools.parser.check_host(page.url)
     try:
         robots = await tools.robots.get(page.url)
@@ -97,7 +87,7 @@ async def _fetch_page(page: PageToRead, tools: Tools) -> ParsedPage | Unreadable
 
 def _convert_host_closed(error: HostClosed) -> ScraperSkyError:
     if (
-        not error.asked
+        not error.requested_by_host
     ):  # an open circuit, not a Retry-After: count the attempt, so that retries end
         return PageReadFailed(str(error))
     return RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1)))
@@ -113,9 +103,8 @@ def _raise_for_inconclusive(answer: Response) -> None:
     raise PageReadFailed(sentence)
 
 
-async def store(session: AsyncSession, page: Page, found: PageResult) -> None:
-    if not isinstance(found, PageStored):
-        await store_page(session, page, found)
+async def store(session: AsyncSession, page: Page, result: PageResult) -> None:
+    await store_page(session, page, result)
 
 
 STAGE = Stage(
@@ -136,4 +125,5 @@ STAGE = Stage(
     prepare=prepare,
     work=work,
     store=store,
+    stores_separately=True,
 )

@@ -91,7 +91,7 @@ def _build_bulk_events(action: BulkAction, before: str) -> list[ContactEvent]:
         "rows": action.updated_count,
         "note": action.details.get("note"),
     }
-    made = ContactEvent(
+    event = ContactEvent(
         at=action.created_at,
         actor_id=action.created_by,
         via=None,
@@ -99,6 +99,6 @@ def _build_bulk_events(action: BulkAction, before: str) -> list[ContactEvent]:
         details={name: value for name, value in details.items() if value is not None},
     )
     if action.undone_at is None:
-        return [made]
+        return [event]
     undone = {"at": action.undone_at, "action": "contact.curate_undone"}
-    return [made, made.model_copy(update=undone)]
+    return [event, event.model_copy(update=undone)]

@@ -68,17 +68,19 @@ def parse_page(answer: Response, decode_obfuscated: bool) -> ParsedPage:
 
 
 async def read_home_page(
-    answer: Response, asked: str, *, decode_obfuscated: bool, parser: ParserPool
+    answer: Response, requested_url: str, *, decode_obfuscated: bool, parser: ParserPool
 ) -> SiteVisit:
-    visit = await parser.run(parse_home_page, answer, asked, decode_obfuscated, url=answer.url)
+    visit = await parser.run(
+        parse_home_page, answer, requested_url, decode_obfuscated, url=answer.url
+    )
     return replace(visit, page=answer)
 
 
-def parse_home_page(answer: Response, asked: str, decode_obfuscated: bool) -> SiteVisit:
+def parse_home_page(answer: Response, requested_url: str, decode_obfuscated: bool) -> SiteVisit:
     """Parse a home page. The result omits the response, which the caller has, and the parsed tree,
     which cannot be pickled.
     """
-    visit = analyze_home_page(answer, asked=asked)
+    visit = analyze_home_page(answer, requested_url=requested_url)
     contacts = None
     # A page on another site that this one redirects to is not its home page.
     is_home_page = visit.is_own_page and visit.metadata.state is not SiteState.REDIRECTED

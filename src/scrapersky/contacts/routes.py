@@ -51,37 +51,37 @@ SUPPRESSED_EXPLANATION = (
 
 @router.get("", summary="List contacts")
 async def list_contacts(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(CONTACTS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(CONTACTS.parse_query)]
 ) -> ListPage[ContactOut]:
-    found = await CONTACTS.show(session, actor, asked)
-    seen = {each.id: each for each in await service.build_contacts_out(session, found.rows)}
-    return found.to_page(lambda row: seen[row.id])
+    page = await CONTACTS.show(session, actor, query)
+    by_id = {each.id: each for each in await service.build_contacts_out(session, page.rows)}
+    return page.to_page(lambda row: by_id[row.id])
 
 
 @router.post("", status_code=201, summary="Add a contact", responses=problem_responses(404, 409))
-async def add_contact(actor: Curator, session: Transaction, wanted: ContactIn) -> ContactDetail:
+async def add_contact(actor: Curator, session: Transaction, body: ContactIn) -> ContactDetail:
     """Add a contact with full confidence. The value is normalised. Returns 409 with the ID when the
     contact already exists.
     """
     new = service.NewContact(
-        site=str(wanted.domain or wanted.domain_id),
-        kind=wanted.kind,
-        value=wanted.value,
-        name=wanted.name,
-        role=wanted.role,
-        note=wanted.note,
+        site=str(body.domain or body.domain_id),
+        kind=body.kind,
+        value=body.value,
+        name=body.name,
+        role=body.role,
+        note=body.note,
     )
     return await service.get_detail(session, await service.add(session, actor, new))
 
 
 @router.post("/erase", summary="Erase a person")
-async def erase_person(actor: Admin, session: Transaction, wanted: EraseIn) -> ErasedOut:
+async def erase_person(actor: Admin, session: Transaction, body: EraseIn) -> ErasedOut:
     """Delete everything this tenant stores about an e-mail address or phone number: contacts,
     evidence, and any text that contains it, including the audit log. Only a keyed digest is
     kept, so that the value is not collected again. Idempotent.
     """
-    kind = SuppressionKind.EMAIL if wanted.email else SuppressionKind.PHONE
-    erased = await erase(session, actor, kind, wanted.email or wanted.phone or "")
+    kind = SuppressionKind.EMAIL if body.email else SuppressionKind.PHONE
+    erased = await erase(session, actor, kind, body.email or body.phone or "")
     return ErasedOut.model_validate(erased)
 
 
@@ -111,14 +111,12 @@ async def get_lineage(actor: Viewer, session: Reading, contact_id: UUID) -> Cont
 
 @router.patch("/{contact_id}", summary="Correct a contact", responses=problem_responses(404, 409))
 async def edit_contact(
-    actor: Curator, session: Transaction, contact_id: UUID, wanted: ContactChange
+    actor: Curator, session: Transaction, contact_id: UUID, body: ContactChange
 ) -> ContactDetail:
     """Correct a contact. Once a user has edited it, pages no longer change its name and role. If
     the value was corrected, a page may add the old value again as a separate contact.
     """
-    edited = await service.edit(
-        session, actor, contact_id, wanted.changes(), seen_at=wanted.updated_at
-    )
+    edited = await service.edit(session, actor, contact_id, body.changes(), seen_at=body.updated_at)
     return await service.get_detail(session, edited)
 
 
@@ -133,9 +131,9 @@ async def delete_contact(
     read: suppress it as well, or set it to Skipped instead. To erase a person permanently, use
     `POST /contacts/erase`.
     """
-    await service.delete(session, actor, contact_id, hush=suppress)
-    said = SUPPRESSED_EXPLANATION if suppress else DELETED_EXPLANATION
-    return ContactDeletedOut(id=contact_id, suppressed=suppress, explanation=said)
+    await service.delete(session, actor, contact_id, suppress_value=suppress)
+    explanation = SUPPRESSED_EXPLANATION if suppress else DELETED_EXPLANATION
+    return ContactDeletedOut(id=contact_id, suppressed=suppress, explanation=explanation)
 
 
 suppressions_router = APIRouter(
@@ -148,22 +146,22 @@ suppressions_router = APIRouter(
 
 @suppressions_router.get("", summary="List suppressions")
 async def list_suppressions(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SUPPRESSIONS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(SUPPRESSIONS.parse_query)]
 ) -> ListPage[SuppressionOut]:
-    found = await SUPPRESSIONS.show(session, actor, asked)
-    return found.to_page(SuppressionOut.model_validate)
+    page = await SUPPRESSIONS.show(session, actor, query)
+    return page.to_page(SuppressionOut.model_validate)
 
 
 @suppressions_router.post("", summary="Add suppressions")
 async def add_suppressions(
-    actor: Curator, session: Transaction, wanted: SuppressionsIn
+    actor: Curator, session: Transaction, body: SuppressionsIn
 ) -> SuppressedOut:
     """Exclude e-mail addresses, phone numbers or domains from leads and exports. A domain covers
     every address at it or its subdomains, and every contact found on its site. Invalid entries
     are reported and the others are stored.
     """
-    given = [each.to_request() for each in wanted.items]
-    return build_suppressed_out(await suppression.suppress(session, actor, given))
+    requests = [each.to_request() for each in body.items]
+    return build_suppressed_out(await suppression.suppress(session, actor, requests))
 
 
 @suppressions_router.delete(

@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from scrapersky.contacts.listing import CONTACTS, SUPPRESSIONS
 from scrapersky.contacts.suppression import (
     SuppressionOutcome,
     SuppressionRequest,
@@ -18,6 +19,7 @@ from scrapersky.contacts.suppression import (
 )
 from scrapersky.contacts.values import MAX_VALUE_CHARACTERS
 from scrapersky.leads.lineage import LineageStep, SiteLineage
+from scrapersky.lists import RowSchema
 from scrapersky.models import ContactDecision, ContactKind, EmailType, SuppressionKind
 
 
@@ -81,43 +83,18 @@ class ContactChange(BaseModel):
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields. Null is ignored for fields that cannot be null."""
-        given = self.model_dump(exclude={"updated_at"}, exclude_unset=True, mode="json")
+        values = self.model_dump(exclude={"updated_at"}, exclude_unset=True, mode="json")
         needed = ("email_type", "contact_curation_status", "value")
         return {
-            name: each for name, each in given.items() if each is not None or name not in needed
+            name: each for name, each in values.items() if each is not None or name not in needed
         }
 
 
-class ContactOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    domain_id: UUID
-    domain: str = Field(examples=["bakery.de"])
-    page_id: UUID | None = Field(description="The page with the best evidence.")
+class ContactOut(RowSchema, columns=CONTACTS.all_columns):
     page_url: str | None = Field(examples=["https://bakery.de/kontakt"])
-    kind: str = Field(examples=["email"])
-    value: str = Field(examples=["info@bakery.de"])
-    raw: str | None = Field(description="As written on the page.")
-    name: str | None
-    role: str | None
-    email_type: str | None = Field(examples=["SERVICE"])
-    is_role_address: bool
-    same_site: bool
-    method: str = Field(description="`manual` if a user added it.", examples=["mailto"])
-    snippet: str | None
-    confidence: float
-    sightings: int
     suppressed: bool = Field(
         description="Whether the contact is suppressed and therefore excluded from exports."
     )
-    note: str | None
-    contact_curation_status: str = Field(examples=["New"])
-    last_seen_at: datetime
-    edited_at: datetime | None
-    created_by: UUID
-    created_at: datetime
-    updated_at: datetime
 
 
 class EvidenceOut(BaseModel):
@@ -237,15 +214,8 @@ class ErasedOut(BaseModel):
 MAX_SUPPRESSIONS = 10_000
 
 
-class SuppressionOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    kind: str = Field(examples=["email"])
-    value: str | None = Field(description="Null for an erased person.")
-    reason: str | None
-    created_by: UUID
-    created_at: datetime
+class SuppressionOut(RowSchema, columns=SUPPRESSIONS.all_columns):
+    pass
 
 
 class SuppressionIn(BaseModel):

@@ -43,19 +43,18 @@ from scrapersky.models import (
     record,
 )
 from scrapersky.models.suppression import is_suppressed
-from scrapersky.scraper.contacts.email_types import classify_email
-from scrapersky.scraper.contacts.emails import is_role_address
+from scrapersky.scraper.contacts.emails import classify_email, is_role_address
 
 MAX_EVIDENCE = 200
 
 
 async def get_contact(session: AsyncSession, actor: Actor, contact_id: UUID) -> Contact:
-    found = await session.scalar(
+    contact = await session.scalar(
         select(Contact).where(Contact.id == contact_id, Contact.tenant_id == actor.tenant_id)
     )
-    if found is None:
+    if contact is None:
         raise NotFound(f"There is no contact {contact_id}.")
-    return found
+    return contact
 
 
 async def build_contacts_out(
@@ -67,7 +66,7 @@ async def build_contacts_out(
     )
     pages = await _load_texts(session, Page.id, Page.url, {each.page_id for each in contacts})
     ids = [each.id for each in contacts]
-    hushed = set(
+    suppressed = set(
         await session.scalars(select(Contact.id).where(Contact.id.in_(ids), is_suppressed(Contact)))
     )
     return [
@@ -76,7 +75,7 @@ async def build_contacts_out(
                 **_get_columns(each),
                 "domain": sites[each.domain_id],
                 "page_url": pages.get(each.page_id),
-                "suppressed": each.id in hushed,
+                "suppressed": each.id in suppressed,
             }
         )
         for each in contacts
@@ -91,24 +90,24 @@ async def _load_texts(
     session: AsyncSession,
     key: InstrumentedAttribute[UUID],
     text: InstrumentedAttribute[str],
-    wanted: Collection[UUID | None],
+    values: Collection[UUID | None],
 ) -> dict[UUID | None, str]:
-    ids = [each for each in wanted if each is not None]
-    found = await session.execute(select(key, text).where(key.in_(ids)))
-    return dict(found.all())
+    ids = [each for each in values if each is not None]
+    result = await session.execute(select(key, text).where(key.in_(ids)))
+    return dict(result.all())
 
 
 async def get_detail(session: AsyncSession, contact: Contact) -> ContactDetail:
-    [seen] = await build_contacts_out(session, [contact])
+    [out] = await build_contacts_out(session, [contact])
     return ContactDetail(
-        **seen.model_dump(),
+        **out.model_dump(),
         evidence=await _load_evidence(session, contact),
-        lineage=await _load_lineage_out(session, seen),
+        lineage=await _load_lineage_out(session, out),
     )
 
 
 async def _load_evidence(session: AsyncSession, contact: Contact) -> list[EvidenceOut]:
-    found = await session.execute(
+    result = await session.execute(
         select(ContactEvidence, Page.url)
         .join(Page, Page.id == ContactEvidence.page_id)
         .where(ContactEvidence.contact_id == contact.id)
@@ -126,28 +125,28 @@ async def _load_evidence(session: AsyncSession, contact: Contact) -> list[Eviden
             first_seen_at=each.first_seen_at,
             last_seen_at=each.last_seen_at,
         )
-        for each, url in found
+        for each, url in result
     ]
 
 
-async def _load_lineage_out(session: AsyncSession, seen: ContactOut) -> LineageOut:
-    found = await session.execute(
+async def _load_lineage_out(session: AsyncSession, contact: ContactOut) -> LineageOut:
+    result = await session.execute(
         select(SitemapFile.id, SitemapFile.url)
         .join(Page, Page.sitemap_file_id == SitemapFile.id)
-        .where(Page.id == seen.page_id)
+        .where(Page.id == contact.page_id)
     )
-    file_id, file_url = found.one_or_none() or (None, None)
-    origin = await load_lineage(session, domain_id=seen.domain_id)
+    file_id, file_url = result.one_or_none() or (None, None)
+    origin = await load_lineage(session, domain_id=contact.domain_id)
     business = next(iter(origin.businesses), None)
     search = next(iter(origin.searches), None)
     place_id = search.places[0] if search else next((each.id for each in origin.places), None)
     return LineageOut(
-        page_id=seen.page_id,
-        page_url=seen.page_url,
+        page_id=contact.page_id,
+        page_url=contact.page_url,
         sitemap_file_id=file_id,
         sitemap_url=file_url,
-        domain_id=seen.domain_id,
-        domain=seen.domain,
+        domain_id=contact.domain_id,
+        domain=contact.domain,
         business_id=business.id if business else None,
         business_name=business.name if business else None,
         place_id=place_id,
@@ -172,7 +171,7 @@ async def get_lineage(session: AsyncSession, contact: Contact) -> ContactLineage
 async def _load_page_steps(
     session: AsyncSession, contact: Contact
 ) -> tuple[list[PageStep], list[FileStep]]:
-    found = await session.execute(
+    result = await session.execute(
         select(ContactEvidence.method, Page, SitemapFile)
         .join(Page, Page.id == ContactEvidence.page_id)
         .outerjoin(SitemapFile, SitemapFile.id == Page.sitemap_file_id)
@@ -182,7 +181,7 @@ async def _load_page_steps(
     )
     pages: dict[UUID, PageStep] = {}
     files: dict[UUID, FileStep] = {}
-    for method, page, file in found:
+    for method, page, file in result:
         pages.setdefault(page.id, _build_page_step(page)).methods.append(method)
         if file is not None:
             files.setdefault(file.id, _build_file_step(file))
@@ -249,8 +248,8 @@ async def add(session: AsyncSession, actor: Actor, new: NewContact) -> Contact:
         **facts,
     )
     session.add(contact)
-    said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
-    record(session, actor, "contact.add", contact.id, **said)
+    details = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
+    record(session, actor, "contact.add", contact.id, **details)
     stored = await _save(session, contact)
     await emit_contacts_created(session, actor.tenant_id, [contact.id])
     return stored
@@ -269,14 +268,15 @@ async def edit(
     """
     erased = await load_erased(session, actor.tenant_id)
     changes = {  # an erased value is refused below, not redacted
-        name: said if name == "value" else erased.redact(said) for name, said in changes.items()
+        name: field_value if name == "value" else erased.redact(field_value)
+        for name, field_value in changes.items()
     }
     contact, domain = await _lock_contact(session, actor, contact_id)
     _refuse_if_changed(contact, seen_at)
-    wanted = await _resolve_changes(session, actor, contact, domain, dict(changes))
+    new_values = await _resolve_changes(session, actor, contact, domain, dict(changes))
     different = {
         name: [getattr(contact, name), value]
-        for name, value in wanted.items()
+        for name, value in new_values.items()
         if getattr(contact, name) != value
     }
     if not different:
@@ -290,33 +290,34 @@ async def edit(
 
 
 async def delete(
-    session: AsyncSession, actor: Actor, contact_id: UUID, *, hush: bool = False
+    session: AsyncSession, actor: Actor, contact_id: UUID, *, suppress_value: bool = False
 ) -> None:
-    """Delete a contact and its evidence, and suppress its value with `hush`. A page that still
-    contains it adds it again.
+    """Delete a contact and its evidence.
+
+    Without `suppress_value`, a page that still contains its value adds it again.
     """
     contact, domain = await _lock_contact(session, actor, contact_id)
-    if hush and contact.kind == ContactKind.SOCIAL:
+    if suppress_value and contact.kind == ContactKind.SOCIAL:
         raise InvalidInput(
             "A profile cannot be suppressed. Suppress the domain of its site instead."
         )
-    said = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
+    details = {"kind": contact.kind, "value": contact.value, "domain": domain.domain}
     await session.delete(contact)
     await session.flush()
-    if hush:
+    if suppress_value:
         kind = SuppressionKind(contact.kind)
         await suppress(
             session, actor, [SuppressionRequest(contact.value, kind, "Contact deleted.")]
         )
-    record(session, actor, "contact.delete", contact_id, **said, suppressed=hush)
+    record(session, actor, "contact.delete", contact_id, **details, suppressed=suppress_value)
     await refresh_leads(session, [domain.id])
 
 
 async def _lock_contact(
     session: AsyncSession, actor: Actor, contact_id: UUID
 ) -> tuple[Contact, Domain]:
-    found = await get_contact(session, actor, contact_id)
-    domain = await session.get_one(Domain, found.domain_id)
+    unlocked = await get_contact(session, actor, contact_id)
+    domain = await session.get_one(Domain, unlocked.domain_id)
     await lock_lead(session, domain)
     locked = select(Contact).where(Contact.id == contact_id).with_for_update()
     contact = await session.scalar(locked.execution_options(populate_existing=True))
@@ -326,12 +327,12 @@ async def _lock_contact(
 
 
 async def _find_domain(session: AsyncSession, actor: Actor, site: str) -> Domain:
-    wanted = parse_domain(site)
-    named = Domain.id == wanted if isinstance(wanted, UUID) else Domain.domain == wanted
-    found = await session.scalar(select(Domain).where(named, Domain.tenant_id == actor.tenant_id))
-    if found is None:
-        raise NotFound(f"There is no domain {wanted}. Import it first.")
-    return found
+    name = parse_domain(site)
+    named = Domain.id == name if isinstance(name, UUID) else Domain.domain == name
+    domain = await session.scalar(select(Domain).where(named, Domain.tenant_id == actor.tenant_id))
+    if domain is None:
+        raise NotFound(f"There is no domain {name}. Import it first.")
+    return domain
 
 
 def _build_facts(kind: ContactKind, text: str, domain: Domain) -> dict[str, Any]:
@@ -368,13 +369,13 @@ async def _resolve_changes(
 async def _refuse_duplicate(
     session: AsyncSession, domain: Domain, kind: ContactKind, value: str
 ) -> None:
-    twin = await session.scalar(
+    duplicate = await session.scalar(
         select(Contact.id).where(
             Contact.domain_id == domain.id, Contact.kind == kind, Contact.value == value
         )
     )
-    if twin is not None:
-        raise Conflict(f"{value} already exists for {domain.domain} as contact {twin}.")
+    if duplicate is not None:
+        raise Conflict(f"{value} already exists for {domain.domain} as contact {duplicate}.")
 
 
 async def _refuse_if_erased(session: AsyncSession, actor: Actor, value: str) -> None:
@@ -388,8 +389,8 @@ async def _refuse_if_erased(session: AsyncSession, actor: Actor, value: str) -> 
 def _refuse_if_changed(contact: Contact, seen_at: datetime | None) -> None:
     if seen_at is None:
         return
-    seen = seen_at if seen_at.tzinfo else seen_at.replace(tzinfo=UTC)
-    if contact.updated_at != seen:
+    seen_time = seen_at if seen_at.tzinfo else seen_at.replace(tzinfo=UTC)
+    if contact.updated_at != seen_time:
         raise Conflict(
             f"The contact was changed at {contact.updated_at.isoformat()}. Reload it and retry."
         )

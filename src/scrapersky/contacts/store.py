@@ -31,7 +31,7 @@ from scrapersky.models.suppression import is_suppressed
 from scrapersky.models.webhook_events import emit_events, has_subscribers
 from scrapersky.models.webhook_payloads import build_contact_data
 from scrapersky.pages.selection import classify_page
-from scrapersky.scraper.contacts.email_types import classify_email
+from scrapersky.scraper.contacts.emails import classify_email
 from scrapersky.scraper.contacts.model import ContactChannel, FoundContact
 from scrapersky.scraper.html.model import PageFacts
 
@@ -44,7 +44,7 @@ async def emit_contacts_created(
     """Emit `contact.created` for contacts that are not suppressed."""
     if not contact_ids or not await has_subscribers(session, tenant_id, CREATED_EVENT):
         return
-    found = await session.execute(
+    result = await session.execute(
         select(Contact, Domain.domain, Page.url)
         .join(Domain, Domain.id == Contact.domain_id)
         .outerjoin(Page, Page.id == Contact.page_id)
@@ -60,7 +60,7 @@ async def emit_contacts_created(
                 each.id,
                 build_contact_data(each, domain=domain, page_url=page_url),
             )
-            for each, domain, page_url in found
+            for each, domain, page_url in result
         ],
     )
 
@@ -74,8 +74,8 @@ async def store_page(session: AsyncSession, page: Page, read: ParsedPage | Unrea
     """Store the result of reading a page, without values of erased people."""
     if isinstance(read, ParsedPage):
         read = replace(read, facts=replace(read.facts, links=()))  # not stored
-    said: dict[str, Any] = {"read": read, "final_url": getattr(read, "final_url", None)}
-    clean = await remove_erased(session, page.tenant_id, said)
+    details: dict[str, Any] = {"read": read, "final_url": getattr(read, "final_url", None)}
+    clean = await remove_erased(session, page.tenant_id, details)
     read, final_url = clean["read"], clean.get("final_url")
     await lock_lead(session, page)
     page.read_at, page.http_status = func.now(), read.status or None
@@ -87,10 +87,10 @@ async def store_page(session: AsyncSession, page: Page, read: ParsedPage | Unrea
     else:
         page.final_url = final_url
         _write_facts(page, read)
-        found = await _store_contacts(session, page, read.contacts.contacts)
-        page.contacts_found = found
+        contacts = await _store_contacts(session, page, read.contacts.contacts)
+        page.contacts_found = contacts
         page.contact_scrape_status = (
-            ContactScrapeStatus.FOUND if found else ContactScrapeStatus.NONE
+            ContactScrapeStatus.FOUND if contacts else ContactScrapeStatus.NONE
         )
     await session.flush()
     await refresh_leads(session, [page.domain_id])
@@ -114,9 +114,11 @@ def _reclassify(page: Page, facts: PageFacts) -> None:
     page.page_confidence, page.priority_level = kind.confidence, kind.priority
 
 
-async def _store_contacts(session: AsyncSession, page: Page, found: Sequence[FoundContact]) -> int:
+async def _store_contacts(
+    session: AsyncSession, page: Page, found_contacts: Sequence[FoundContact]
+) -> int:
     """Upsert the page's contacts and evidence. Return how many contacts the page has."""
-    surest = sorted(found, key=lambda each: (-each.confidence, each.kind, each.value))
+    surest = sorted(found_contacts, key=lambda each: (-each.confidence, each.kind, each.value))
     kept = surest[:MAX_CONTACTS_PER_PAGE]
     if not kept:
         return 0
@@ -136,43 +138,43 @@ async def _store_contacts(session: AsyncSession, page: Page, found: Sequence[Fou
     return len(kept)
 
 
-def _build_row(page: Page, found: FoundContact, created_by: UUID) -> dict[str, object]:
+def _build_row(page: Page, contact: FoundContact, created_by: UUID) -> dict[str, object]:
     return {
         "id": uuid7(),
         "tenant_id": page.tenant_id,
         "created_by": created_by,
         "domain_id": page.domain_id,
         "page_id": page.id,
-        "kind": found.kind.value,
-        "value": found.value,
-        "raw": found.raw,
-        "name": found.name,
-        "role": found.role,
-        "email_type": _get_email_type(found),
-        "is_role_address": found.is_role_address,
-        "same_site": bool(found.same_site),
-        "method": found.method.value,
-        "snippet": found.snippet,
-        "confidence": found.confidence,
+        "kind": contact.kind.value,
+        "value": contact.value,
+        "raw": contact.raw,
+        "name": contact.name,
+        "role": contact.role,
+        "email_type": _get_email_type(contact),
+        "is_role_address": contact.is_role_address,
+        "same_site": bool(contact.same_site),
+        "method": contact.method.value,
+        "snippet": contact.snippet,
+        "confidence": contact.confidence,
     }
 
 
-def _get_email_type(found: FoundContact) -> str | None:
-    if found.kind is not ContactChannel.EMAIL:
+def _get_email_type(contact: FoundContact) -> str | None:
+    if contact.kind is not ContactChannel.EMAIL:
         return None
     return classify_email(
-        found.value, is_role_address=found.is_role_address, same_site=bool(found.same_site)
+        contact.value, is_role_address=contact.is_role_address, same_site=bool(contact.same_site)
     ).value
 
 
 async def _lock_contacts(
-    session: AsyncSession, page: Page, found: Sequence[FoundContact]
+    session: AsyncSession, page: Page, contacts: Sequence[FoundContact]
 ) -> Mapping[tuple[str, str], Contact]:
     """Lock the contacts in ID order, as all bulk changes do."""
-    wanted = [(each.kind.value, each.value) for each in found]
+    keys = [(each.kind.value, each.value) for each in contacts]
     rows = await session.scalars(
         select(Contact)
-        .where(Contact.domain_id == page.domain_id, tuple_(Contact.kind, Contact.value).in_(wanted))
+        .where(Contact.domain_id == page.domain_id, tuple_(Contact.kind, Contact.value).in_(keys))
         .order_by(Contact.id)
         .with_for_update()
     )
@@ -183,9 +185,9 @@ async def _store_evidence(
     session: AsyncSession,
     page: Page,
     contacts: Mapping[tuple[str, str], Contact],
-    found: Sequence[FoundContact],
+    found_contacts: Sequence[FoundContact],
 ) -> None:
-    adding = insert(ContactEvidence).values(
+    statement = insert(ContactEvidence).values(
         [
             {
                 "tenant_id": page.tenant_id,
@@ -196,21 +198,21 @@ async def _store_evidence(
                 "snippet": each.snippet,
                 "confidence": each.confidence,
             }
-            for each in found
+            for each in found_contacts
         ]
     )
-    said = adding.excluded
+    excluded = statement.excluded
     await session.execute(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[
                 ContactEvidence.contact_id,
                 ContactEvidence.page_id,
                 ContactEvidence.method,
             ],
             set_={
-                "raw": said.raw,
-                "snippet": said.snippet,
-                "confidence": said.confidence,
+                "raw": excluded.raw,
+                "snippet": excluded.snippet,
+                "confidence": excluded.confidence,
                 "last_seen_at": func.now(),
             },
         )
@@ -227,12 +229,12 @@ async def _update_sightings(session: AsyncSession, ids: Sequence[UUID]) -> None:
     )
 
 
-def _apply_sighting(contact: Contact, page: Page, found: FoundContact) -> None:
+def _apply_sighting(contact: Contact, page: Page, sighting: FoundContact) -> None:
     """Apply the sighting if it has a higher confidence. Name and role edited by a user are kept."""
     if contact.edited_at is None:
-        contact.name = contact.name or found.name
-        contact.role = contact.role or found.role
-    if contact.confidence >= found.confidence:
+        contact.name = contact.name or sighting.name
+        contact.role = contact.role or sighting.role
+    if contact.confidence >= sighting.confidence:
         return
-    contact.confidence, contact.method = found.confidence, found.method.value
-    contact.raw, contact.snippet, contact.page_id = found.raw, found.snippet, page.id
+    contact.confidence, contact.method = sighting.confidence, sighting.method.value
+    contact.raw, contact.snippet, contact.page_id = sighting.raw, sighting.snippet, page.id

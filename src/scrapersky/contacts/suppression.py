@@ -74,34 +74,34 @@ class SuppressionResult:
 
 
 async def suppress(
-    session: AsyncSession, actor: Actor, wanted: Sequence[SuppressionRequest]
+    session: AsyncSession, actor: Actor, requests: Sequence[SuppressionRequest]
 ) -> list[SuppressionResult]:
     """Add suppressions. Invalid ones are reported and do not stop the others. An erased person is
     already suppressed, and the value is not stored again.
     """
     erased = await load_erased(session, actor.tenant_id)
-    lines = [_redact_erased(_parse_request(each), erased) for each in wanted]
-    made: dict[SuppressionKey, UUID] = {}
+    lines = [_redact_erased(_parse_request(each), erased) for each in requests]
+    inserted: dict[SuppressionKey, UUID] = {}
     known: dict[SuppressionKey, UUID] = {}
     for part in _split_batches([each for each in lines if each.is_storable]):
         new = await _insert_suppressions(session, actor, part)
-        made |= new
+        inserted |= new
         known |= await _load_ids(session, actor, [each for each in part if each.key not in new])
         await refresh_leads(session, await _find_domain_ids(session, actor, list(new.values())))
         told_of = await find_suppressed_businesses(session, actor.tenant_id, list(new.values()))
         await refresh_business_leads(session, told_of)
-    ended = list(_resolve_outcomes(lines, made, known))
+    ended = list(_resolve_outcomes(lines, inserted, known))
     _record_additions(session, actor, ended)
     return ended
 
 
 def _resolve_outcomes(
     lines: Sequence[SuppressionResult],
-    made: Mapping[SuppressionKey, UUID],
+    inserted: Mapping[SuppressionKey, UUID],
     known: Mapping[SuppressionKey, UUID],
 ) -> Iterator[SuppressionResult]:
     """Set the outcomes. Of duplicates within the request only the first counts as added."""
-    fresh = set(made)
+    fresh = set(inserted)
     for line in lines:
         if not line.is_storable:
             yield line
@@ -110,19 +110,19 @@ def _resolve_outcomes(
             SuppressionOutcome.ADDED if line.key in fresh else SuppressionOutcome.ALREADY_THERE
         )
         fresh.discard(line.key)
-        yield replace(line, id=made.get(line.key) or known.get(line.key), outcome=outcome)
+        yield replace(line, id=inserted.get(line.key) or known.get(line.key), outcome=outcome)
 
 
-def _parse_request(wanted: SuppressionRequest) -> SuppressionResult:
+def _parse_request(request: SuppressionRequest) -> SuppressionResult:
     try:
-        kind = wanted.kind or guess_suppression_kind(wanted.value)
-        value = parse_suppressed_value(kind, wanted.value)
+        kind = request.kind or guess_suppression_kind(request.value)
+        value = parse_suppressed_value(kind, request.value)
     except InvalidInput as error:
         return SuppressionResult(
-            wanted.value, SuppressionOutcome.REFUSED, wanted.kind, error=str(error)
+            request.value, SuppressionOutcome.REFUSED, request.kind, error=str(error)
         )
     return SuppressionResult(
-        wanted.value, SuppressionOutcome.ALREADY_THERE, kind, value, wanted.reason
+        request.value, SuppressionOutcome.ALREADY_THERE, kind, value, request.reason
     )
 
 
@@ -158,7 +158,7 @@ async def _insert_suppressions(
         }
         for each in lines
     ]
-    made = await session.execute(
+    inserted = await session.execute(
         insert(Suppression)
         .values(rows)
         .on_conflict_do_nothing(
@@ -166,7 +166,7 @@ async def _insert_suppressions(
         )
         .returning(Suppression.kind, Suppression.digest, Suppression.id)
     )
-    return {(kind, bytes(digest)): row_id for kind, digest, row_id in made}
+    return {(kind, bytes(digest)): row_id for kind, digest, row_id in inserted}
 
 
 async def _load_ids(
@@ -174,13 +174,13 @@ async def _load_ids(
 ) -> dict[SuppressionKey, UUID]:
     if not lines:
         return {}
-    found = await session.execute(
+    result = await session.execute(
         select(Suppression.kind, Suppression.digest, Suppression.id).where(
             Suppression.tenant_id == actor.tenant_id,
             tuple_(Suppression.kind, Suppression.digest).in_([each.key for each in lines]),
         )
     )
-    return {(kind, bytes(digest)): row_id for kind, digest, row_id in found}
+    return {(kind, bytes(digest)): row_id for kind, digest, row_id in result}
 
 
 async def _find_domain_ids(session: AsyncSession, actor: Actor, ids: Sequence[UUID]) -> set[UUID]:
@@ -231,21 +231,21 @@ async def delete_suppression(
     session: AsyncSession, actor: Actor, suppression_id: UUID
 ) -> Suppression:
     """Delete a suppression and refresh the affected leads."""
-    found = await session.scalar(
+    row = await session.scalar(
         select(Suppression)
         .where(Suppression.id == suppression_id, Suppression.tenant_id == actor.tenant_id)
         .with_for_update()
     )
-    if found is None:
+    if row is None:
         raise NotFound(f"There is no suppression {suppression_id}.")
-    if found.value is None and not actor.role.includes(Role.ADMIN):
+    if row.value is None and not actor.role.includes(Role.ADMIN):
         raise NotAllowed("This suppression protects an erased person. Only an admin can remove it.")
     touched = await _find_domain_ids(session, actor, [suppression_id])
     told_of = await find_suppressed_businesses(session, actor.tenant_id, [suppression_id])
-    await session.delete(found)
+    await session.delete(row)
     await session.flush()
-    said = {"kind": found.kind, "value": found.value, "erased": found.value is None or None}
-    record(session, actor, "suppression.remove", suppression_id, **said)
+    details = {"kind": row.kind, "value": row.value, "erased": row.value is None or None}
+    record(session, actor, "suppression.remove", suppression_id, **details)
     await refresh_leads(session, touched)
     await refresh_business_leads(session, told_of)
-    return found
+    return row

@@ -20,7 +20,7 @@ from phonenumbers import (
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_
 
 from scrapersky.contacts.page_parser import ParsedPage
-from scrapersky.scraper.contacts.at_dot import AT_WORDS, DOT_WORDS
+from scrapersky.scraper.contacts.encodings import AT_WORDS, DOT_WORDS
 from scrapersky.scraper.contacts.model import FoundContact
 from scrapersky.scraper.contacts.phone_numbers import INVISIBLE
 from scrapersky.scraper.html.model import PageFacts, PageLink
@@ -146,7 +146,7 @@ def unescape(text: str) -> str:
         if "&" in text:
             text = html.unescape(text)
         if "\\" in text:
-            text = _SCRIPT_ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+            text = _SCRIPT_ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
     return text if text.isascii() else _INVISIBLE.sub("", text).translate(_WIDE_SIGNS)
 
 
@@ -161,7 +161,7 @@ def build_email_pattern(address: str, raws: Iterable[str]) -> ValuePattern:
     signs = ("@", "%40", "&#64;", "&#x40;")
     plain = {f"{local}{sign}{domain}" for sign in signs}
     plain |= {f"{local}@{_decode_domain(domain)}", quote(address)}
-    said = {each.strip() for each in raws if _identifies_address(each, local, domain)}
+    spellings = {each.strip() for each in raws if _identifies_address(each, local, domain)}
     spelled_out = {
         _DOT.join(map(re.escape, local.split(".")))
         + _AT
@@ -169,7 +169,7 @@ def build_email_pattern(address: str, raws: Iterable[str]) -> ValuePattern:
         for each in (domain, _decode_domain(domain))
     }
     words = (local, domain.partition(".")[0])
-    return _build_pattern(plain | said, _BEFORE_EMAIL, _AFTER_EMAIL, spelled_out, words=words)
+    return _build_pattern(plain | spellings, _BEFORE_EMAIL, _AFTER_EMAIL, spelled_out, words=words)
 
 
 def _decode_domain(domain: str) -> str:
@@ -191,7 +191,7 @@ def build_phone_pattern(number: str, raws: Iterable[str]) -> ValuePattern:
     formats = (PhoneNumberFormat.INTERNATIONAL, PhoneNumberFormat.NATIONAL)
     written = {format_number(parsed, each) for each in formats}
     plain = {number, number.removeprefix("+"), *written, *map(get_digits, written)}
-    said = {each.strip() for each in raws if len(get_digits(each)) >= MIN_PHONE_DIGITS}
+    spellings = {each.strip() for each in raws if len(get_digits(each)) >= MIN_PHONE_DIGITS}
     national = national_significant_number(parsed)
     country = _NUMBER_SEPARATORS.join(str(parsed.country_code))
     trunk_prefix = rf"(?:\(?0\)?{_NUMBER_SEPARATORS})?"
@@ -199,7 +199,7 @@ def build_phone_pattern(number: str, raws: Iterable[str]) -> ValuePattern:
     dialled = get_digits(format_number(parsed, PhoneNumberFormat.NATIONAL))
     any_signs = {code + _NUMBER_SEPARATORS.join(national), _NUMBER_SEPARATORS.join(dialled)}
     return _build_pattern(
-        plain | said, _BEFORE_NUMBER, _AFTER_NUMBER, any_signs, digits=national.lstrip("0")
+        plain | spellings, _BEFORE_NUMBER, _AFTER_NUMBER, any_signs, digits=national.lstrip("0")
     )
 
 

@@ -10,8 +10,7 @@ from scrapersky.scraper.contacts.emails import parse_email, to_a_label
 from scrapersky.scraper.contacts.phone_numbers import parse_phones
 from scrapersky.scraper.contacts.phone_regions import guess_regions
 from scrapersky.scraper.contacts.profiles import parse_profile
-from scrapersky.scraper.http.public_suffixes import get_registrable_domain
-from scrapersky.scraper.http.urls import get_host, normalise_site
+from scrapersky.scraper.http.urls import get_host, get_registrable_domain, normalise_site
 
 MAX_VALUE_CHARACTERS = 1_000
 MAX_SHOWN_CHARACTERS = 80
@@ -61,10 +60,10 @@ def parse_contact_phone(text: str, *, regions: tuple[str, ...] = ()) -> str:
     """Return the number in E.164 format. Without regions it must include its country code."""
     text = text[:MAX_VALUE_CHARACTERS]
     # A slash between spaces may separate two numbers or be part of one.
-    found = _find_numbers(_SLASH.sub("/", text), regions) or _find_numbers(text, regions)
-    if len(found) == 1:
-        return found.pop()
-    if found:
+    numbers = _find_numbers(_SLASH.sub("/", text), regions) or _find_numbers(text, regions)
+    if len(numbers) == 1:
+        return numbers.pop()
+    if numbers:
         raise InvalidInput(f"{_shorten(text)} contains more than one number. Enter one at a time.")
     raise InvalidInput(
         f"{_shorten(text)} is not an international phone number. "

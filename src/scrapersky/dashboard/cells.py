@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.dashboard import formats
 from scrapersky.dashboard.formats import EMPTY_VALUE, render_badge
 from scrapersky.dashboard.labels import get_provider_label
-from scrapersky.dashboard.table import Cell, Row
+from scrapersky.lists import CellKind, Column
 from scrapersky.models import User
 
 MAX_TEXT_LENGTH = 70
@@ -25,6 +25,9 @@ WIDE_SUBTEXT_LENGTH = 30
 """Longer subtexts make their column wider."""
 PLAIN_MARKUP = Markup("{}")
 
+Row = Any
+Cell = Callable[[Row, bool], Markup]
+"""Renders a row's cell; the second argument says whether the user may change rows."""
 ReadRow = Callable[[Row], Any]
 
 
@@ -43,61 +46,26 @@ def shorten(text: Any, most: int = MAX_TEXT_LENGTH) -> Markup:
     return Markup('<bdi title="{}">{}…</bdi>').format(more, whole[: most - 1].rstrip())
 
 
-def text(name: str, most: int = MAX_TEXT_LENGTH) -> Cell:
-    return lambda row, _: shorten(getattr(row, name), most)
-
-
-def nowrap(name: str, most: int = 20) -> Cell:
+def render_nowrap(text: Any, most: int = 60) -> Markup:
     """Render a short text without line breaks, such as a phone number."""
-    kept = Markup('<span class="whole">{}</span>')
-    return lambda row, _: kept.format(shorten(getattr(row, name), most))
+    return Markup('<span class="whole">{}</span>').format(shorten(text, most))
 
 
-def number(name: str) -> Cell:
-    return lambda row, _: PLAIN_MARKUP.format(formats.format_number(getattr(row, name)))
+def render_number(count: Any) -> Markup:
+    return PLAIN_MARKUP.format(formats.format_number(count))
 
 
-def url_total(name: str) -> Cell:
-    return lambda row, _: PLAIN_MARKUP.format(formats.url_total(getattr(row, name)))
+def render_boolean(known: bool | None) -> Markup:
+    return formats.EMPTY_VALUE if known is None else Markup("yes") if known else Markup("no")
 
 
-def timestamp(name: str) -> Cell:
-    return lambda row, _: formats.format_time(getattr(row, name))
-
-
-def status_badge(name: str) -> Cell:
-    return lambda row, _: formats.render_badge(getattr(row, name))
-
-
-def word(name: str) -> Cell:
-    return lambda row, _: shorten(formats.humanize(getattr(row, name)))
-
-
-def boolean(name: str) -> Cell:
-    def read(row: Row, _: bool) -> Markup:
-        known = getattr(row, name)
-        return formats.EMPTY_VALUE if known is None else Markup("yes") if known else Markup("no")
-
-    return read
-
-
-def first_items(name: str, most: int = 2) -> Cell:
+def render_items(found: Sequence[str] | None, most: int = 2) -> Markup:
     """Render the first items of a list and the number of remaining ones."""
-
-    def read(row: Row, _: bool) -> Markup:
-        found: list[str] = list(getattr(row, name) or ())
-        if not found:
-            return formats.EMPTY_VALUE
-        more = Markup(' <span class="soft">+{}</span>').format(len(found) - most)
-        first = join_lines(shorten(each, 40) for each in found[:most])
-        return first + more if len(found) > most else first
-
-    return read
-
-
-def web_link(name: str) -> Cell:
-    """Render a URL as a link that opens in a new tab."""
-    return lambda row, _: external_link(getattr(row, name))
+    if not found:
+        return formats.EMPTY_VALUE
+    more = Markup(' <span class="soft">+{}</span>').format(len(found) - most)
+    first = join_lines(shorten(each, 40) for each in found[:most])
+    return first + more if len(found) > most else first
 
 
 def external_link(url: str | None) -> Markup:
@@ -180,6 +148,25 @@ def row_button(row: Row, act: RowButton) -> Markup:
         '<button type="button" class="quiet" data-row-act data-method="{}" data-path="{}" '
         'data-body="{}" data-ask="{}" data-done="{}" data-id="{}">{}</button>'
     ).format(act.method, act.path, body, act.asks, act.done, row.id, act.label)
+
+
+RENDERERS: Mapping[CellKind, Callable[[Any], Markup]] = {
+    CellKind.TEXT: shorten,
+    CellKind.NOWRAP: render_nowrap,
+    CellKind.WORD: lambda word: shorten(formats.humanize(word)),
+    CellKind.STATUS: formats.render_badge,
+    CellKind.LINK: external_link,
+    CellKind.NUMBER: render_number,
+    CellKind.BOOLEAN: render_boolean,
+    CellKind.TIME: formats.format_time,
+    CellKind.ITEMS: render_items,
+}
+
+
+def build_cell(column: Column) -> Cell:
+    """Return the cell of a declared column, as its hint or its SQL type says."""
+    render = RENDERERS[column.cell_kind]
+    return lambda row, _: render(column.read(row))
 
 
 OWN_WEBSITE = "own"

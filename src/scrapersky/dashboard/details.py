@@ -82,32 +82,32 @@ MAX_EVENTS = 15
 
 async def list_events(session: AsyncSession, stage: str, row_id: UUID) -> Sequence[StageEvent]:
     """Return events of a row, newest first. The caller has checked access to the row."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(StageEvent)
         .where(StageEvent.row_id == row_id, StageEvent.stage == stage)
         .order_by(StageEvent.id.desc())
         .limit(MAX_EVENTS)
     )
-    return found.all()
+    return rows.all()
 
 
 async def find_open_dead_letter(session: AsyncSession, stage: str, row_id: UUID) -> UUID | None:
-    found: UUID | None = await session.scalar(
+    open_dead_letter: UUID | None = await session.scalar(
         select(DeadLetter.id).where(
             DeadLetter.stage == stage,
             DeadLetter.row_id == row_id,
             DeadLetter.state == DeadLetterState.OPEN,
         )
     )
-    return found
+    return open_dead_letter
 
 
 async def get_user_names(session: AsyncSession, people: Collection[UUID | None]) -> dict[UUID, str]:
-    wanted = [each for each in set(people) if each is not None]
-    if not wanted:
+    ids = [each for each in set(people) if each is not None]
+    if not ids:
         return {}
-    found = await session.execute(select(User.id, User.name).where(User.id.in_(wanted)))
-    return dict(found.all())
+    result = await session.execute(select(User.id, User.name).where(User.id.in_(ids)))
+    return dict(result.all())
 
 
 def handle_deleted_row(parts: RenderView, head: str) -> RenderView:
@@ -200,12 +200,12 @@ def _build_origins_query(mine: ColumnElement[bool]) -> Select[Any, Any, Any, Any
 
 
 def _group_origins(rows: Sequence[Any]) -> list[BusinessOrigin]:
-    found: dict[UUID, BusinessOrigin] = {}
+    by_business: dict[UUID, BusinessOrigin] = {}
     for business, sighting, place, job in rows:
-        origin = found.setdefault(business.id, BusinessOrigin(business))
+        origin = by_business.setdefault(business.id, BusinessOrigin(business))
         if sighting is None:
             continue
-        told = origin.told.setdefault(sighting.id, ProviderSighting(sighting, place))
+        provider = origin.told.setdefault(sighting.id, ProviderSighting(sighting, place))
         if job is not None:
-            told.searches.append(job)
-    return list(found.values())
+            provider.searches.append(job)
+    return list(by_business.values())

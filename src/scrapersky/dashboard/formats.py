@@ -60,10 +60,10 @@ def render_link(url: str | None, text: str | None = None) -> Markup:
     """Render http(s) URLs as external links; anything else as plain text."""
     if not url:
         return EMPTY_VALUE
-    shown = Markup("<bdi>{}</bdi>").format(text or url)
+    label = Markup("<bdi>{}</bdi>").format(text or url)
     if get_scheme(url) not in ("http", "https"):
-        return shown
-    return LINK.format(url, shown)
+        return label
+    return LINK.format(url, label)
 
 
 def get_scheme(url: str) -> str:

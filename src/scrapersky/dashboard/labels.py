@@ -93,11 +93,11 @@ def describe_extraction_method(method: str) -> str:
     return EXTRACTION_METHODS.get(method, method.replace("_", " "))
 
 
-def highlight_snippet(snippet: str | None, *found: str | None) -> Markup:
+def highlight_snippet(snippet: str | None, *term: str | None) -> Markup:
     """Mark the match in the snippet, in whichever spelling occurs."""
     if not snippet:
         return EMPTY_VALUE
-    pattern = _build_pattern([each for each in found if each])
+    pattern = _build_pattern([each for each in term if each])
     first = pattern.search(snippet) if pattern else None
     text, before, after = _cut_window(snippet, first)
     pieces = Markup("").join(_iter_pieces(text, pattern))
@@ -112,9 +112,9 @@ def _cut_window(snippet: str, first: re.Match[str] | None) -> tuple[str, str, st
     return snippet[start:end], "…" if start else "", "…" if end < len(snippet) else ""
 
 
-def _build_pattern(found: list[str]) -> re.Pattern[str] | None:
-    spellings = [re.escape(each[:500]) for each in sorted(set(found), key=len, reverse=True)]
-    spellings += filter(None, map(_build_digit_pattern, found))
+def _build_pattern(words: list[str]) -> re.Pattern[str] | None:
+    spellings = [re.escape(each[:500]) for each in sorted(set(words), key=len, reverse=True)]
+    spellings += filter(None, map(_build_digit_pattern, words))
     return re.compile("|".join(spellings), re.IGNORECASE) if spellings else None
 
 
@@ -190,7 +190,7 @@ def is_named_area(params: SearchParams) -> bool:
 def list_search_facts(params: SearchParams) -> dict[str, str]:
     """Return the query of a search as labels and values."""
     filters = params.get("filters") or {}
-    said = {
+    facts = {
         "Business type": params.get("business_type"),
         "Area": describe_area(params),
         "Provider": get_provider_label(params.get("provider")),
@@ -205,7 +205,7 @@ def list_search_facts(params: SearchParams) -> dict[str, str]:
         if params.get("go_on", True)
         else "off; places wait to be selected",
     }
-    return {name: str(value) for name, value in said.items() if value}
+    return {name: str(value) for name, value in facts.items() if value}
 
 
 def _format_limit(value: Any, noun: str) -> str | None:

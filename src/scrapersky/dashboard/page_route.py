@@ -77,19 +77,19 @@ async def _answer_ignoring_invalid(request: Request, answer: Handler) -> Respons
 
 def _find_invalid(request: Request, error: RequestValidationError | InvalidInput) -> QueryValues:
     """Return the query values that caused the error; empty if the query is not the cause."""
-    given = request.query_params.multi_items()
+    pairs = request.query_params.multi_items()
     if request.method != "GET":
         return []
     if isinstance(error, InvalidInput):  # only the cursor is parsed this late
-        return [each for each in given if each[0] == "cursor"]
+        return [each for each in pairs if each[0] == "cursor"]
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
     if where[0] != "query":
         return []
     if first["type"] == "unknown":
         unknown = first["ctx"]["unknown"]
-        return [each for each in given if each[0][: len(unknown)] == unknown]
-    named = [each for each in given if each[0] == where[1]]
+        return [each for each in pairs if each[0][: len(unknown)] == unknown]
+    named = [each for each in pairs if each[0] == where[1]]
     return [each for each in named if each[1] == first["input"]] or named
 
 
@@ -102,15 +102,15 @@ def _remove_values(request: Request, invalid: QueryValues, sentence: str) -> Req
 
 def _redirect_to_sign_in_page(request: Request) -> Response:
     path = request.url.path
-    wanted = f"{path}?{request.url.query}" if request.url.query else path
-    return RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
+    target = f"{path}?{request.url.query}" if request.url.query else path
+    return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
 
 def _describe_error(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
-        found = error.errors()[0]
-        where = ".".join(str(part) for part in found["loc"][1:])
-        return 422, f"{where}: {found['msg']}." if where else f"{found['msg']}."
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        return 422, f"{where}: {first['msg']}." if where else f"{first['msg']}."
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
     status = next((code for kind, code in STATUS_CODES.items() if isinstance(error, kind)), 500)

@@ -53,16 +53,16 @@ def static_url(path: str) -> str:
 
 @cache
 def get_environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("scrapersky.dashboard"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(FILTERS)
-    made.globals.update(static=static_url, version=__version__)
-    return made
+    environment.filters.update(FILTERS)
+    environment.globals.update(static=static_url, version=__version__)
+    return environment
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -80,8 +80,8 @@ class PageRenderer:
 
     def page(self, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a full page."""
-        shown = {**self._frame(), "title": title, **values}
-        return HTMLResponse(render(template, shown), status, headers=PAGE_HEADERS)
+        context = {**self._frame(), "title": title, **values}
+        return HTMLResponse(render(template, context), status, headers=PAGE_HEADERS)
 
     def part(self, template: str, **values: Any) -> str:
         """Render a fragment that replaces a part of a page."""
@@ -102,8 +102,8 @@ class PageRenderer:
 
 def get_ignored_values(request: Request) -> list[str]:
     """Return a message for each invalid query value that was ignored."""
-    found: list[str] = getattr(request.state, "ignored", [])
-    return found
+    ignored: list[str] = getattr(request.state, "ignored", [])
+    return ignored
 
 
 def get_renderer(request: Request, context: Context, actor: Identity) -> PageRenderer:

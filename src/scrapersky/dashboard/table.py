@@ -1,21 +1,20 @@
-"""Declare a table: its listing, columns, filters, bulk actions and empty state."""
+"""Declare a table: its listing, special cells, bulk actions and empty state."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from markupsafe import Markup
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from scrapersky.lists import Curation, Export, Listing
+from scrapersky.dashboard.cells import Cell, Row, build_cell
+from scrapersky.lists import SHOWN, CellKind, Curation, Export, Listing
+from scrapersky.lists.columns import Visibility
 from scrapersky.plurals import pluralise
 
-Row = Any
-Cell = Callable[[Row, bool], Markup]
-"""Renders a row's cell; the second argument says whether the user may change rows."""
 PrepareRows = Callable[[AsyncSession, Sequence[Row]], Awaitable[Sequence[Row]]]
 SHORTCUT_KEYS = {"Selected": "s", "Maybe": "m", "Not a Fit": "n", "Skipped": "n", "Archived": "a"}
 
@@ -68,8 +67,13 @@ class Table:
     noun: str
     says: str
     listing: Listing
-    columns: tuple[TableColumn, ...]
     nothing: EmptyState
+    order: str = ""
+    """Names of the first columns, separated by spaces; the others follow as in the listing."""
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    """Cells that show more than the value of the listing's column."""
+    extra: tuple[TableColumn, ...] = ()
+    """Columns that the listing does not have, or that replace one of its columns."""
     curation: Curation | None = None
     acts: tuple[TableAction, ...] = ()
     export: Export | None = None
@@ -80,7 +84,7 @@ class Table:
     search: str = "search"
     """Filter of the search box; empty if there is none."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of filters; the default is derived from the name."""
+    """Labels of filters, if they are neither the heading of a column nor derived from the name."""
     prepare: PrepareRows | None = None
     """Adds data that the cells need to the rows of a page."""
 
@@ -97,8 +101,26 @@ class Table:
     def all_acts(self) -> tuple[TableAction, ...]:
         return (*_build_decision_actions(self.curation), *self.acts)
 
+    @cached_property
+    def columns(self) -> tuple[TableColumn, ...]:
+        known = {each.name: each for each in (*self._build_columns(), *self.extra)}
+        return tuple(known[name] for name in dict.fromkeys((*self.order.split(), *known)))
+
+    def _build_columns(self) -> Iterable[TableColumn]:
+        for each in self.listing.all_columns:
+            if each.table is not Visibility.HIDDEN:
+                yield TableColumn(
+                    each.name,
+                    each.title,
+                    self.cells.get(each.name) or build_cell(each),
+                    sort=each.name if each.sort else None,
+                    number=each.cell_kind is CellKind.NUMBER,
+                    usual=each.table is SHOWN,
+                )
+
     def get_label(self, name: str) -> str:
-        return self.labels.get(name) or name.replace("_", " ").capitalize()
+        known = self.labels.get(name) or self.listing.filter_labels.get(name)
+        return known or name.replace("min_", "minimum ").replace("_", " ").capitalize()
 
     def select_columns(self, names: Sequence[str] | None) -> tuple[TableColumn, ...]:
         """Return the chosen columns, or the default ones if none of the names is valid."""

@@ -13,9 +13,10 @@ from pydantic import Field, create_model, model_validator
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import filters
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.filters import FilterChip, FilterChoice, FilterField, ViewUrl
 from scrapersky.dashboard.formats import format_number
-from scrapersky.dashboard.table import Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import Table, TableAction, TableColumn
 from scrapersky.lists import Listing, ListQuery
 from scrapersky.lists.listing import (
     BoundedTotal,

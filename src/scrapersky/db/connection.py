@@ -25,16 +25,18 @@ WATCH_INTERVAL_SECONDS = 2.0
 log = get_logger(__name__)
 
 T = TypeVar("T")
-Say = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
+async def open_database(
+    settings: Settings, *, report: ProgressCallback | None = None
+) -> AsyncIterator[Database]:
     """Open a database at the current revision.
 
     The embedded database is upgraded. An external one must already be at that revision.
     """
-    async with open_unchecked(settings, say=say) as database:
+    async with open_unchecked(settings, report=report) as database:
         if settings.database_url:
             await require_current(database)
         else:
@@ -44,9 +46,11 @@ async def open_database(settings: Settings, *, say: Say | None = None) -> AsyncI
 
 
 @asynccontextmanager
-async def open_unchecked(settings: Settings, *, say: Say | None = None) -> AsyncIterator[Database]:
+async def open_unchecked(
+    settings: Settings, *, report: ProgressCallback | None = None
+) -> AsyncIterator[Database]:
     """Open a database that accepts connections, regardless of its revision."""
-    async with open_server_url(settings, say=say) as url:
+    async with open_server_url(settings, report=report) as url:
         database = Database(
             url,
             pool_size=settings.database_pool_size,
@@ -62,7 +66,9 @@ async def open_unchecked(settings: Settings, *, say: Say | None = None) -> Async
 
 
 @asynccontextmanager
-async def open_server_url(settings: Settings, *, say: Say | None = None) -> AsyncIterator[str]:
+async def open_server_url(
+    settings: Settings, *, report: ProgressCallback | None = None
+) -> AsyncIterator[str]:
     """Yield DATABASE_URL, or the URL of the embedded server.
 
     The embedded server is held for the duration of the block.
@@ -70,7 +76,7 @@ async def open_server_url(settings: Settings, *, say: Say | None = None) -> Asyn
     if settings.database_url:
         yield settings.database_url
         return
-    postgres = build_embedded_postgres(settings, say=say)
+    postgres = build_embedded_postgres(settings, report=report)
     address = await _acquire_server(postgres)
     watching = asyncio.create_task(_watch_server(postgres, address), name="database watch")
     try:
@@ -108,11 +114,11 @@ async def _watch_server(postgres: EmbeddedPostgres, address: ServerAddress) -> N
         await asyncio.sleep(WATCH_INTERVAL_SECONDS)
         if await _accepts_connections(address):
             continue
-        log.warning("the embedded database is gone; starting it again")
+        log.warning("embedded database is gone; restarting it")
         try:
             await asyncio.to_thread(postgres.revive)
         except DatabaseRefused as error:
-            log.error("the embedded database could not be started again", error=str(error))
+            log.error("embedded database could not be restarted", error=str(error))
 
 
 async def _accepts_connections(address: ServerAddress) -> bool:
@@ -126,9 +132,11 @@ async def _accepts_connections(address: ServerAddress) -> bool:
     return True
 
 
-def build_embedded_postgres(settings: Settings, *, say: Say | None = None) -> EmbeddedPostgres:
+def build_embedded_postgres(
+    settings: Settings, *, report: ProgressCallback | None = None
+) -> EmbeddedPostgres:
     return EmbeddedPostgres(
-        settings.scrapersky_data_dir, pg_bin=settings.scrapersky_pg_bin, say=say
+        settings.scrapersky_data_dir, pg_bin=settings.scrapersky_pg_bin, report=report
     )
 
 
@@ -143,7 +151,7 @@ async def _check_connection(database: Database) -> None:
         where = f"{database.url.host or 'the local socket'}:{database.url.port or 5432}"
         reason = str(cause).strip().rstrip(".") or type(cause).__name__
         raise DatabaseRefused(
-            f"The database at {where} does not let us in: {reason}. {_advise(error)}"
+            f"Cannot connect to the database at {where}: {reason}. {_advise(error)}"
         ) from error
 
 
@@ -151,7 +159,7 @@ def _advise(error: Exception) -> str:
     """Return what to do about a failed connection."""
     if get_sqlstate(error) == TOO_MANY_CONNECTIONS:
         return (
-            "All its connections are in use: raise its max_connections, or lower "
+            "All its connections are in use. Raise its max_connections, or lower "
             "DATABASE_POOL_SIZE or the number of processes."
         )
     if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):

@@ -46,12 +46,12 @@ async def copy_insert(
             driver = await _get_driver(
                 session
             )  # inside the block, otherwise the savepoint would not be set yet
-            told = await driver.copy_records_to_table(
+            status = await driver.copy_records_to_table(
                 _get_table_name(model), records=records, columns=list(columns)
             )
     except UniqueViolationError:
         return None
-    return int(told.removeprefix("COPY "))
+    return int(status.removeprefix("COPY "))
 
 
 async def copy_upsert(
@@ -75,7 +75,7 @@ async def copy_upsert(
     )
     assignments = ", ".join(f"{name} = EXCLUDED.{name}" for name in changing)
     differs = " OR ".join(f"stored.{name} IS DISTINCT FROM EXCLUDED.{name}" for name in changing)
-    found = await session.execute(
+    result = await session.execute(
         text(
             f"WITH written AS (INSERT INTO {table} AS stored ({listed}) "
             f"SELECT DISTINCT ON ({keys}) {listed} FROM incoming "
@@ -86,7 +86,7 @@ async def copy_upsert(
             "SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM written"
         )
     )
-    added, changed = found.one()
+    added, changed = result.one()
     await session.execute(text("DROP TABLE incoming"))
     return CopyResult(int(added), int(changed))
 
@@ -156,11 +156,11 @@ class CopyQuery:
         # Also makes SQLAlchemy begin the driver's transaction. Exports use no parallel workers, to
         # leave cores for others.
         await session.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
-        given = {**self._fixed, **values}
-        arguments = [given[name] for name in self._names]
+        parameters = {**self._fixed, **values}
+        arguments = [parameters[name] for name in self._names]
         driver = await _get_driver(session)
         try:
-            told = await driver.copy_from_query(
+            status = await driver.copy_from_query(
                 self._sql,
                 *arguments,
                 output=write,
@@ -171,7 +171,7 @@ class CopyQuery:
         except (PostgresError, InterfaceError, OSError) as error:
             lost = driver.is_closed()
             raise DBAPIError(self._sql, None, error, connection_invalidated=lost) from error
-        return int(told.removeprefix("COPY "))
+        return int(status.removeprefix("COPY "))
 
 
 async def refresh_statistics(session: AsyncSession, model: type[Base]) -> None:

@@ -31,7 +31,7 @@ REKEY_BATCH_SIZE = 1_000
 
 ADVICE = (
     "Copy the key of the installation to this machine as {place}, or set ERASURE_KEY to it. "
-    "If it is lost for good, run `scrapersky db reset-erasure-key`."
+    "If it is permanently lost, run `scrapersky db reset-erasure-key`."
 )
 
 
@@ -80,7 +80,7 @@ class ErasureKeySource:
         if key is None:
             self._create_file()
             key = self.load()
-        assert key is not None, "the file was there or has been made"
+        assert key is not None, "the file existed or was created"
         return key
 
     def _read_file(self) -> str:
@@ -94,7 +94,8 @@ class ErasureKeySource:
             raise ErasureKeyRefused(f"The erasure key cannot be read: {error}.") from error
         if len(secret) < MIN_KEY_CHARACTERS:
             raise ErasureKeyRefused(
-                f"{self._path} holds no erasure key of at least {MIN_KEY_CHARACTERS} characters. "
+                f"{self._path} does not contain an erasure key of at least "
+                f"{MIN_KEY_CHARACTERS} characters. "
                 "Restore it from a backup."
             )
         return secret
@@ -138,9 +139,9 @@ def require_key(source: ErasureKeySource, fingerprint: str) -> ErasureKey:
     key = source.load()
     if key is not None and key.fingerprint == fingerprint:
         return key
-    found = "there is none" if key is None else f"{source.place} is another one"
+    reason = "this machine has none" if key is None else f"{source.place} holds a different key"
     raise ErasureKeyRefused(
-        f"Erased people are recognised by the erasure key {fingerprint}, but here {found}. "
+        f"Erased people are recognised by the erasure key {fingerprint}, but {reason}. "
         + ADVICE.format(place=source.place)
     )
 
@@ -193,13 +194,13 @@ def _get_own_key(session: AsyncSession) -> dict[str, str | None]:
 
 async def list_fingerprints(session: AsyncSession) -> list[str]:
     """Return the fingerprints of all keys in use. There should be at most one."""
-    found = await session.scalars(
+    rows = await session.scalars(
         text(
             "SELECT DISTINCT key_id FROM suppressions "
             "WHERE value IS NULL AND key_id IS NOT NULL ORDER BY 1"
         )
     )
-    return list(found)
+    return list(rows)
 
 
 async def _rekey_batch(database: Database) -> bool:
@@ -216,10 +217,10 @@ async def _rekey_batch(database: Database) -> bool:
         if not (await session.execute(text(some), {"limit": 1})).first():
             return False
         key = await claim_key(session)  # before any row is locked, in the same order as an erasure
-        found = await session.execute(text(f"{some} FOR UPDATE"), {"limit": REKEY_BATCH_SIZE})
+        result = await session.execute(text(f"{some} FOR UPDATE"), {"limit": REKEY_BATCH_SIZE})
         rows = [
             {"id": row_id, "digest": key.rekey(bytes(digest)), "key_id": key.fingerprint}
-            for row_id, digest in found
+            for row_id, digest in result
         ]
         if rows:
             await session.execute(text(_DELETE_DUPLICATE), rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -31,13 +32,13 @@ class NotificationListener:
         url: URL,
         channel: str,
         *,
-        heard: Callable[[str], None],
+        callback: Callable[[str], None],
         connected: Callable[[], None],
         probe_every_seconds: float = PROBE_INTERVAL_SECONDS,
     ) -> None:
         self._dsn = get_libpq_url(url)
         self._channel = channel
-        self._heard = heard
+        self._heard = callback
         self._connected = connected
         self._probe_every_seconds = probe_every_seconds
         self._probe = f"probe {uuid4()}"
@@ -50,7 +51,7 @@ class NotificationListener:
             try:
                 await self._listen()
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-                log.warning("the listener lost its connection", error=str(error) or repr(error))
+                log.warning("listener connection lost", error=str(error) or repr(error))
             if self.up:
                 pause = RECONNECT_FIRST_SECONDS
             self.up = False
@@ -86,7 +87,10 @@ class NotificationListener:
         await connection.execute(
             "SELECT pg_notify($1, $2)", self._channel, self._probe, timeout=PROBE_TIMEOUT_SECONDS
         )
-        await asyncio.wait_for(self._probe_heard.wait(), PROBE_TIMEOUT_SECONDS)
+        # Not `asyncio.wait_for`: before Python 3.12 it returns normally when it is cancelled in the
+        # moment in which the event is set, and a listener that missed its cancellation never ends.
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            await self._probe_heard.wait()
 
     def _handle_notification(
         self, _connection: object, _pid: int, _channel: str, payload: object
@@ -98,7 +102,6 @@ class NotificationListener:
 
 
 async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -5,12 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, select, text
 
+from scrapersky.db.migrations import upgrade_from_0016
 from scrapersky.db.outages import is_writable
 from scrapersky.db.session import Database
 from scrapersky.errors import DatabaseReadOnly, DatabaseRefused, SchemaMismatch
@@ -22,18 +19,17 @@ MIN_SERVER_VERSION = 150000
 
 
 @cache
-def get_head_revision() -> str:
-    return str(ScriptDirectory(str(MIGRATIONS)).get_current_head())
+def list_revisions() -> tuple[str, ...]:
+    """Return all revisions, oldest first. Each is the name of its file.
 
-
-@cache
-def _list_known_revisions() -> frozenset[str]:
-    """Return all known revisions.
-
-    Cached, because each is a file and probes run every few seconds.
+    Alembic would give the same, but takes as long to import as a whole command needs. It is loaded
+    only when there is something to upgrade.
     """
-    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
-    return frozenset(str(each.revision) for each in scripts)
+    return tuple(sorted(path.stem for path in (MIGRATIONS / "versions").glob("*.py")))
+
+
+def get_head_revision() -> str:
+    return list_revisions()[-1]
 
 
 async def get_current_revision(database: Database) -> str | None:
@@ -65,18 +61,20 @@ async def _upgrade(database: Database) -> bool:
         _refuse_unknown(before)
         if before == get_head_revision():
             return False
+        if before in upgrade_from_0016.REVISIONS:
+            await connection.run_sync(upgrade_from_0016.upgrade_from, before)
         await connection.run_sync(_upgrade_to_head)
         return True
 
 
 async def require_current(database: Database) -> None:
     """Raise an error if the schema is not at the current revision."""
-    found = await get_current_revision(database)
-    _refuse_unknown(found)
-    if found != get_head_revision():
+    revision = await get_current_revision(database)
+    _refuse_unknown(revision)
+    if revision != get_head_revision():
         raise SchemaMismatch(
-            f"The database is at revision {found or 'none'}, this program needs "
-            f"{get_head_revision()}: run `scrapersky db upgrade`, then start again."
+            f"The database is at revision {revision or 'none'}, but this version needs "
+            f"{get_head_revision()}. Run `scrapersky db upgrade`, then start again."
         )
 
 
@@ -88,10 +86,15 @@ async def require_writable(database: Database) -> None:
 
 
 def _read_revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar() is None:
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 def _upgrade_to_head(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
@@ -102,13 +105,18 @@ def _refuse_old_server(connection: Connection) -> None:
     version = int(connection.execute(text("SHOW server_version_num")).scalar_one())
     if version < MIN_SERVER_VERSION:
         raise DatabaseRefused(
-            f"The server is PostgreSQL {version // 10000}; version 15 or newer is needed."
+            f"The server is PostgreSQL {version // 10000}. Version 15 or later is required."
         )
 
 
 def _refuse_unknown(revision: str | None) -> None:
-    if revision is not None and revision not in _list_known_revisions():
+    if revision in upgrade_from_0016.TOO_OLD:
         raise SchemaMismatch(
-            f"The database is at revision {revision}, which this program does not know: "
+            f"The database is at revision {revision}, but this version upgrades from 0016 on. "
+            "Run `scrapersky db upgrade` of version 0.1.0 first, then of this version."
+        )
+    if revision is not None and revision not in (*list_revisions(), *upgrade_from_0016.REVISIONS):
+        raise SchemaMismatch(
+            f"The database is at revision {revision}, which this version does not know: "
             "it was upgraded by a newer version. Start that version instead."
         )

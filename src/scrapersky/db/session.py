@@ -81,14 +81,14 @@ KEEPALIVE_OPTIONS = {
 """Detect a dead peer within half a minute, whether or not data is in flight."""
 
 
-def parse_database_url(given: str) -> URL:
+def parse_database_url(text: str) -> URL:
     """Parse a PostgreSQL URL and set our driver."""
     try:
-        url = make_url(given)
+        url = make_url(text)
     except Exception:
         raise SettingsError(
-            "DATABASE_URL is not a database URL; "
-            "write postgresql://user:password@host:5432/database."
+            "DATABASE_URL is not a database URL. "
+            "The form is postgresql://user:password@host:5432/database."
         ) from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise SettingsError(
@@ -167,10 +167,10 @@ class Database:
         async with self._sessions() as session:
             async with session.begin():
                 yield session
-                for asked in self.before_commit:
-                    await asked(session)
-            for told in self.after_commit:
-                told(session)
+                for callback in self.before_commit:
+                    await callback(session)
+            for after in self.after_commit:
+                after(session)
 
     @asynccontextmanager
     async def bounded_transaction(self, seconds: float) -> AsyncIterator[AsyncSession]:
@@ -311,7 +311,7 @@ def _watch_pool(engine: AsyncEngine) -> None:
             raise DisconnectionError("The server has closed this connection.")
         rested = monotonic() - record.info.get("rests_since", monotonic())
         if rested > PING_AFTER_SECONDS and not _ping(connection):
-            raise DisconnectionError("This connection does not answer any more.")
+            raise DisconnectionError("This connection no longer responds.")
 
     event.listen(sync, "checkin", rest)
     event.listen(sync, "checkout", check)

@@ -58,8 +58,8 @@ class CompiledStatement:
         self._fixed: dict[str, Any] = compiled.construct_params(_check=False)
 
     def arguments(self, parameters: Mapping[str, Any]) -> list[Any]:
-        given = {**self._fixed, **parameters}
-        return [given[name] for name in self._names]
+        values = {**self._fixed, **parameters}
+        return [values[name] for name in self._names]
 
 
 def inline_text(word: str) -> ColumnElement[str]:
@@ -92,7 +92,7 @@ class DirectConnections:
         got their settings when they were opened.
         """
         self._idle: list[PoolProxiedConnection] = []
-        self._turns = asyncio.Semaphore(connections)
+        self._free = asyncio.Semaphore(connections)
         """Callers wait here rather than at the pool, which does not know about our idle
         connections.
         """
@@ -100,7 +100,7 @@ class DirectConnections:
     async def fetch(
         self, statement: CompiledStatement, parameters: Mapping[str, Any]
     ) -> list[RowValues]:
-        async with self._turns, asyncio.timeout(STATEMENT_DEADLINE_SECONDS):
+        async with self._free, asyncio.timeout(STATEMENT_DEADLINE_SECONDS):
             return await self._fetch(statement, parameters)
 
     async def _fetch(
@@ -109,7 +109,7 @@ class DirectConnections:
         connection = await self._acquire()
         driver: Any = connection.driver_connection
         try:
-            found = await self._execute(driver, statement, parameters)
+            rows = await self._execute(driver, statement, parameters)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             lost = driver.is_closed()
             connection.invalidate()
@@ -118,20 +118,20 @@ class DirectConnections:
             connection.invalidate()
             raise
         self._idle.append(connection)
-        return list(found)
+        return list(rows)
 
     async def _execute(
         self, driver: Any, statement: CompiledStatement, parameters: Mapping[str, Any]
     ) -> Sequence[RowValues]:
         arguments = statement.arguments(parameters)
         if self._alone is None:
-            found: Sequence[RowValues] = await driver.fetch(statement.sql, *arguments)
-            return found
+            rows: Sequence[RowValues] = await driver.fetch(statement.sql, *arguments)
+            return rows
         async with driver.transaction():
             for name, value in self._alone.items():
                 await driver.execute(f"SET LOCAL {name} = {value}")
-            found = await driver.fetch(statement.sql, *arguments)
-            return found
+            rows = await driver.fetch(statement.sql, *arguments)
+            return rows
 
     async def close(self) -> None:
         while self._idle:
@@ -173,8 +173,8 @@ async def explain(session: AsyncSession, statement: Select[Any]) -> dict[str, An
     """Return the plan's root node, which contains the others."""
     connection = await session.connection()
     answer = (await connection.execute(Explain(statement))).scalar_one()
-    found: dict[str, Any] = (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]
-    return found
+    plan: dict[str, Any] = (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]
+    return plan
 
 
 async def estimate_cost(session: AsyncSession, statement: Select[Any]) -> PlanEstimate:

@@ -29,44 +29,44 @@ def open_display(console: Console) -> Iterator[ShowProgress]:
         yield build_line_printer(console)
         return
     with Live(console=console, refresh_per_second=10, transient=True) as live:
-        yield lambda sights: live.update(
-            build_live_table(sights, room=console.height - RESERVED_LINES)
+        yield lambda progress: live.update(
+            build_live_table(progress, room=console.height - RESERVED_LINES)
         )
 
 
 def build_line_printer(console: Console) -> ShowProgress:
-    told: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
 
-    def show(sights: Sequence[SiteProgress]) -> None:
-        for each in sights:
+    def show(progress: Sequence[SiteProgress]) -> None:
+        for each in progress:
             sentence = _describe_site(each)
-            if sentence and (each.name, sentence) not in told:
-                told.add((each.name, sentence))
+            if sentence and (each.name, sentence) not in printed:
+                printed.add((each.name, sentence))
                 console.print(f"{each.name}: {sentence}", soft_wrap=True, highlight=False)
 
     return show
 
 
-def _describe_site(sight: SiteProgress) -> str | None:
+def _describe_site(progress: SiteProgress) -> str | None:
     """Return None while the site is in progress and has nothing to report."""
-    if sight.waits_for_retry:
+    if progress.waits_for_retry:
         return "waiting for retry"
-    if not sight.has_ended:
+    if not progress.has_ended:
         return None
-    return f"{_describe_ending(sight)}, {_describe_findings([sight])}"
+    return f"{_describe_ending(progress)}, {_describe_findings([progress])}"
 
 
-def _describe_ending(sight: SiteProgress) -> str:
-    word = "failed" if sight.given_up else "done"
-    return word if sight.attempts < 2 else f"{word} after {sight.attempts} attempts"
+def _describe_ending(progress: SiteProgress) -> str:
+    word = "failed" if progress.given_up else "done"
+    return word if progress.attempts < 2 else f"{word} after {progress.attempts} attempts"
 
 
-def _describe_findings(sights: Sequence[SiteProgress]) -> str:
+def _describe_findings(progress: Sequence[SiteProgress]) -> str:
     counts = (
-        (sum(each.sitemaps for each in sights), "sitemap"),
-        (sum(each.urls for each in sights), "URL"),
-        (sum(each.pages for each in sights), "page"),
-        (sum(each.contacts for each in sights), "contact"),
+        (sum(each.sitemaps for each in progress), "sitemap"),
+        (sum(each.urls for each in progress), "URL"),
+        (sum(each.pages for each in progress), "page"),
+        (sum(each.contacts for each in progress), "contact"),
     )
     return ", ".join(pluralize(count, noun) for count, noun in counts)
 
@@ -75,56 +75,56 @@ def pluralize(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else pluralise(noun)}"
 
 
-def build_live_table(sights: Sequence[SiteProgress], *, room: int = 100) -> Table:
+def build_live_table(progress: Sequence[SiteProgress], *, room: int = 100) -> Table:
     """Build the live table: pending retries first, then sites in progress, then finished sites.
 
     Only `room` rows are shown, so on a small screen finished sites drop out first.
     """
-    ended = sum(each.has_ended for each in sights)
-    title = f"{ended} of {len(sights)} sites done: {_describe_findings(sights)}"
+    ended = sum(each.has_ended for each in progress)
+    title = f"{ended} of {len(progress)} sites done: {_describe_findings(progress)}"
     table = Table(title=title, title_justify="left", box=None)
     for heading in ("Site", "Step", ""):
         table.add_column(heading, no_wrap=True)
     for heading in ("Sitemaps", "URLs", "Pages", "Contacts"):
         table.add_column(heading, justify="right")
-    ordered = sorted(sights, key=_get_urgency)
+    ordered = sorted(progress, key=_get_urgency)
     for each in ordered[: max(room, 1)]:
         table.add_row(*_build_cells(each))
     return table
 
 
-def _get_urgency(sight: SiteProgress) -> tuple[bool, bool, int]:
-    return sight.has_ended, not sight.waits_for_retry, -STEPS.index(sight.step)
+def _get_urgency(progress: SiteProgress) -> tuple[bool, bool, int]:
+    return progress.has_ended, not progress.waits_for_retry, -STEPS.index(progress.step)
 
 
-def _build_cells(sight: SiteProgress) -> tuple[str | Text | ProgressBar, ...]:
+def _build_cells(progress: SiteProgress) -> tuple[str | Text | ProgressBar, ...]:
     return (
-        sight.name,
-        _describe_step(sight),
-        ProgressBar(total=len(STEPS) - 1, completed=STEPS.index(sight.step), width=12),
-        f"{sight.sitemaps:,}",
-        f"{sight.urls:,}",
-        f"{sight.pages:,}",
-        f"{sight.contacts:,}",
+        progress.name,
+        _describe_step(progress),
+        ProgressBar(total=len(STEPS) - 1, completed=STEPS.index(progress.step), width=12),
+        f"{progress.sitemaps:,}",
+        f"{progress.urls:,}",
+        f"{progress.pages:,}",
+        f"{progress.contacts:,}",
     )
 
 
-def _describe_step(sight: SiteProgress) -> Text:
-    if sight.waits_for_retry:
+def _describe_step(progress: SiteProgress) -> Text:
+    if progress.waits_for_retry:
         return Text("waiting for retry", style="yellow")
-    if sight.has_ended:
-        return Text(_describe_ending(sight), style="red" if sight.given_up else "green")
-    return Text(sight.step, style="cyan")
+    if progress.has_ended:
+        return Text(_describe_ending(progress), style="red" if progress.given_up else "green")
+    return Text(progress.step, style="cyan")
 
 
 @contextmanager
-def silence_logs(*, wanted: bool) -> Iterator[None]:
+def silence_logs(*, enabled: bool) -> Iterator[None]:
     """Raise the log level to critical unless logs are wanted, because log lines would break the
     display.
     """
     ours = logging.getLogger("scrapersky")
     before = ours.level
-    if not wanted:
+    if not enabled:
         ours.setLevel(logging.CRITICAL)
     try:
         yield

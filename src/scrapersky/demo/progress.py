@@ -197,9 +197,9 @@ async def watch_progress(
     with suppress(TimeoutError):
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             while True:
-                sights = await load_progress(database)
-                show(sights)
-                if all(each.has_ended for each in sights):
+                progress = await load_progress(database)
+                show(progress)
+                if all(each.has_ended for each in progress):
                     return
                 await asyncio.sleep(POLL_SECONDS)
 

@@ -88,20 +88,23 @@ def build_empty_table(results: Sequence[SiteResult]) -> Table:
     return table
 
 
-def build_leads_table(found: SearchFindings) -> Table:
+def build_leads_table(findings: SearchFindings) -> Table:
     """Build the table of leads, one row per business.
 
     It shows the first `MAX_LEADS` leads and every lead without a site. The dashboard and the
     exports have all of them.
     """
-    shown = [*found.leads[:MAX_LEADS], *(each for each in found.leads if each.domain_id is None)]
+    visible = [
+        *findings.leads[:MAX_LEADS],
+        *(each for each in findings.leads if each.domain_id is None),
+    ]
     table = build_table("Leads", show_footer=True)
-    table.add_column("Name", pluralize(len(found.leads), "lead"), overflow="fold")
+    table.add_column("Name", pluralize(len(findings.leads), "lead"), overflow="fold")
     table.add_column("Rating", justify="right")
     table.add_column("Best e-mail", overflow="fold")
     table.add_column("Phone", no_wrap=True)
     table.add_column("Website or reason", overflow="fold")
-    for each in shown:
+    for each in visible:
         rating = f"{each.rating:.1f}" if each.rating is not None else ""
         reached = each.why_empty_detail if each.domain_id is None else each.website
         cells = (each.name, rating, each.best_email, each.phone, reached)
@@ -139,13 +142,13 @@ def print_introduction(console: Console, sites: Sequence[TownSite]) -> None:
     console.print(table)
 
 
-def describe_search(begun: SearchOutcome) -> str:
+def describe_search(search: SearchOutcome) -> str:
     """Summarise the results and the cost of the search in one or two sentences."""
-    said, cost = begun.result, float(begun.result.get("cost_usd") or 0)
-    requests = pluralize(int(said.get("requests") or 0), "request")
+    result, cost = search.result, float(search.result.get("cost_usd") or 0)
+    requests = pluralize(int(result.get("requests") or 0), "request")
     return (
-        f"Found {begun.places} places with {requests} for ${cost:.2f}: "
-        f"{pluralize(begun.businesses, 'business')} with {pluralize(begun.domains, 'site')}."
+        f"Found {search.places} places with {requests} for ${cost:.2f}: "
+        f"{pluralize(search.businesses, 'business')} with {pluralize(search.domains, 'site')}."
     )
 
 
@@ -161,15 +164,15 @@ def print_report(console: Console, outcome: DemoOutcome) -> None:
 
 
 def build_sitemaps_table(results: Sequence[SiteResult]) -> Table:
-    found = [each for each in results if each.ending is SitemapOutcome.FOUND]
-    ordinary = [each for each in found if each.site.is_ordinary]
+    successful = [each for each in results if each.ending is SitemapOutcome.FOUND]
+    ordinary = [each for each in successful if each.site.is_ordinary]
     table = build_table("Sitemaps found", show_footer=True)
-    table.add_column("Site", f"{len(found)} of {len(results)} sites", no_wrap=True)
+    table.add_column("Site", f"{len(successful)} of {len(results)} sites", no_wrap=True)
     table.add_column("How found")
-    table.add_column("Sitemaps", str(sum(map(_count_usable, found))), justify="right")
-    table.add_column("URLs", f"{sum(each.urls for each in found):,}", justify="right")
+    table.add_column("Sitemaps", str(sum(map(_count_usable, successful))), justify="right")
+    table.add_column("URLs", f"{sum(each.urls for each in successful):,}", justify="right")
     table.add_column("Verdicts")
-    for each in found:
+    for each in successful:
         if not each.site.is_ordinary:
             table.add_row(each.site.name, *_build_sitemap_cells([each]))
     if ordinary:

@@ -116,12 +116,12 @@ async def _load_result(session: AsyncSession, site: TownSite) -> SiteResult:
 
 
 async def _load_page_urls(session: AsyncSession, domain_id: UUID) -> dict[UUID, str]:
-    found = await session.execute(
+    result = await session.execute(
         select(Page.id, Page.url)
         .join(Contact, Contact.page_id == Page.id)
         .where(Page.domain_id == domain_id)
     )
-    return dict(found.all())
+    return dict(result.all())
 
 
 MAX_LEADS = 12
@@ -153,7 +153,7 @@ class DemoOutcome:
     found: SearchFindings
 
 
-async def load_findings(database: Database, begun: SearchOutcome, bill: Bill) -> SearchFindings:
+async def load_findings(database: Database, search: SearchOutcome, bill: Bill) -> SearchFindings:
     async with database.reading() as session:
         leads = await session.scalars(select(Lead).order_by(Lead.contacts.desc(), Lead.name))
         spent, entries = (
@@ -161,25 +161,26 @@ async def load_findings(database: Database, begun: SearchOutcome, bill: Bill) ->
                 select(func.coalesce(func.sum(CostEntry.usd), 0), func.count(CostEntry.id))
             )
         ).one()
-        return SearchFindings(begun, leads.all(), spent, entries, bill.paid, bill.usd)
+        return SearchFindings(search, leads.all(), spent, entries, bill.paid, bill.usd)
 
 
-def list_search_differences(found: SearchFindings, sites: int) -> Iterator[str]:
+def list_search_differences(findings: SearchFindings, sites: int) -> Iterator[str]:
     """Yield a sentence for each result of the search that differs from the expected one."""
-    begun, extra = found.begun, len(PLACES_WITHOUT_SITE) + 1
-    if (begun.places, begun.businesses) != (sites + extra, sites + extra):
+    search, extra = findings.begun, len(PLACES_WITHOUT_SITE) + 1
+    if (search.places, search.businesses) != (sites + extra, sites + extra):
         yield (
-            f"The search found {begun.places} places and created {begun.businesses} businesses; "
-            f"expected {sites + extra} of each. {begun.error or ''}"
+            f"The search found {search.places} places and created {search.businesses} businesses; "
+            f"expected {sites + extra} of each. {search.error or ''}"
         )
     for place, why in PLACES_WITHOUT_SITE:
-        came = found.without_site.get(place.name or "", "not there")
+        came = findings.without_site.get(place.name or "", "not there")
         if came != why.value:
             yield f"Lead {place.name} is {came or 'not empty'}; expected: {why.value}."
-    if (found.entries, found.spent_usd) != (found.billed, found.billed_usd):
+    if (findings.entries, findings.spent_usd) != (findings.billed, findings.billed_usd):
         yield (
-            f"The ledger has {found.entries} requests for {found.spent_usd} USD; the provider "
-            f"billed {found.billed} for {found.billed_usd} USD."
+            f"The ledger has {findings.entries} requests for {findings.spent_usd} USD; the "
+            "provider "
+            f"billed {findings.billed} for {findings.billed_usd} USD."
         )
 
 
@@ -193,8 +194,8 @@ def _compare_sitemaps(result: SiteResult) -> Iterator[str]:
     expected = result.site.expected
     if (result.ending, result.urls) != (expected.ending, expected.urls):
         came = _describe_outcome(result.ending or result.status, result.urls)
-        wanted = _describe_outcome(expected.ending, expected.urls)
-        yield f"{result.site.name} is {came}; expected: {wanted}."
+        expected_text = _describe_outcome(expected.ending, expected.urls)
+        yield f"{result.site.name} is {came}; expected: {expected_text}."
 
 
 def _describe_outcome(ending: str, urls: int) -> str:
@@ -202,20 +203,20 @@ def _describe_outcome(ending: str, urls: int) -> str:
 
 
 def _compare_contacts(result: SiteResult) -> Iterator[str]:
-    name, truth, found = result.site.name, result.site.expected.contacts, result.found
+    name, truth, stored = result.site.name, result.site.expected.contacts, result.found
     for key, published in truth.items():
-        contact = found.get(key)
+        contact = stored.get(key)
         if contact is None:
             yield f"{name} publishes {published.value} ({published.method}), but it was not found."
         elif contact.method != published.method:
             how = f"by {contact.method}, not {published.method}"
             yield f"{name}: {published.value} was found {how}."
-    for key in found.keys() - truth.keys():
-        yield f"{name} does not publish {key[1]}, but it was stored ({found[key].method})."
+    for key in stored.keys() - truth.keys():
+        yield f"{name} does not publish {key[1]}, but it was stored ({stored[key].method})."
 
 
 def _compare_empty_reason(result: SiteResult) -> Iterator[str]:
-    wanted = result.site.expected.why
+    expected = result.site.expected.why
     came = result.lead.why_empty if result.lead else "without a lead"
-    if came != wanted:
-        yield f"{result.site.name} is {came or 'not empty'}; expected: {wanted or 'not empty'}."
+    if came != expected:
+        yield f"{result.site.name} is {came or 'not empty'}; expected: {expected or 'not empty'}."

@@ -143,7 +143,7 @@ async def _run(settings: Settings, console: Console, stay: StayOpen | None) -> i
         report.print_report(console, outcome)
         return report.print_conclusion(console, outcome, seconds=monotonic() - began)
 
-    with silence_logs(wanted=settings.log_level == "debug"):
+    with silence_logs(enabled=settings.log_level == "debug"):
         async with _run_town(settings, console) as (outcome, ours):
             if stay is not None:
                 ended = tell(outcome)
@@ -169,16 +169,16 @@ async def _run_town(
                 open_database(ours) as database,
                 run_scheduler(database, ours, STAGES, DEMO_CHORES),
             ):
-                begun = await _start_search(database, ours, console)
+                search = await _start_search(database, ours, console)
                 with open_display(console) as show:
                     await watch_progress(database, show)
                 sites = await load_results(database, town.sites)
-                found = await load_findings(database, begun, provider.bill)
-                yield DemoOutcome(sites, found), ours
+                findings = await load_findings(database, search, provider.bill)
+                yield DemoOutcome(sites, findings), ours
 
 
 async def _start_search(database: Database, settings: Settings, console: Console) -> SearchOutcome:
     console.print(f"Searching for {SEARCH_TERM} in {TOWN_NAME} (local fake provider).")
-    begun = await wait_until_ended(database, await start_search(database, settings))
-    console.print(report.describe_search(begun), highlight=False, soft_wrap=True)
-    return begun
+    search = await wait_until_ended(database, await start_search(database, settings))
+    console.print(report.describe_search(search), highlight=False, soft_wrap=True)
+    return search

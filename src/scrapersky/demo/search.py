@@ -184,10 +184,10 @@ class SearchOutcome:
 
 async def start_search(database: Database, settings: Settings) -> UUID:
     """Queue the search like any client. The stages do the rest."""
-    wanted = SearchIn(business_type=SEARCH_TERM, location=TOWN_NAME)
+    body = SearchIn(business_type=SEARCH_TERM, location=TOWN_NAME)
     async with database.transaction() as session:
         actor = await get_system_actor(session, settings)
-        job, _, _ = await request_search(session, actor, settings, wanted)
+        job, _, _ = await request_search(session, actor, settings, body)
         return job.id
 
 
@@ -198,9 +198,9 @@ async def wait_until_ended(database: Database, search_id: UUID) -> SearchOutcome
     """
     give_up_at = monotonic() + MAX_WAIT_SECONDS
     while True:
-        begun = await load_search_outcome(database, search_id)
-        if begun.has_ended or monotonic() > give_up_at:
-            return begun
+        outcome = await load_search_outcome(database, search_id)
+        if outcome.has_ended or monotonic() > give_up_at:
+            return outcome
         await asyncio.sleep(POLL_SECONDS)
 
 

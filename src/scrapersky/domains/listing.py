@@ -1,4 +1,4 @@
-"""Domain list and export: filters, sort keys, columns and curation."""
+"""Domain list and export: columns, filters and curation."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.lists import (
-    BooleanFilter,
+    OPTIONAL,
+    SHOWN,
+    CellKind,
     ChoiceFilter,
+    Column,
     Curation,
     CurationQueue,
-    DateRangeFilter,
     DomainFilter,
     Export,
     Listing,
     PresenceFilter,
     TextFilter,
-    export_field,
+    build_curation_column,
 )
 from scrapersky.models import BulkActionRows, Domain, DomainCuration
 from scrapersky.models.domains import (
     FORCE_SCAN_HINT,
+    MAX_COUNTED_URLS,
     METADATA_NOT_QUEUED,
     METADATA_STATUSES,
     SUBMISSION_STATUSES,
@@ -33,61 +36,114 @@ from scrapersky.scraper.site.model import SiteState
 
 ANALYSIS_STATUSES = ("pending", *SUBMISSION_STATUSES.all)
 
+# Contact values are no columns on purpose: only the contact and lead exports check suppressions.
+
 DOMAINS = Listing(
     name="Domain",
     model=Domain,
+    columns=(
+        Column(Domain.domain, sort=True, table=SHOWN, example="example.com"),
+        Column(
+            Domain.base_url,
+            "URL",
+            "Link",
+            table=OPTIONAL,
+            cell=CellKind.LINK,
+            example="https://www.example.com",
+        ),
+        Column(Domain.title, table=SHOWN),
+        Column(Domain.description),
+        Column(Domain.language, filter=True, table=OPTIONAL, example="de"),
+        Column(
+            Domain.status,
+            label="Home page",
+            filter=ChoiceFilter(words=(METADATA_NOT_QUEUED, *METADATA_STATUSES.all)),
+            sort=True,
+            table=SHOWN,
+            says="Status of reading the home page.",
+            example="completed",
+        ),
+        Column(
+            Domain.site_state,
+            label="Site",
+            filter=SiteState,
+            sort=True,
+            table=SHOWN,
+            says="State of the home page. Null until it has been read.",
+            example="ok",
+        ),
+        Column(Domain.site_state_reason, "State reason"),
+        Column(Domain.redirects_to, says="The other site that the home page redirects to."),
+        Column(Domain.cms, "CMS", filter=True, table=OPTIONAL, example="WordPress"),
+        Column(Domain.shop_system, label="Shop", filter=True, table=OPTIONAL),
+        Column(Domain.site_builder, filter=True),
+        Column(Domain.has_contact_form, label="Contact form", filter=True, table=OPTIONAL),
+        Column(Domain.social_links, "Profiles"),
+        Column(Domain.total_sitemaps, "Sitemaps", "Sitemaps found", sort=True, table=OPTIONAL),
+        Column(
+            Domain.sitemap_urls,
+            "URLs in sitemaps",
+            "URLs",
+            sort=True,
+            table=SHOWN,
+            says="Distinct URLs across all sitemaps of the domain. A number above "
+            f"{MAX_COUNTED_URLS:,} is an upper bound: the sum of the sitemaps' URL counts.",
+        ),
+        Column(Domain.last_scan, filter=True, sort=True, table=OPTIONAL),
+        build_curation_column(Domain.sitemap_curation_status, DomainCuration),
+        Column(Domain.created_at, "Added", filter=True, sort=True, table=OPTIONAL),
+    ),
+    more=(
+        Column(Domain.id),
+        Column(Domain.favicon_url, "Favicon"),
+        Column(Domain.logo_url, "Logo"),
+        Column(Domain.cms_version, "CMS version"),
+        Column(Domain.is_wordpress, "WordPress", filter=True),
+        Column(Domain.wordpress_version, "WordPress version"),
+        Column(Domain.has_elementor, "Elementor", filter=True),
+        Column(Domain.error),
+        Column(Domain.metadata_read_at, "Home page read", filter=True, sort=True),
+        Column(
+            Domain.sitemap_analysis_status,
+            "Submission",
+            "Sitemaps",
+            filter=ChoiceFilter(words=ANALYSIS_STATUSES),
+            sort=True,
+            table=SHOWN,
+            example="submitted",
+        ),
+        Column(Domain.sitemap_analysis_error, "Submission error"),
+        Column(Domain.next_scan_at, "Next scan", filter=True, sort=True, table=SHOWN),
+        Column(
+            Domain.next_scan_why,
+            "Next scan reason",
+            example="Next scan in 3.5 days because the last scan found changes (2 new, 0 changed).",
+        ),
+        Column(Domain.scan_warning, "Warning", filter=PresenceFilter("has_warning")),
+        Column(Domain.scan_failures, sort=True),
+        Column(Domain.last_scan_error),
+        Column(Domain.last_sitemap_job_id, "Last job"),
+        Column(Domain.created_by, "Added by", filter=True),
+        Column(Domain.updated_at, "Changed"),
+    ),
     filters=(
-        ChoiceFilter("status", Domain.status, words=(METADATA_NOT_QUEUED, *METADATA_STATUSES.all)),
-        ChoiceFilter(
-            "sitemap_analysis_status", Domain.sitemap_analysis_status, words=ANALYSIS_STATUSES
-        ),
-        ChoiceFilter(
-            "sitemap_curation_status",
-            Domain.sitemap_curation_status,
-            words=tuple(each.value for each in DomainCuration),
-        ),
-        ChoiceFilter(
-            "site_state", Domain.site_state, words=tuple(each.value for each in SiteState)
-        ),
-        ChoiceFilter("cms", Domain.cms),
-        ChoiceFilter("site_builder", Domain.site_builder),
-        ChoiceFilter("shop_system", Domain.shop_system),
-        ChoiceFilter("language", Domain.language),
-        BooleanFilter("is_wordpress", Domain.is_wordpress),
-        BooleanFilter("has_elementor", Domain.has_elementor),
-        BooleanFilter("has_contact_form", Domain.has_contact_form),
-        DomainFilter(Domain.id),
+        DomainFilter(column=Domain.id),
         ChoiceFilter("domain_id", Domain.id),
-        ChoiceFilter("created_by", Domain.created_by),
-        DateRangeFilter("created", Domain.created_at),
-        DateRangeFilter("last_scan", Domain.last_scan),
-        DateRangeFilter("next_scan", Domain.next_scan_at),
-        DateRangeFilter("metadata_read", Domain.metadata_read_at),
-        PresenceFilter("has_warning", Domain.scan_warning),
         TextFilter(
             "error",
-            (Domain.error, Domain.sitemap_analysis_error, Domain.last_scan_error),
+            columns=(Domain.error, Domain.sitemap_analysis_error, Domain.last_scan_error),
             says="Part of an error message: metadata, sitemap submission or last scan.",
         ),
         TextFilter(
-            "text", (Domain.title, Domain.description), says="Part of the title or description."
+            "text",
+            columns=(Domain.title, Domain.description),
+            says="Part of the title or description.",
         ),
-        TextFilter("search", (Domain.domain,), says="Part of the domain name."),
+        TextFilter("search", Domain.domain, says="Part of the domain name."),
     ),
-    sorts={
-        "created_at": Domain.created_at,
-        "domain": Domain.domain,
-        "status": Domain.status,
-        "site_state": Domain.site_state,
-        "metadata_read_at": Domain.metadata_read_at,
-        "sitemap_analysis_status": Domain.sitemap_analysis_status,
-        "last_scan": Domain.last_scan,
-        "next_scan_at": Domain.next_scan_at,
-        "scan_failures": Domain.scan_failures,
-        "total_sitemaps": Domain.total_sitemaps,
-        "sitemap_urls": Domain.sitemap_urls,
-    },
 )
+
+EXPORT = Export(DOMAINS, "domains")
 
 
 async def describe_recent_scans(session: AsyncSession, action_id: UUID) -> str | None:
@@ -106,59 +162,7 @@ CURATION = Curation(
     Domain.sitemap_curation_status,
     DomainCuration,
     CurationQueue(
-        stage=SUBMISSION_STAGE,
-        status="sitemap_analysis_status",
-        words=SUBMISSION_STATUSES,
+        stage=SUBMISSION_STAGE, status="sitemap_analysis_status", words=SUBMISSION_STATUSES
     ),
     remark=describe_recent_scans,
-)
-
-
-# Contact values are left out on purpose: only the contact and lead exports check suppressions.
-
-EXPORT = Export(
-    listing=DOMAINS,
-    rows="domains",
-    usual=(
-        export_field("domain", Domain.domain),
-        export_field("base_url", Domain.base_url, "URL"),
-        export_field("title", Domain.title),
-        export_field("description", Domain.description),
-        export_field("language", Domain.language),
-        export_field("status", Domain.status),
-        export_field("site_state", Domain.site_state),
-        export_field("site_state_reason", Domain.site_state_reason, "State reason"),
-        export_field("redirects_to", Domain.redirects_to),
-        export_field("cms", Domain.cms, "CMS"),
-        export_field("shop_system", Domain.shop_system),
-        export_field("site_builder", Domain.site_builder),
-        export_field("has_contact_form", Domain.has_contact_form),
-        export_field("social_links", Domain.social_links, "Profiles"),
-        export_field("total_sitemaps", Domain.total_sitemaps, "Sitemaps"),
-        export_field("sitemap_urls", Domain.sitemap_urls, "URLs in sitemaps"),
-        export_field("last_scan", Domain.last_scan),
-        export_field("sitemap_curation_status", Domain.sitemap_curation_status, "Curation"),
-        export_field("created_at", Domain.created_at, "Added"),
-    ),
-    more=(
-        export_field("id", Domain.id),
-        export_field("favicon_url", Domain.favicon_url, "Favicon"),
-        export_field("logo_url", Domain.logo_url, "Logo"),
-        export_field("cms_version", Domain.cms_version, "CMS version"),
-        export_field("is_wordpress", Domain.is_wordpress, "WordPress"),
-        export_field("wordpress_version", Domain.wordpress_version, "WordPress version"),
-        export_field("has_elementor", Domain.has_elementor, "Elementor"),
-        export_field("error", Domain.error),
-        export_field("metadata_read_at", Domain.metadata_read_at, "Home page read"),
-        export_field("sitemap_analysis_status", Domain.sitemap_analysis_status, "Submission"),
-        export_field("sitemap_analysis_error", Domain.sitemap_analysis_error, "Submission error"),
-        export_field("next_scan_at", Domain.next_scan_at, "Next scan"),
-        export_field("next_scan_why", Domain.next_scan_why, "Next scan reason"),
-        export_field("scan_warning", Domain.scan_warning, "Warning"),
-        export_field("scan_failures", Domain.scan_failures),
-        export_field("last_scan_error", Domain.last_scan_error),
-        export_field("last_sitemap_job_id", Domain.last_sitemap_job_id, "Last job"),
-        export_field("created_by", Domain.created_by, "Added by"),
-        export_field("updated_at", Domain.updated_at, "Changed"),
-    ),
 )

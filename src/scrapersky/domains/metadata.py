@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -36,6 +36,7 @@ from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.contacts.phone_numbers import parse_phone
 from scrapersky.scraper.contacts.phone_regions import guess_regions
 from scrapersky.scraper.html.model import PageLink
+from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.fetch_errors import HostClosed
 from scrapersky.scraper.http.urls import Site, normalise_site, url_digest
 from scrapersky.scraper.pages.classification import classify, is_worth_reading
@@ -144,9 +145,9 @@ def _drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_contacts(domain: Domain, home: ParsedPage | None) -> None:
-    found = home.contacts.contacts if home is not None else ()
+    contacts = home.contacts.contacts if home is not None else ()
     by_kind = {
-        kind: [each.value for each in found if each.kind == kind.value] for kind in ContactKind
+        kind: [each.value for each in contacts if each.kind == kind.value] for kind in ContactKind
     }
     domain.email_addresses = by_kind[ContactKind.EMAIL]
     domain.phone_numbers = by_kind[ContactKind.PHONE]
@@ -190,9 +191,9 @@ async def _add_pages(session: AsyncSession, domain: Domain, urls: Mapping[str, s
         for place, (url, link_text) in enumerate(urls.items())
     ]
     rows.sort(key=lambda row: bytes(row["url_digest"]))
-    adding = insert(Page).values(rows)
+    statement = insert(Page).values(rows)
     await session.execute(
-        adding.on_conflict_do_nothing(index_elements=[Page.domain_id, Page.url_digest])
+        statement.on_conflict_do_nothing(index_elements=[Page.domain_id, Page.url_digest])
     )
 
 
@@ -227,21 +228,11 @@ class HomePageResult:
     """How many pages are queued automatically; 0 leaves the selection to people."""
 
 
-@dataclass(frozen=True)
-class MetadataStored:
-    """Marker yielded last: everything is stored and only the row's completion is left."""
-
-
 def read(domain: Domain) -> str:
     return domain.domain
 
 
-async def work(name: str, tools: Tools) -> AsyncIterator[HomePageResult | MetadataStored]:
-    """Fetch and parse the home page, then yield the result and a marker.
-
-    The result is stored in its own transaction. Stored together with the completion of other rows,
-    it could deadlock on rows that they share.
-    """
+async def work(name: str, tools: Tools) -> HomePageResult:
     settings = tools.settings
     try:
         visit = await visit_site(
@@ -256,26 +247,20 @@ async def work(name: str, tools: Tools) -> AsyncIterator[HomePageResult | Metada
             ),
         )
     except HostClosed as error:
-        if not error.asked:
+        if not error.requested_by_host:
             raise
         raise RetryLater(str(error), after=timedelta(seconds=max(error.seconds_left, 1))) from error
-    yield HomePageResult(
+    return HomePageResult(
         visit.metadata,
         home=_build_home_page(visit),
         links=_select_links(visit),
         pages_per_site=settings.pages_per_site if settings.auto_queue_pages else 0,
     )
-    yield MetadataStored()
 
 
 def _parse_site(name: str, settings: Settings) -> Site:
     try:
-        return normalise_site(
-            name,
-            allowed_networks=settings.allowed_networks,
-            allowed_ports=settings.allowed_ports,
-            resolve=settings.resolve,
-        )
+        return normalise_site(name, AddressRules.from_settings(settings))
     except InvalidInput as error:
         raise Rejected(str(error)) from error
 
@@ -291,12 +276,12 @@ def _select_links(visit: SiteVisit) -> tuple[PageLink, ...]:
     """Return the site's own links that are worth reading, most promising first."""
     if visit.facts is None or visit.metadata.state is not SiteState.OK:
         return ()
-    seen = [
+    candidates = [
         (classify(link.url, link_text=link.text, language=visit.facts.language), link)
         for link in visit.facts.links
         if link.same_site
     ]
-    worth = [(kind.priority, link) for kind, link in seen if is_worth_reading(kind)]
+    worth = [(kind.priority, link) for kind, link in candidates if is_worth_reading(kind)]
     return tuple(_take_best(worth))
 
 
@@ -304,18 +289,15 @@ def _take_best(worth: Sequence[tuple[int, PageLink]]) -> list[PageLink]:
     return [link for _, link in sorted(worth, key=lambda each: each[0])][:MAX_LINKS]
 
 
-async def store(
-    session: AsyncSession, domain: Domain, found: HomePageResult | MetadataStored
-) -> None:
-    if isinstance(found, HomePageResult):
-        await store_site(
-            session,
-            domain,
-            found.metadata,
-            home=found.home,
-            links=found.links,
-            pages_per_site=found.pages_per_site,
-        )
+async def store(session: AsyncSession, domain: Domain, result: HomePageResult) -> None:
+    await store_site(
+        session,
+        domain,
+        result.metadata,
+        home=result.home,
+        links=result.links,
+        pages_per_site=result.pages_per_site,
+    )
 
 
 async def store_failure(session: AsyncSession, domain: Domain, sentence: str) -> None:
@@ -335,5 +317,6 @@ STAGE = Stage(
     read=read,
     work=work,
     store=store,
+    stores_separately=True,
     gave_up=store_failure,
 )

@@ -6,38 +6,18 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from scrapersky.domains.listing import CURATION, DOMAINS, EXPORT
 from scrapersky.domains.schemas import DomainDetail, DomainOut
-from scrapersky.domains.service import (
-    DOMAIN_IMPORT,
-    DOMAIN_IMPORT_KIND,
-    delete_domain,
-    refresh_domain,
-)
+from scrapersky.domains.service import DOMAIN_IMPORT, delete_domain, refresh_domain
 from scrapersky.errors import NotFound
-from scrapersky.http.application import Context
 from scrapersky.http.auth import Admin, Curator, Viewer
-from scrapersky.http.body_limits import LargeBodyRoute
 from scrapersky.http.context import Reading, Transaction
 from scrapersky.http.problems import problem_responses
 from scrapersky.lists import ListPage, ListQuery, curation_routes, export_routes
-from scrapersky.lists.imports import import_rows
-from scrapersky.lists.imports.rows import ImportContext, parse_list
-from scrapersky.lists.imports.schemas import (
-    ColumnParam,
-    CsvFile,
-    ImportList,
-    ImportOut,
-    QueueField,
-    QueueParam,
-    build_response,
-    describe_csv_body,
-    read_body_rows,
-)
+from scrapersky.lists.imports.routes import ImportBody, import_routes
 from scrapersky.models import Domain
 
 actions_router = APIRouter(
@@ -90,61 +70,16 @@ async def remove(
     return DomainDeletedOut.model_validate(deleted)
 
 
-import_router = APIRouter(
-    route_class=LargeBodyRoute,
+import_router = import_routes(
+    DOMAIN_IMPORT,
+    ImportBody("DomainsIn", "domains", "example.com"),
     prefix="/domains",
-    tags=["domains"],
-    responses=problem_responses(400, 401, 403, 415, 422),
+    tag="domains",
+    says="Store a list of domains. Invalid rows are reported and the others are stored. Home pages "
+    "are read and sitemaps are scanned, unless `queue` is false. A domain that already exists is "
+    "left unchanged, unless it was stored without being queued.",
+    csv_example="company,website\nExample,example.com\n",
 )
-
-
-class DomainsIn(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"domains": ["example.com"], "queue": True}]},
-    )
-
-    domains: ImportList
-    queue: QueueField = True
-
-
-@import_router.post(
-    "/direct-submit", status_code=202, summary="Import domains", response_model=ImportOut
-)
-async def direct_submit(
-    actor: Curator, context: Context, session: Transaction, wanted: DomainsIn
-) -> StreamingResponse:
-    """Store a list of domains. Invalid rows are reported and the others are stored. Home pages are
-    read and sitemaps are scanned, unless `queue` is false. A domain that already exists is left
-    unchanged, unless it was stored without being queued.
-    """
-    asker = ImportContext(session, actor, context.settings, wanted.queue)
-    return build_response(await import_rows(asker, DOMAIN_IMPORT, parse_list(wanted.domains)))
-
-
-@import_router.post(
-    "/import-csv",
-    status_code=202,
-    summary="Import domains from CSV",
-    response_model=ImportOut,
-    openapi_extra=describe_csv_body("company,website\nExample,example.com\n"),
-)
-async def import_csv(
-    actor: Curator,
-    context: Context,
-    file: CsvFile,
-    session: Transaction,
-    queue: QueueParam = True,
-    column: ColumnParam = None,
-) -> StreamingResponse:
-    """Send the file as the request body. Common delimiters and encodings are detected; a header row
-    is optional. Rows are handled like those of `direct-submit`.
-    """
-    asker = ImportContext(session, actor, context.settings, queue)
-    return build_response(
-        await import_rows(asker, DOMAIN_IMPORT, read_body_rows(file, DOMAIN_IMPORT_KIND, column))
-    )
-
 
 router = APIRouter(prefix="/domains", tags=["domains"], responses=problem_responses(401, 403, 422))
 router.include_router(curation_routes(CURATION))
@@ -153,16 +88,16 @@ router.include_router(export_routes(EXPORT))
 
 @router.get("", summary="List domains")
 async def list_domains(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(DOMAINS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(DOMAINS.parse_query)]
 ) -> ListPage[DomainOut]:
-    return (await DOMAINS.show(session, actor, asked)).to_page(DomainOut.model_validate)
+    return (await DOMAINS.show(session, actor, query)).to_page(DomainOut.model_validate)
 
 
 @router.get("/{domain_id}", summary="Get a domain", responses=problem_responses(404))
 async def get_domain(actor: Viewer, session: Reading, domain_id: UUID) -> DomainDetail:
-    found = await session.scalar(
+    domain = await session.scalar(
         select(Domain).where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
     )
-    if found is None:
+    if domain is None:
         raise NotFound(f"There is no domain {domain_id}.")
-    return DomainDetail.model_validate(found)
+    return DomainDetail.model_validate(domain)

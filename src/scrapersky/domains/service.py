@@ -61,12 +61,12 @@ class DomainDeletion:
 
 
 async def get_domain_id(session: AsyncSession, actor: Actor, name: str) -> UUID:
-    found = await session.scalar(
+    domain_id = await session.scalar(
         select(Domain.id).where(Domain.tenant_id == actor.tenant_id, Domain.domain == name)
     )
-    if found is None:
+    if domain_id is None:
         raise NotFound(f"There is no domain {name}.")
-    return found
+    return domain_id
 
 
 async def refresh_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> DomainRefresh:
@@ -90,12 +90,12 @@ async def refresh_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -
 
 
 async def _find_active_scan(session: AsyncSession, domain_id: UUID) -> UUID | None:
-    found: UUID | None = await session.scalar(
+    active_scan: UUID | None = await session.scalar(
         select(Job.id).where(
             Job.domain_id == domain_id, Job.job_type == JobType.SITEMAP, is_active()
         )
     )
-    return found
+    return active_scan
 
 
 def _queue_stage(domain: Domain, status: str, words: Any) -> bool:
@@ -166,13 +166,13 @@ async def _archive(session: AsyncSession, actor: Actor, domain_id: UUID) -> None
         queue = queue_columns(Domain, status)
         values[queue.status] = word
         values |= {queue.lease_token: None, queue.lease_expires_at: None, queue.worker_id: None}
-    found = await _execute_and_count(
+    count = await _execute_and_count(
         session,
         update(Domain)
         .where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
         .values(values),
     )
-    if not found:
+    if not count:
         raise NotFound(f"There is no domain {domain_id}.")
 
 
@@ -223,31 +223,35 @@ def parse_domain_entry(text: str, reader: SiteParser) -> DomainEntry:
 
 
 async def store_domain_entries(
-    asker: ImportContext, entries: Sequence[DomainEntry]
+    import_context: ImportContext, entries: Sequence[DomainEntry]
 ) -> dict[str, StoredEntry]:
     """Insert new domains and queue existing ones that were stored without being queued."""
-    status = METADATA_STATUSES.queued if asker.queue else METADATA_NOT_QUEUED
+    status = METADATA_STATUSES.queued if import_context.queue else METADATA_NOT_QUEUED
     names = [each.key for each in entries]
-    found = await store_sites(asker.session, asker.actor, asker.settings, names, status=status)
-    there = [domain_id for domain_id, is_new in found.values() if not is_new]
-    begun = await _queue_unread(asker, there) if asker.queue and there else set()
-    if asker.queue:
-        wake_after_commit(asker.session, METADATA_STAGE)
+    stored = await store_sites(
+        import_context.session, import_context.actor, import_context.settings, names, status=status
+    )
+    there = [domain_id for domain_id, is_new in stored.values() if not is_new]
+    queued = await _queue_unread(import_context, there) if import_context.queue and there else set()
+    if import_context.queue:
+        wake_after_commit(import_context.session, METADATA_STAGE)
     return {
-        name: StoredEntry(domain_id, is_new, queued=asker.queue and (is_new or domain_id in begun))
-        for name, (domain_id, is_new) in found.items()
+        name: StoredEntry(
+            domain_id, is_new, queued=import_context.queue and (is_new or domain_id in queued)
+        )
+        for name, (domain_id, is_new) in stored.items()
     }
 
 
-async def _queue_unread(asker: ImportContext, ids: Sequence[UUID]) -> set[UUID]:
-    begun = await asker.session.scalars(
+async def _queue_unread(import_context: ImportContext, ids: Sequence[UUID]) -> set[UUID]:
+    queued = await import_context.session.scalars(
         update(Domain)
         .where(Domain.id == func.any(cast(ids, ARRAY(Uuid))), Domain.status == METADATA_NOT_QUEUED)
         .values(status=METADATA_STATUSES.queued, due_at=func.now(), attempts=0, error=None)
         .returning(Domain.id)
         .execution_options(synchronize_session=False)
     )
-    return set(begun)
+    return set(queued)
 
 
 DOMAIN_IMPORT = Importer(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from scrapersky.db.session import Database
-from scrapersky.http.credentials import TokenVerifier
 from scrapersky.models import Actor
 from scrapersky.pipeline.scheduler import Scheduler
 from scrapersky.pipeline.stage import AnyStage
 from scrapersky.pipeline.wake import Wakeups
 from scrapersky.settings import Settings
+
+if TYPE_CHECKING:
+    from scrapersky.http.tokens import TokenVerifier
 
 
 @dataclass(frozen=True)

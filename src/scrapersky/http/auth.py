@@ -49,8 +49,8 @@ async def identify(request: Request, context: Context) -> Actor:
     known: Actor | None = request.scope.get("state", {}).pop(PRE_BODY_IDENTITY, None)
     if known is not None:
         return known
-    found = await _authenticate(request, context)
-    actor = replace(found, request_id=request.state.request_id)
+    identity = await _authenticate(request, context)
+    actor = replace(identity, request_id=request.state.request_id)
     request.state.identity = actor
     return actor
 
@@ -82,12 +82,12 @@ async def _authenticate(request: Request, context: AppContext) -> Actor:
 
 
 async def _authenticate_session(request: Request, context: AppContext, token: str) -> Actor:
-    found = await authenticate_session(
+    actor = await authenticate_session(
         context.database, context.settings, token, noted=is_user_activity(request)
     )
-    verify_csrf_token(request, found.csrf)
-    request.state.csrf, request.state.user_name = found.csrf, found.user_name
-    return found.actor
+    verify_csrf_token(request, actor.csrf)
+    request.state.csrf, request.state.user_name = actor.csrf, actor.user_name
+    return actor.actor
 
 
 Identity = Annotated[Actor, Depends(identify)]

@@ -78,8 +78,8 @@ def parse_json(body: bytes) -> Any:
 
 
 def _skip_space(text: str, position: int) -> int:
-    found = _space.match(text, position)
-    return position if found is None else found.end()
+    match = _space.match(text, position)
+    return position if match is None else match.end()
 
 
 def _parse_object(text: str, position: int) -> tuple[dict[str, Any], int]:

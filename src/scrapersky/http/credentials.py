@@ -1,21 +1,14 @@
-"""Read API keys, bearer tokens (JWT) and session cookies from a request, and verify keys and
-tokens.
+"""Read API keys, bearer tokens and session cookies from a request, and find whose they are.
+
+Tokens are verified in `tokens`, which is loaded only where they are configured.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from fastapi import Request
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -24,10 +17,12 @@ from sqlalchemy.exc import DBAPIError
 from scrapersky.db.base import uuid7
 from scrapersky.db.outages import is_read_only, is_writable
 from scrapersky.db.session import Database
-from scrapersky.errors import NotAllowed, NotSignedIn, SettingsError
+from scrapersky.errors import NotAllowed, NotSignedIn
 from scrapersky.models import Actor, ApiKey, RequestChannel, Role, Tenant, User, record
 from scrapersky.models.accounts import hash_key
-from scrapersky.settings import Settings
+
+if TYPE_CHECKING:
+    from scrapersky.http.tokens import TokenClaims
 
 SESSION_COOKIE = "scrapersky_session"
 SECURE_SESSION_COOKIE = f"__Host-{SESSION_COOKIE}"
@@ -58,168 +53,6 @@ def has_secure_cookies(request: Request) -> bool:
     """Return whether this request's session cookie is https-only; see `proxies`."""
     secure: bool = getattr(request.state, "secure_cookies", request.url.scheme == "https")
     return secure
-
-
-MAX_TOKEN_CHARACTERS = 8 * 1024
-"""Longer tokens are rejected without parsing."""
-MAX_CLAIM_CHARACTERS = 200
-MIN_RSA_BITS = 2048
-MAX_EXPIRY_TIMESTAMP = 4_000_000_000
-"""Later expiry times are capped to this one, in the year 2096."""
-REQUIRED_CLAIMS = ["exp", "aud", "sub", "tenant", "role"]
-
-MALFORMED_TOKEN_ERRORS = (ValueError, TypeError, ArithmeticError, RecursionError)
-"""Errors that hostile JSON can raise: deep nesting, huge numbers."""
-
-PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
-
-
-@dataclass(frozen=True)
-class TokenClaims:
-    """Claims of a verified token."""
-
-    subject: str
-    issuer: str
-    """Empty if the token has no `iss` claim."""
-    tenant: str
-    """Tenant id or name."""
-    role: Role
-    expires_at: datetime
-
-
-@dataclass(frozen=True)
-class TokenVerifier:
-    """Verifies tokens with one key and one algorithm; the token's `alg` header is not trusted."""
-
-    key: PublicKey | bytes
-    algorithm: str
-    audience: str
-    issuer: str | None
-    leeway_seconds: float
-
-    def verify(self, token: str) -> TokenClaims:
-        """Verify a token and return its claims.
-
-        Raises `NotSignedIn` with a reason that quotes nothing from the token.
-        """
-        if len(token) > MAX_TOKEN_CHARACTERS:
-            raise NotSignedIn(f"The token is longer than {MAX_TOKEN_CHARACTERS // 1024} kB.")
-        try:
-            return _build_claims(self._decode(token))
-        except (jwt.PyJWTError, *MALFORMED_TOKEN_ERRORS) as error:
-            raise NotSignedIn(_describe_error(error)) from None
-
-    def _decode(self, token: str) -> dict[str, Any]:
-        return jwt.decode(
-            token,
-            self.key,
-            algorithms=[self.algorithm],
-            audience=self.audience,
-            issuer=self.issuer,
-            leeway=self.leeway_seconds,
-            options={"require": [*REQUIRED_CLAIMS, *(["iss"] if self.issuer else [])]},
-        )
-
-
-ERROR_MESSAGES: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
-    (jwt.ExpiredSignatureError, "The token has expired. Get a new one."),
-    (
-        jwt.ImmatureSignatureError,
-        "The token is not valid yet. Check the clocks of issuer and server.",
-    ),
-    (jwt.InvalidAudienceError, "The token is for another audience."),
-    (jwt.InvalidIssuerError, "The token's issuer is not trusted."),
-    (jwt.InvalidAlgorithmError, "The token's signature algorithm is not accepted."),
-    (jwt.InvalidSignatureError, "The token's signature is not valid."),
-)
-
-
-def _describe_error(error: Exception) -> str:
-    if isinstance(error, jwt.MissingRequiredClaimError):
-        return f"The token has no {error.claim} claim."
-    found = (sentence for kind, sentence in ERROR_MESSAGES if isinstance(error, kind))
-    return next(found, "The token is neither an API key nor a valid JWT.")
-
-
-def _build_claims(said: dict[str, Any]) -> TokenClaims:
-    return TokenClaims(
-        subject=_parse_name(said, "sub"),
-        issuer=_parse_name(said, "iss") if "iss" in said else "",
-        tenant=_parse_name(said, "tenant"),
-        role=_parse_role(said["role"]),
-        expires_at=datetime.fromtimestamp(min(float(said["exp"]), MAX_EXPIRY_TIMESTAMP), UTC),
-    )
-
-
-def _parse_name(said: dict[str, Any], claim: str) -> str:
-    value = said[claim]
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise NotSignedIn(f"The token's {claim} claim is not a name.")
-    if len(value) > MAX_CLAIM_CHARACTERS:
-        raise NotSignedIn(
-            f"The token's {claim} claim is longer than {MAX_CLAIM_CHARACTERS} characters."
-        )
-    return value.strip()
-
-
-def _parse_role(value: object) -> Role:
-    if not isinstance(value, str) or value not in list(Role):
-        raise NotSignedIn(f"The token's role is not one of {', '.join(Role)}.")
-    return Role(value)
-
-
-def build_token_verifier(settings: Settings) -> TokenVerifier | None:
-    """Build the verifier from the settings; None if tokens are not configured.
-
-    Raises `SettingsError` for an unusable key, so that the program does not start.
-    """
-    if not settings.jwt_secret and not settings.jwt_public_key:
-        return None
-    key: PublicKey | bytes = settings.jwt_secret.encode()
-    algorithm = "HS256"
-    if settings.jwt_public_key:
-        key, algorithm = _load_public_key(settings.jwt_public_key)
-    return TokenVerifier(
-        key=key,
-        algorithm=algorithm,
-        audience=settings.jwt_audience,
-        issuer=settings.jwt_issuer or None,
-        leeway_seconds=settings.jwt_leeway_seconds,
-    )
-
-
-def _load_public_key(text: str) -> tuple[PublicKey, str]:
-    pem = _read_pem(text)
-    if "PRIVATE KEY" in pem:
-        raise SettingsError("JWT_PUBLIC_KEY contains a private key. Set only the public key.")
-    try:
-        key = load_pem_public_key(pem.encode())
-    except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError("JWT_PUBLIC_KEY is not a public key in PEM format.") from None
-    match key:
-        case RSAPublicKey() if key.key_size >= MIN_RSA_BITS:
-            return key, "RS256"
-        case EllipticCurvePublicKey() if isinstance(key.curve, SECP256R1):
-            return key, "ES256"
-        case Ed25519PublicKey():
-            return key, "EdDSA"
-    raise SettingsError(
-        f"JWT_PUBLIC_KEY must be RSA of at least {MIN_RSA_BITS} bits, EC P-256 or Ed25519."
-    )
-
-
-def _read_pem(text: str) -> str:
-    """Return the PEM text, reading it from a file if the setting is a path."""
-    if text.startswith("-----BEGIN"):
-        # Environment variables often cannot hold line breaks; they are written as \n.
-        return text.replace("\\n", "\n")
-    try:
-        return Path(text).expanduser().read_text()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file"
-        raise SettingsError(
-            f"JWT_PUBLIC_KEY is neither PEM nor a readable file: {reason}."
-        ) from None
 
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
@@ -258,12 +91,12 @@ async def authenticate_key(database: Database, secret: str) -> Actor:
 
 
 async def _find_key(database: Database, digest: bytes) -> _KeyRow | None:
-    wanted = or_(
+    condition = or_(
         ApiKey.key_hash == digest,
         and_(ApiKey.previous_hash == digest, ApiKey.previous_until > func.now()),
     )
     async with database.reading() as session:
-        found = await session.execute(
+        result = await session.execute(
             select(
                 ApiKey.id,
                 ApiKey.user_id,
@@ -276,9 +109,9 @@ async def _find_key(database: Database, digest: bytes) -> _KeyRow | None:
                 _is_last_used_stale(),
             )
             .join(User, User.id == ApiKey.user_id)
-            .where(wanted)
+            .where(condition)
         )
-        row = found.one_or_none()
+        row = result.one_or_none()
     return None if row is None else _KeyRow(*row)
 
 
@@ -329,22 +162,22 @@ def _has_token_role(user: User) -> bool:
 
 async def _find_user(database: Database, claims: TokenClaims) -> tuple[UUID, User | None]:
     async with database.reading() as session:
-        found = await session.execute(
+        result = await session.execute(
             select(Tenant.id, User)
             .outerjoin(User, and_(User.tenant_id == Tenant.id, _is_subject(claims)))
             .where(_is_tenant(claims.tenant))
             # A user with this id comes before a token user with the id as its name.
             .order_by(User.issuer.is_not(None))
         )
-        row = found.first()
+        row = result.first()
     if row is None:
         raise NotAllowed(f"The token's tenant {claims.tenant!r} does not exist.")
     return row[0], row[1]
 
 
 def _is_tenant(text: str) -> ColumnElement[bool]:
-    given = _parse_uuid(text)
-    return Tenant.name == text if given is None else Tenant.id == given
+    tenant_id = _parse_uuid(text)
+    return Tenant.name == text if tenant_id is None else Tenant.id == tenant_id
 
 
 def _is_subject(claims: TokenClaims) -> ColumnElement[bool]:
@@ -353,8 +186,12 @@ def _is_subject(claims: TokenClaims) -> ColumnElement[bool]:
     Users created here match by id only, since a token user may have the same name.
     """
     by_name = and_(User.issuer == claims.issuer, User.name == claims.subject)
-    given = _parse_uuid(claims.subject)
-    return by_name if given is None else or_(by_name, and_(User.issuer.is_(None), User.id == given))
+    user_id = _parse_uuid(claims.subject)
+    return (
+        by_name
+        if user_id is None
+        else or_(by_name, and_(User.issuer.is_(None), User.id == user_id))
+    )
 
 
 def _parse_uuid(text: str) -> UUID | None:

@@ -55,16 +55,16 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        telling = asyncio.create_task(self._produce_events(send))
+        producing = asyncio.create_task(self._produce_events(send))
         leaving = [
             asyncio.create_task(_wait_for_disconnect(receive)),
             asyncio.create_task(self._stopping.wait()),
             asyncio.create_task(self._wait_until_refused()),
         ]
         try:
-            await asyncio.wait([telling, *leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([producing, *leaving], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _cancel_tasks(telling, *leaving)
+            await _cancel_tasks(producing, *leaving)
         try:
             await self._send(send, b"", seconds=CLOSE_TIMEOUT_SECONDS, more=False)
         except TimeoutError:
@@ -98,12 +98,12 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-async def _cancel_tasks(telling: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
+async def _cancel_tasks(producing: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
     """Cancel all tasks. A timeout while sending counts as a normal end; other errors are raised."""
-    for task in (telling, *others):
+    for task in (producing, *others):
         task.cancel()
-    await asyncio.wait([telling, *others])
-    failure = None if telling.cancelled() else telling.exception()
+    await asyncio.wait([producing, *others])
+    failure = None if producing.cancelled() else producing.exception()
     if failure is not None and not isinstance(failure, TimeoutError):
         raise failure
 

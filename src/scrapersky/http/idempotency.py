@@ -248,14 +248,14 @@ class IdempotentRequest:
 
 
 async def _find_key(session: AsyncSession, tenant_id: UUID, key: str) -> IdempotencyKey | None:
-    found: IdempotencyKey | None = await session.scalar(
+    idempotency_key: IdempotencyKey | None = await session.scalar(
         select(IdempotencyKey).where(
             IdempotencyKey.tenant_id == tenant_id,
             IdempotencyKey.key == key,
             IdempotencyKey.expires_at > func.now(),
         )
     )
-    return found
+    return idempotency_key
 
 
 @asynccontextmanager
@@ -302,18 +302,18 @@ class IdempotencyMiddleware:
         self._keep = timedelta(hours=settings.idempotency_keep_hours)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = _get_keys(scope)
-        if not given or scope["method"] != "POST":
+        keys = _get_keys(scope)
+        if not keys or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        if objection := _find_key_error(given):
-            await build_problem(request, 422, objection)(scope, receive, send)
+        if problem := _find_key_error(keys):
+            await build_problem(request, 422, problem)(scope, receive, send)
             return
         body = await read_body(receive)
         if body is None:
             return
-        attempt = IdempotentRequest(given[0], await _fingerprint(scope, body), self._keep, request)
+        attempt = IdempotentRequest(keys[0], await _fingerprint(scope, body), self._keep, request)
         await self._execute(attempt, scope, replay_body(body, receive), send)
 
     async def _execute(
@@ -339,10 +339,10 @@ def _get_keys(scope: Scope) -> list[str]:
     return [each.strip() for each in Headers(scope=scope).getlist(KEY_HEADER)]
 
 
-def _find_key_error(given: list[str]) -> str | None:
-    key = given[0]
-    if len(given) > 1:
-        return f"The request has {len(given)} {KEY_HEADER} headers. Send only one."
+def _find_key_error(keys: list[str]) -> str | None:
+    key = keys[0]
+    if len(keys) > 1:
+        return f"The request has {len(keys)} {KEY_HEADER} headers. Send only one."
     if not key or len(key) > MAX_KEY_CHARACTERS:
         return (
             f"{KEY_HEADER} must have 1 to {MAX_KEY_CHARACTERS} characters. Use a UUID, for example."

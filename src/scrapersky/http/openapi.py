@@ -65,9 +65,9 @@ def _extend_operations(operations: dict[str, Any], *, keyed: bool) -> None:
 
 def _add_responses(operation: dict[str, Any], *statuses: int) -> None:
     for status, answer in problem_responses(*statuses).items():
-        shown = {key: value for key, value in answer.items() if key != "model"}
-        shown["description"] = STATUS_DESCRIPTIONS.get(int(status), shown["description"])
-        operation["responses"].setdefault(str(status), shown)
+        response = {key: value for key, value in answer.items() if key != "model"}
+        response["description"] = STATUS_DESCRIPTIONS.get(int(status), response["description"])
+        operation["responses"].setdefault(str(status), response)
 
 
 router = APIRouter(tags=["description"], responses=problem_responses(401, 403))

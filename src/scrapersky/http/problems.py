@@ -118,10 +118,12 @@ async def _handle_known_error(request: Request, error: Exception) -> JSONRespons
 
 async def _handle_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    if found and found[0]["type"] == "json_invalid":
+    raw_errors = error.errors()
+    if raw_errors and raw_errors[0]["type"] == "json_invalid":
         return build_problem(request, 400, "The request body is not valid JSON.")
-    errors = [{"where": _format_location(each["loc"]), "what": str(each["msg"])} for each in found]
+    errors = [
+        {"where": _format_location(each["loc"]), "what": str(each["msg"])} for each in raw_errors
+    ]
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
     return build_problem(request, 422, f"The request is not valid. {detail}.", errors)
 
@@ -166,7 +168,7 @@ async def _handle_database_error(request: Request, error: Exception) -> JSONResp
 def _own_limit(request: Request, limit: ResourceExhausted) -> JSONResponse:
     """Name the limit: neither the caller nor the database is to blame, and an operator can help."""
     log.error(
-        "own limit reached", limit=limit.limit.value, problem=str(limit), path=request.url.path
+        "resource exhausted", limit=limit.limit.value, problem=str(limit), path=request.url.path
     )
     answer = build_problem(request, 503, str(limit))
     answer.headers["Retry-After"] = str(round(WAIT_SECONDS))

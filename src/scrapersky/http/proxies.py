@@ -129,21 +129,21 @@ def find_exposure_warnings(settings: Settings, hosts: Sequence[str] | None = Non
     """
     if settings.auth_mode == "open":
         return []
-    found = []
+    warnings = []
     reachable = hosts is None or any(not _is_loopback(host) for host in hosts)
     if not settings.proxy_networks and settings.cookie_secure == "auto" and reachable:
         where = f" on {', '.join(hosts)}" if hosts else ""
-        found.append(
+        warnings.append(
             f"The server accepts plain http{where} and trusts no proxy: passwords and keys can be "
             "intercepted, session cookies are not marked Secure, and behind a proxy all clients "
             "share one rate limit. Put a TLS proxy in front and set TRUSTED_PROXIES to its address."
         )
     if any(network.prefixlen == 0 for network in settings.proxy_networks):
-        found.append(
+        warnings.append(
             "TRUSTED_PROXIES covers every address, so any client can forge its address. "
             "Set it to your proxy's address or network."
         )
-    return found
+    return warnings
 
 
 def _is_loopback(host: str) -> bool:

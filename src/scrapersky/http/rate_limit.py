@@ -121,9 +121,9 @@ class RateLimitMiddleware:
             await self._refuse(request, bucket)(scope, receive, send_with_headers)
 
     def _bucket(self, caller: str) -> TokenBucket:
-        found = self._buckets.get(caller)
-        if found is not None:
-            return found
+        bucket = self._buckets.get(caller)
+        if bucket is not None:
+            return bucket
         fresh = TokenBucket(self._burst, self._per_second, tokens=self._burst, at=self._now())
         return self._buckets.store(caller, fresh)
 
@@ -148,8 +148,8 @@ def _is_health_check(path: str) -> bool:
 
 def _hash_credentials(request: Request) -> str | None:
     """Return a hash, so that no usable credentials stay in memory."""
-    given = get_credentials(request) or get_session_token(request)
-    return hashlib.sha256(given.encode()).hexdigest() if given else None
+    credentials = get_credentials(request) or get_session_token(request)
+    return hashlib.sha256(credentials.encode()).hexdigest() if credentials else None
 
 
 def get_client_address(request: Request) -> str:

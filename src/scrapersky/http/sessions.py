@@ -61,29 +61,29 @@ async def authenticate_session(
     database: Database, settings: Settings, token: str, *, noted: bool = True
 ) -> SessionIdentity:
     """Authenticate a session. Writes only on the first request per minute."""
-    found = await _find_session(database, settings, hash_key(token))
-    if found is None or found.ended:
+    row = await _find_session(database, settings, hash_key(token))
+    if row is None or row.ended:
         raise NotSignedIn("You are signed out. Sign in again.")
-    if found.expired:
+    if row.expired:
         raise NotSignedIn("Your session has expired. Sign in again.")
-    if noted and found.sighting_is_news:
-        await _update_last_seen(database, found.id)
+    if noted and row.sighting_is_news:
+        await _update_last_seen(database, row.id)
     actor = Actor(
-        user_id=found.user_id,
-        tenant_id=found.tenant_id,
-        role=Role(found.role).cap(Role(found.user_role)),
-        key_id=found.key_id,
-        session_id=found.id,
+        user_id=row.user_id,
+        tenant_id=row.tenant_id,
+        role=Role(row.role).cap(Role(row.user_role)),
+        key_id=row.key_id,
+        session_id=row.id,
         via=RequestChannel.DASHBOARD,
     )
-    return SessionIdentity(actor, found.user_name, build_csrf_token(token))
+    return SessionIdentity(actor, row.user_name, build_csrf_token(token))
 
 
 async def _find_session(
     database: Database, settings: Settings, digest: bytes
 ) -> _SessionRow | None:
     async with database.reading() as session:
-        found = await session.execute(
+        result = await session.execute(
             select(
                 UserSession.id,
                 UserSession.user_id,
@@ -100,7 +100,7 @@ async def _find_session(
             .outerjoin(ApiKey, ApiKey.id == UserSession.api_key_id)
             .where(UserSession.token_hash == digest)
         )
-        row = found.one_or_none()
+        row = result.one_or_none()
     return None if row is None else _SessionRow._make(row)
 
 
@@ -144,8 +144,8 @@ def is_user_activity(request: Request) -> bool:
 def verify_csrf_token(request: Request, csrf: str) -> None:
     if request.method in SAFE_METHODS:
         return
-    given = request.headers.get(CSRF_HEADER, "")
-    if not hmac.compare_digest(given.encode(), csrf.encode()):
+    token = request.headers.get(CSRF_HEADER, "")
+    if not hmac.compare_digest(token.encode(), csrf.encode()):
         raise NotAllowed(
             "Nothing was changed, because the CSRF token is missing or not valid. "
             "Reload the page and try again."

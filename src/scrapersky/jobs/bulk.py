@@ -20,25 +20,25 @@ async def cancel_jobs(
     session: AsyncSession,
     actor: Actor,
     stages: Sequence[AnyStage],
-    asked: BulkRequest,
+    bulk_request: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
     """Cancel jobs. Running ones lose their lease; their workers stop at the next chunk or
     heartbeat.
     """
-    wanted = replace(asked, also_processing=True)
-    return await _run_bulk_action(session, actor, stages, CANCEL, wanted, settings)
+    bulk = replace(bulk_request, also_processing=True)
+    return await _run_bulk_action(session, actor, stages, CANCEL, bulk, settings)
 
 
 async def retry_jobs(
     session: AsyncSession,
     actor: Actor,
     stages: Sequence[AnyStage],
-    asked: BulkRequest,
+    bulk_request: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
     """Queue failed and cancelled jobs from the start; only the newest per subject."""
-    return await _run_bulk_action(session, actor, stages, RETRY, asked, settings)
+    return await _run_bulk_action(session, actor, stages, RETRY, bulk_request, settings)
 
 
 async def _run_bulk_action(
@@ -46,17 +46,17 @@ async def _run_bulk_action(
     actor: Actor,
     stages: Sequence[AnyStage],
     act: StatusTransition,
-    asked: BulkRequest,
+    bulk_request: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
-    deed = build_row_operation(
+    operation = build_row_operation(
         session,
         actor,
         act,
-        asked,
+        bulk_request,
         name=f"job.{act.name}",
         listing=lambda _: JOBS,
         settings=settings,
     )
     working_jobs = [stage for stage in stages if stage.model is Job]
-    return await execute(session, actor, deed, working_jobs, asked)
+    return await execute(session, actor, operation, working_jobs, bulk_request)

@@ -131,17 +131,17 @@ class JobWatch:
     async def _poll_once(self) -> None:
         watched = list(self._watchers)
         async with self._database.reading() as session:
-            found = await session.execute(
+            result = await session.execute(
                 select(Job.id, Job.updated_at, Job.status).where(_match_job_ids(watched))
             )
-            seen = {job_id: (at, status) for job_id, at, status in found}
-            changed = [each for each in seen if self._last.get(each) != seen[each]]
+            states = {job_id: (at, status) for job_id, at, status in result}
+            changed = [each for each in states if self._last.get(each) != states[each]]
             jobs = (
                 await session.scalars(select(Job).where(_match_job_ids(changed))) if changed else ()
             )
             snapshots = list(jobs)
         self._publish(snapshots)
-        for job_id in set(watched) - set(seen):
+        for job_id in set(watched) - set(states):
             self._notify_subscribers(job_id, None)
 
     def _publish(self, jobs: Iterable[Job]) -> None:
@@ -194,19 +194,19 @@ def stream_job_events(
     """Stream the current state of the job, then every change, then an end event."""
     heartbeat_seconds = settings.events_heartbeat_seconds
 
-    async def tell(say: SendBytes) -> None:
+    async def tell(send_bytes: SendBytes) -> None:
         async with watch.subscribe(job_id) as watcher:
             ends, last = monotonic() + MAX_STREAM_SECONDS, after
             while monotonic() < ends:
                 if not await watcher.wait_for_change(seconds=heartbeat_seconds):
-                    await say(HEARTBEAT)
+                    await send_bytes(HEARTBEAT)
                     continue
                 snapshot = watcher.newest
                 if snapshot is not None and snapshot.id != last:
-                    await say(_format_event(snapshot))
+                    await send_bytes(_format_event(snapshot))
                     last = snapshot.id
                 if snapshot is None or snapshot.is_last:
-                    await say(_format_end_event(snapshot))
+                    await send_bytes(_format_end_event(snapshot))
                     return
 
     return EventStream(tell, settings=settings, stopping=stopping, still_allowed=still_allowed)

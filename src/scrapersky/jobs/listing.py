@@ -1,79 +1,75 @@
-"""Filters, sorting and export columns of jobs."""
+"""Job list and export: columns and filters."""
 
 from __future__ import annotations
 
 from scrapersky.lists import (
+    OPTIONAL,
+    SHOWN,
+    CellKind,
     ChoiceFilter,
-    DateRangeFilter,
+    Column,
     DomainFilter,
     Export,
     Listing,
     PresenceFilter,
     TextFilter,
-    export_field,
 )
 from scrapersky.models import JOB_STATUSES, Domain, Job, JobType
+
+EXAMPLE_ID = "01890f6e-7c2b-7d5a-8c3e-4f5a6b7c8d9e"
 
 JOBS = Listing(
     name="Job",
     model=Job,
+    columns=(
+        Column(Job.id, "Job", name="job_id", example=EXAMPLE_ID),
+        Column(
+            Job.job_type,
+            "Kind",
+            "Type",
+            filter=JobType,
+            table=SHOWN,
+            cell=CellKind.WORD,
+            cli=True,
+            example="sitemap",
+        ),
+        Column(Job.subject, sort=True, api=False, cli=True),
+        Column(
+            Job.status,
+            filter=ChoiceFilter(words=JOB_STATUSES.all),
+            sort=True,
+            table=SHOWN,
+            cell=CellKind.STATUS,
+            cli=True,
+            example="complete",
+        ),
+        Column(Job.progress, sort=True),
+        Column(Job.phase, example="done"),
+        Column(Job.error, filter=(TextFilter(), PresenceFilter("has_error")), cli=True),
+        Column(Job.attempts, sort=True, table=SHOWN, cli=True),
+        Column(
+            Job.created_at, "Requested", "Created", filter=True, sort=True, table=SHOWN, cli=True
+        ),
+        Column(Job.started_at, "Started", filter=True, sort=True, table=OPTIONAL),
+        Column(Job.finished_at, "Finished", filter=True, sort=True, table=SHOWN),
+    ),
+    more=(
+        Column(Domain.domain, api=False),
+        Column(Job.domain_id, filter=(DomainFilter(), True)),
+        Column(Job.batch_id, "Batch", filter=True, api=False),
+        Column(Job.priority, api=False),
+        Column(Job.due_at, "Due", filter=True, sort=True, api=False, table=OPTIONAL),
+        Column(Job.worker_id, "Worker", says="Worker that runs the job."),
+        Column(Job.created_by, "Asked by", filter=True),
+        Column(Job.updated_at, "Changed", api=False),
+    ),
     filters=(
-        ChoiceFilter("status", Job.status, words=JOB_STATUSES.all),
-        ChoiceFilter("job_type", Job.job_type, words=tuple(each.value for each in JobType)),
-        DomainFilter(Job.domain_id),
-        ChoiceFilter("domain_id", Job.domain_id),
-        ChoiceFilter("batch_id", Job.batch_id),
-        ChoiceFilter("created_by", Job.created_by),
-        DateRangeFilter("created", Job.created_at),
-        DateRangeFilter("started", Job.started_at),
-        DateRangeFilter("finished", Job.finished_at),
-        DateRangeFilter("due", Job.due_at),
-        TextFilter("error", (Job.error,)),
-        PresenceFilter("has_error", Job.error),
         TextFilter(
             "search",
-            (Job.subject, Job.error),
+            columns=(Job.subject, Job.error),
             says="Text to search for in the subject or the error.",
         ),
     ),
-    sorts={
-        "created_at": Job.created_at,
-        "started_at": Job.started_at,
-        "finished_at": Job.finished_at,
-        "due_at": Job.due_at,
-        "status": Job.status,
-        "subject": Job.subject,
-        "attempts": Job.attempts,
-        "progress": Job.progress,
-    },
 )
 
-
-EXPORT = Export(
-    listing=JOBS,
-    rows="jobs",
-    usual=(
-        export_field("job_id", Job.id, "Job"),
-        export_field("job_type", Job.job_type, "Kind"),
-        export_field("subject", Job.subject),
-        export_field("status", Job.status),
-        export_field("progress", Job.progress),
-        export_field("phase", Job.phase),
-        export_field("error", Job.error),
-        export_field("attempts", Job.attempts),
-        export_field("created_at", Job.created_at, "Asked for"),
-        export_field("started_at", Job.started_at, "Started"),
-        export_field("finished_at", Job.finished_at, "Finished"),
-    ),
-    more=(
-        export_field("domain", Domain.domain),
-        export_field("domain_id", Job.domain_id),
-        export_field("batch_id", Job.batch_id, "Batch"),
-        export_field("priority", Job.priority),
-        export_field("due_at", Job.due_at, "Due"),
-        export_field("worker_id", Job.worker_id, "Worker"),
-        export_field("created_by", Job.created_by, "Asked by"),
-        export_field("updated_at", Job.updated_at, "Changed"),
-    ),
-    beside=((Domain, Domain.id == Job.domain_id),),
-)
+EXPORT = Export(JOBS, "jobs", beside=((Domain, Domain.id == Job.domain_id),))

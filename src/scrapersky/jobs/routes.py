@@ -85,9 +85,9 @@ RETRY_REQUEST = build_bulk_dependency(JOBS, "Retry", more=[SpreadOptions])
 
 @router.get("", summary="List jobs")
 async def list_jobs(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(JOBS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(JOBS.parse_query)]
 ) -> ListPage[JobOut]:
-    return (await JOBS.show(session, actor, asked)).to_page(job_out)
+    return (await JOBS.show(session, actor, query)).to_page(job_out)
 
 
 @router.post("/cancel", summary="Cancel jobs", responses=problem_responses(400, 409, 415))
@@ -95,10 +95,10 @@ async def cancel_jobs(
     actor: Curator,
     context: Context,
     session: Transaction,
-    asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
 ) -> BulkOut:
     """Select jobs by id or with the filters of the list. Stored results are kept."""
-    return await bulk.cancel_jobs(session, actor, context.stages, asked, context.settings)
+    return await bulk.cancel_jobs(session, actor, context.stages, bulk_request, context.settings)
 
 
 @router.post(
@@ -110,12 +110,12 @@ async def retry_jobs(
     actor: Curator,
     context: Context,
     session: Transaction,
-    asked: Annotated[BulkRequest, Depends(RETRY_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(RETRY_REQUEST)],
 ) -> BulkOut:
     """Queue failed or cancelled jobs again, selected by id or with the filters of the list. Of
     several jobs for the same subject only the newest is queued, and none if one is active.
     """
-    return await bulk.retry_jobs(session, actor, context.stages, asked, context.settings)
+    return await bulk.retry_jobs(session, actor, context.stages, bulk_request, context.settings)
 
 
 @router.get("/{job_id}", summary="Get a job", responses=problem_responses(404))

@@ -47,22 +47,22 @@ async def emit_job_finished(
     Pass `error` if the row does not have it yet.
     """
     if await has_subscribers(session, job.tenant_id, FINISHED_EVENT):
-        told = build_job_data(job, status=status, error=error or job.error)
-        await emit_event(session, job.tenant_id, FINISHED_EVENT, job.id, told)
+        data = build_job_data(job, status=status, error=error or job.error)
+        await emit_event(session, job.tenant_id, FINISHED_EVENT, job.id, data)
 
 
 async def emit_jobs_cancelled(session: AsyncSession, job_ids: Sequence[UUID]) -> None:
     """Emit events for jobs that users cancelled in bulk."""
     these = matches_ids(Job.id, job_ids)
     tenants = (await session.scalars(select(Job.tenant_id).where(these).distinct())).all()
-    heard = [each for each in tenants if await has_subscribers(session, each, FINISHED_EVENT)]
-    if not heard:
+    subscribed = [each for each in tenants if await has_subscribers(session, each, FINISHED_EVENT)]
+    if not subscribed:
         return
-    wanted = select(Job).where(these, Job.tenant_id.in_(heard)).order_by(Job.id)
-    jobs = await session.scalars(wanted.execution_options(populate_existing=True))
-    told = [(each, build_job_data(each, status=CANCELLED, error=each.error)) for each in jobs]
+    statement = select(Job).where(these, Job.tenant_id.in_(subscribed)).order_by(Job.id)
+    jobs = await session.scalars(statement.execution_options(populate_existing=True))
+    payloads = [(each, build_job_data(each, status=CANCELLED, error=each.error)) for each in jobs]
     await emit_events(
-        session, [(job.tenant_id, FINISHED_EVENT, job.id, data) for job, data in told]
+        session, [(job.tenant_id, FINISHED_EVENT, job.id, data) for job, data in payloads]
     )
 
 
@@ -86,7 +86,7 @@ class NewJob:
 async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job, bool]:
     """Create the job, or return the active one for the same subject, and whether it is new."""
     while True:
-        made = await session.scalar(
+        job_id = await session.scalar(
             insert(Job)
             .values(
                 id=uuid7(),
@@ -103,9 +103,9 @@ async def create(session: AsyncSession, actor: Actor, new: NewJob) -> tuple[Job,
             )
             .returning(Job)
         )
-        if made is not None:
+        if job_id is not None:
             wake_after_commit(session, new.stage)
-            return made, True
+            return job_id, True
         active = await session.scalar(
             select(Job).where(
                 Job.tenant_id == actor.tenant_id,
@@ -132,13 +132,13 @@ async def get_pending_jobs(
     session: AsyncSession, job_type: JobType, *, limit: int = 10
 ) -> Sequence[Job]:
     """Return pending jobs in the order in which they will be claimed."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Job)
         .where(Job.job_type == job_type, Job.status == JOB_STATUSES.queued)
         .order_by(Job.priority, Job.due_at, Job.id)
         .limit(limit)
     )
-    return found.all()
+    return rows.all()
 
 
 async def update_status(
@@ -213,10 +213,10 @@ async def retry(
             f"Job {job_id} is {job.status}. Only a failed or cancelled job can be retried."
         )
     await _check_no_active_job(session, job)
-    stage, manner = _find_stage(job, stages), BulkOptions(by=actor.user_id)
-    taken = await restart_rows(session, stage, RETRY, [Job.id == job_id], manner=manner)
+    stage, options = _find_stage(job, stages), BulkOptions(by=actor.user_id)
+    restarted = await restart_rows(session, stage, RETRY, [Job.id == job_id], options=options)
     await session.refresh(job)
-    if not taken:
+    if not restarted:
         raise Conflict(f"Job {job_id} was changed in the meantime and is now {job.status}.")
     record(session, actor, "job.retry", job_id, subject=job.subject)
     return job
@@ -258,18 +258,18 @@ async def create_many(
 
     Returns the job id and whether the job is new, by subject.
     """
-    wanted = {each.subject: each for each in sorted(jobs, key=lambda each: each.subject)}
-    found: dict[str, tuple[UUID, bool]] = {}
-    while missing := [new for subject, new in wanted.items() if subject not in found]:
-        made = await _insert_jobs(session, actor, job_type, missing, batch_id)
-        found |= {subject: (job_id, True) for subject, job_id in made.items()}
-        if made:
+    by_subject = {each.subject: each for each in sorted(jobs, key=lambda each: each.subject)}
+    jobs_by_subject: dict[str, tuple[UUID, bool]] = {}
+    while missing := [new for subject, new in by_subject.items() if subject not in jobs_by_subject]:
+        inserted = await _insert_jobs(session, actor, job_type, missing, batch_id)
+        jobs_by_subject |= {subject: (job_id, True) for subject, job_id in inserted.items()}
+        if inserted:
             wake_after_commit(session, *{each.stage for each in missing})
         # Active jobs that end between the two statements are inserted in the next round.
-        others = [each.subject for each in missing if each.subject not in made]
+        others = [each.subject for each in missing if each.subject not in inserted]
         active = await _find_active_jobs(session, actor, job_type, others)
-        found |= {subject: (job_id, False) for subject, job_id in active.items()}
-    return found
+        jobs_by_subject |= {subject: (job_id, False) for subject, job_id in active.items()}
+    return jobs_by_subject
 
 
 async def _insert_jobs(
@@ -279,7 +279,7 @@ async def _insert_jobs(
     jobs: Sequence[NewJob],
     batch_id: UUID | None,
 ) -> dict[str, UUID]:
-    given = unnest_rows(
+    input_rows = unnest_rows(
         id=(Uuid, [uuid7() for _ in jobs]),
         subject=(Text, [each.subject for each in jobs]),
         params=(Text, [json.dumps(each.params) for each in jobs]),
@@ -287,17 +287,17 @@ async def _insert_jobs(
         priority=(SmallInteger, [each.priority for each in jobs]),
     )
     values: dict[str, Any] = {
-        "id": given.c.id,
-        "subject": given.c.subject,
-        "params": cast(given.c.params, JSONB),
-        "domain_id": given.c.domain_id,
-        "priority": given.c.priority,
+        "id": input_rows.c.id,
+        "subject": input_rows.c.subject,
+        "params": cast(input_rows.c.params, JSONB),
+        "domain_id": input_rows.c.domain_id,
+        "priority": input_rows.c.priority,
         "tenant_id": literal(actor.tenant_id, Uuid),
         "created_by": literal(actor.user_id, Uuid),
         "job_type": literal(job_type.value, Text),
         "batch_id": literal(batch_id, Uuid),
     }
-    made = await session.execute(
+    inserted = await session.execute(
         insert(Job)
         .from_select(list(values), select(*values.values()), include_defaults=False)
         .on_conflict_do_nothing(
@@ -305,7 +305,7 @@ async def _insert_jobs(
         )
         .returning(Job.subject, Job.id)
     )
-    return dict(made.all())
+    return dict(inserted.all())
 
 
 async def _find_active_jobs(
@@ -313,7 +313,7 @@ async def _find_active_jobs(
 ) -> dict[str, UUID]:
     if not subjects:
         return {}
-    found = await session.execute(
+    result = await session.execute(
         select(Job.subject, Job.id).where(
             Job.tenant_id == actor.tenant_id,
             Job.job_type == job_type,
@@ -321,4 +321,4 @@ async def _find_active_jobs(
             is_active(),
         )
     )
-    return dict(found.all())
+    return dict(result.all())

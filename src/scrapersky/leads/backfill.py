@@ -71,8 +71,8 @@ def _select_stuck() -> Select[Any]:
         Domain.status == inline_text(METADATA_STATUSES.failed),
         ~exists().where(Lead.domain_id == Domain.id),
     )
-    found = union_all(waiting, given_up).subquery()
-    return select(found.c.id)
+    stuck = union_all(waiting, given_up).subquery()
+    return select(stuck.c.id)
 
 
 async def classify_stored_pages(database: Database, settings: Settings) -> int:
@@ -88,14 +88,14 @@ async def classify_stored_pages(database: Database, settings: Settings) -> int:
 
 async def _classify_batch(database: Database, settings: Settings) -> int:
     async with database.transaction() as session:
-        found = await session.execute(
+        result = await session.execute(
             select(Page.id, Page.url, Page.domain_id, Page.page_processing_status)
             .where(Page.page_type.is_(None))
             .order_by(Page.id)
             .limit(PAGE_BATCH_SIZE)
             .with_for_update(skip_locked=True)
         )
-        rows = found.all()
+        rows = result.all()
         if rows:
             await session.execute(await _build_classification_update(rows, settings))
         if settings.auto_queue_pages:
@@ -111,7 +111,7 @@ async def _build_classification_update(rows: Sequence[Any], settings: Settings) 
         for row, new in zip(rows, kinds["page_processing_status"], strict=True)
     ]
     ids: list[UUID] = [row.id for row in rows]
-    given = unnest_rows(
+    input_rows = unnest_rows(
         row_id=(Uuid, ids),
         **{
             name: (kind, kinds[name])
@@ -120,10 +120,10 @@ async def _build_classification_update(rows: Sequence[Any], settings: Settings) 
         },
         page_processing_status=(Text, statuses),
     )
-    values = {name: given.c[name] for name in CLASSIFICATION_COLUMNS}
+    values = {name: input_rows.c[name] for name in CLASSIFICATION_COLUMNS}
     return (
         update(Page)
-        .where(Page.id == given.c.row_id)
+        .where(Page.id == input_rows.c.row_id)
         .values(values)
         .execution_options(synchronize_session=False)
     )

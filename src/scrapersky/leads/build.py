@@ -135,14 +135,14 @@ def write_lead(lead: Lead, domain: Domain, known: LeadSources) -> None:
     )
 
 
-def write_siteless_lead(lead: Lead, told: ProviderFacts) -> None:
-    business = told.business
+def write_siteless_lead(lead: Lead, facts: ProviderFacts) -> None:
+    business = facts.business
     lead.name, lead.name_from = business.business_name, "place" if business.business_name else None
     lead.category = lead.address = None
     is_page = business.website_kind == WebsiteKind.SITE_BUILDER
     lead.website = business.website_url if is_page else None
     _write_contacts(lead, BestContacts(), 0)
-    _write_provider_facts(lead, told)
+    _write_provider_facts(lead, facts)
     lead.why_empty, lead.why_empty_detail = explain_siteless_lead(business)
 
 
@@ -155,24 +155,24 @@ def _write_contacts(lead: Lead, choice: BestContacts, count: int) -> None:
     lead.stale_since = None
 
 
-def _write_provider_facts(lead: Lead, told: ProviderFacts | None) -> None:
+def _write_provider_facts(lead: Lead, facts: ProviderFacts | None) -> None:
     """Fill gaps that the site leaves with provider facts, and add the providers' profiles."""
-    business = told.business if told else None
+    business = facts.business if facts else None
     lead.local_business_id = business.id if business else None
-    lead.businesses = told.count if told else 0
+    lead.businesses = facts.count if facts else 0
     lead.rating = business.rating if business else None
     lead.reviews_count = business.reviews_count if business else None
-    if told is None or business is None:
+    if facts is None or business is None:
         return
     lead.category = lead.category or next(iter(business.categories or ()), None)
     lead.address = lead.address or business.address
     lead.profiles = list(dict.fromkeys((*lead.profiles, *(business.profiles or ()))))
-    if not lead.phone and told.phone:
-        lead.phone, lead.phone_from = told.phone, told.get_source("phone")
-    emails = [each for each in told.emails if not is_undeliverable(each, on_test_site=True)]
+    if not lead.phone and facts.phone:
+        lead.phone, lead.phone_from = facts.phone, facts.get_source("phone")
+    emails = [each for each in facts.emails if not is_undeliverable(each, on_test_site=True)]
     if not lead.best_email and emails:
         lead.best_email, *lead.other_emails = emails
-        lead.best_email_why = f"Not on the website · reported by {told.get_source('emails')}"
+        lead.best_email_why = f"Not on the website · reported by {facts.get_source('emails')}"
 
 
 async def refresh_siteless_leads(
@@ -185,8 +185,10 @@ async def refresh_siteless_leads(
         return
     await _insert_siteless_leads(session, [each for each in businesses if _is_known_siteless(each)])
     leads = await _lock_siteless_leads(session, [each.id for each in businesses])
-    told = await load_business_facts(session, [each for each in businesses if each.id in leads], {})
-    for business_id, each in told.items():
+    facts = await load_business_facts(
+        session, [each for each in businesses if each.id in leads], {}
+    )
+    for business_id, each in facts.items():
         write_siteless_lead(leads[business_id], each)
     await session.flush()
 
@@ -200,7 +202,7 @@ async def _insert_siteless_leads(
 ) -> None:
     if not businesses:
         return
-    adding = insert(Lead).values(
+    statement = insert(Lead).values(
         [
             {
                 "id": uuid7(),
@@ -212,7 +214,7 @@ async def _insert_siteless_leads(
         ]
     )
     await session.execute(
-        adding.on_conflict_do_nothing(
+        statement.on_conflict_do_nothing(
             index_elements=[Lead.local_business_id], index_where=Lead.domain_id.is_(None)
         )
     )
@@ -221,14 +223,14 @@ async def _insert_siteless_leads(
 async def _lock_siteless_leads(
     session: AsyncSession, business_ids: Sequence[UUID]
 ) -> Mapping[UUID, Lead]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Lead)
         .where(Lead.domain_id.is_(None), Lead.local_business_id.in_(business_ids))
         .order_by(Lead.local_business_id)
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    return {each.local_business_id: each for each in found if each.local_business_id is not None}
+    return {each.local_business_id: each for each in rows if each.local_business_id is not None}
 
 
 async def replace_siteless_leads(session: AsyncSession, domains: Mapping[UUID, UUID]) -> None:
@@ -242,10 +244,10 @@ async def replace_siteless_leads(session: AsyncSession, domains: Mapping[UUID, U
     mine = await _lock_siteless_leads(session, list(domains))
     if not mine:
         return
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Lead).where(Lead.domain_id.in_({domains[each] for each in mine}))
     )
-    of_site = {each.domain_id: each for each in found}
+    of_site = {each.domain_id: each for each in rows}
     for business_id, lead in mine.items():
         _copy_curation(lead, of_site[domains[business_id]])
     await session.flush()
@@ -267,13 +269,13 @@ async def lock_lead(session: AsyncSession, row: Page | Domain) -> None:
     stores for the domain.
     """
     domain_id = row.domain_id if isinstance(row, Page) else row.id
-    adding = insert(Lead).values(
+    statement = insert(Lead).values(
         id=uuid7(),
         tenant_id=row.tenant_id,
         created_by=get_system_user_id(session),
         domain_id=domain_id,
     )
-    await session.execute(adding.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
+    await session.execute(statement.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
     await session.execute(select(Lead.id).where(Lead.domain_id == domain_id).with_for_update())
 
 
@@ -290,12 +292,12 @@ async def refresh_business_leads(session: AsyncSession, business_ids: Collection
     """
     ids = sorted(set(business_ids))
     for start in range(0, len(ids), LEAD_BATCH_SIZE):
-        found = await session.scalars(
+        rows = await session.scalars(
             select(LocalBusiness)
             .where(LocalBusiness.id.in_(ids[start : start + LEAD_BATCH_SIZE]))
             .order_by(LocalBusiness.id)
         )
-        businesses = list(found)
+        businesses = list(rows)
         with_site = {each.id: each.domain_id for each in businesses if each.domain_id is not None}
         await refresh_leads(session, with_site.values())
         await replace_siteless_leads(session, with_site)
@@ -328,11 +330,11 @@ async def _refresh_batch(session: AsyncSession, ids: Sequence[UUID]) -> None:
     by_id = {each.id: each for each in domains}
     leads = await _lock_site_leads(session, list(by_id.values()))
     contacts, pages = await _load_contacts(session, ids), await _count_pages(session, ids)
-    told = await load_domain_facts(session, {each.id: each.domain for each in by_id.values()})
+    facts = await load_domain_facts(session, {each.id: each.domain for each in by_id.values()})
     for domain_id, lead in leads.items():
         best, count = contacts.get(domain_id, ([], 0))
         known = LeadSources(
-            best, count, pages.get(domain_id, SitePageCounts()), told.get(domain_id)
+            best, count, pages.get(domain_id, SitePageCounts()), facts.get(domain_id)
         )
         write_lead(lead, by_id[domain_id], known)
     await session.flush()
@@ -341,7 +343,7 @@ async def _refresh_batch(session: AsyncSession, ids: Sequence[UUID]) -> None:
 async def _lock_site_leads(session: AsyncSession, domains: Sequence[Domain]) -> Mapping[UUID, Lead]:
     if not domains:
         return {}
-    adding = insert(Lead).values(
+    statement = insert(Lead).values(
         [
             {
                 "id": uuid7(),
@@ -352,15 +354,15 @@ async def _lock_site_leads(session: AsyncSession, domains: Sequence[Domain]) -> 
             for each in sorted(domains, key=lambda each: each.id)
         ]
     )
-    await session.execute(adding.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
-    found = await session.scalars(
+    await session.execute(statement.on_conflict_do_nothing(index_elements=[Lead.domain_id]))
+    rows = await session.scalars(
         select(Lead)
         .where(Lead.domain_id.in_([each.id for each in domains]))
         .order_by(Lead.domain_id)
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    return {each.domain_id: each for each in found if each.domain_id is not None}
+    return {each.domain_id: each for each in rows if each.domain_id is not None}
 
 
 async def _load_contacts(
@@ -394,14 +396,14 @@ async def _load_contacts(
         )
         .subquery("ranked")
     )
-    found = await session.execute(
+    result = await session.execute(
         select(Contact, ranked.c.count)
         .join(ranked, ranked.c.id == Contact.id)
         .where(ranked.c.place <= MAX_CONTACTS_PER_LEAD)
         .execution_options(populate_existing=True)
     )
     grouped: dict[UUID, tuple[list[Contact], int]] = {}
-    for contact, count in found:
+    for contact, count in result:
         grouped.setdefault(contact.domain_id, ([], count))[0].append(contact)
     return grouped
 
@@ -414,7 +416,7 @@ async def _count_pages(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UU
     under_way = status.in_((PAGE_STATUSES.queued, PAGE_STATUSES.processing)) & Page.read_at.is_(
         None
     )
-    found = await session.execute(
+    result = await session.execute(
         select(
             Page.domain_id,
             func.count().filter(under_way),
@@ -426,4 +428,4 @@ async def _count_pages(session: AsyncSession, ids: Sequence[UUID]) -> Mapping[UU
         .where(Page.domain_id.in_(ids), *get_promising_conditions())
         .group_by(Page.domain_id)
     )
-    return {domain_id: SitePageCounts(*counts) for domain_id, *counts in found}
+    return {domain_id: SitePageCounts(*counts) for domain_id, *counts in result}

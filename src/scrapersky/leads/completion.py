@@ -64,14 +64,14 @@ class LeadCompleter:
     async def _find_scan_end(self, database: Database) -> UUID | None:
         """Return the last lead of this run, or None when it reaches the end."""
         async with database.reading() as session:
-            found: UUID | None = await session.scalar(
+            scan_end: UUID | None = await session.scalar(
                 select(Lead.id)
                 .where(Lead.completed_at.is_(None), Lead.id > self._after)
                 .order_by(Lead.id)
                 .offset(MAX_LEADS_PER_SCAN - 1)
                 .limit(1)
             )
-            return found
+            return scan_end
 
     async def _complete_batch(self, database: Database, last: UUID | None) -> int:
         async with database.transaction() as session:
@@ -157,15 +157,15 @@ async def _mark_complete(session: AsyncSession, leads: Sequence[Lead]) -> None:
 async def _build_events(session: AsyncSession, leads: Sequence[Lead]) -> list[PendingEvent]:
     ids = [each.domain_id for each in leads if each.domain_id is not None]
     domains = await session.scalars(select(Domain).where(Domain.id.in_(ids)))
-    told: list[PendingEvent] = [
+    events: list[PendingEvent] = [
         (each.tenant_id, WebhookEvent.LEAD_COMPLETED, each.id, build_lead_data(each))
         for each in leads
     ]
-    told += [
+    events += [
         (each.tenant_id, WebhookEvent.DOMAIN_COMPLETED, each.id, build_domain_data(each))
         for each in domains
     ]
-    return told
+    return events
 
 
 async def complete_leads(database: Database, settings: Settings) -> int:

@@ -98,23 +98,23 @@ async def load_lineage(
     """
     domain = await _load_domain_step(session, domain_id) if domain_id is not None else None
     businesses = await _load_businesses(session, domain_id, business_id)
-    seen = await _load_sightings(session, [each.id for each in businesses])
-    places = {place.id: place for _, place in seen if place is not None}
+    sightings = await _load_sightings(session, [each.id for each in businesses])
+    places = {place.id: place for _, place in sightings if place is not None}
     return SiteLineage(
         domain=domain,
-        businesses=[_build_business_step(each, seen) for each in businesses],
+        businesses=[_build_business_step(each, sightings) for each in businesses],
         places=[_build_place_step(each) for each in places.values()],
         searches=await _load_search_steps(session, list(places)),
     )
 
 
 async def _load_domain_step(session: AsyncSession, domain_id: UUID) -> DomainStep | None:
-    found = await session.execute(
+    result = await session.execute(
         select(Domain.id, Domain.domain, Domain.local_business_id, Domain.created_by).where(
             Domain.id == domain_id
         )
     )
-    row = found.one_or_none()
+    row = result.one_or_none()
     if row is None:
         return None
     link = f"{API_PREFIX}/domains/{row.id}"
@@ -136,7 +136,7 @@ async def _load_businesses(
         if domain_id is not None
         else LocalBusiness.id == business_id
     )
-    found = await session.scalars(
+    rows = await session.scalars(
         select(LocalBusiness)
         .where(mine)
         .order_by(
@@ -146,7 +146,7 @@ async def _load_businesses(
         )
         .limit(MAX_BUSINESSES)
     )
-    return found.all()
+    return rows.all()
 
 
 SightingRows = Sequence[tuple[BusinessSighting, Place | None]]
@@ -155,14 +155,14 @@ SightingRows = Sequence[tuple[BusinessSighting, Place | None]]
 async def _load_sightings(session: AsyncSession, business_ids: Collection[UUID]) -> SightingRows:
     if not business_ids:
         return []
-    found = await session.execute(
+    result = await session.execute(
         select(BusinessSighting, Place)
         .outerjoin(Place, Place.id == BusinessSighting.place_id)
         .where(BusinessSighting.business_id.in_(business_ids))
         .order_by(BusinessSighting.first_seen_at, BusinessSighting.id)
         .limit(MAX_SIGHTINGS)
     )
-    return [(sighting, place) for sighting, place in found]
+    return [(sighting, place) for sighting, place in result]
 
 
 async def _load_search_steps(
@@ -170,7 +170,7 @@ async def _load_search_steps(
 ) -> list[SearchStep]:
     if not place_ids:
         return []
-    found = await session.execute(
+    result = await session.execute(
         select(
             SearchPlace.place_id, Job.id, Job.subject, Job.params, Job.created_by, Job.created_at
         )
@@ -180,7 +180,7 @@ async def _load_search_steps(
         .limit(MAX_SEARCHES)
     )
     searches: dict[UUID, SearchStep] = {}
-    for place_id, search_id, subject, params, created_by, created_at in found:
+    for place_id, search_id, subject, params, created_by, created_at in result:
         step = searches.setdefault(
             search_id,
             SearchStep(
@@ -197,7 +197,7 @@ async def _load_search_steps(
     return list(searches.values())
 
 
-def _build_business_step(business: LocalBusiness, seen: SightingRows) -> BusinessStep:
+def _build_business_step(business: LocalBusiness, sightings: SightingRows) -> BusinessStep:
     return BusinessStep(
         id=business.id,
         link=f"{API_PREFIX}/local-businesses/{business.id}",
@@ -206,7 +206,7 @@ def _build_business_step(business: LocalBusiness, seen: SightingRows) -> Busines
         website_kind=business.website_kind,
         sightings=[
             SightingStep.model_validate(each, from_attributes=True)
-            for each, _ in seen
+            for each, _ in sightings
             if each.business_id == business.id
         ],
     )

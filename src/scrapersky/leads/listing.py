@@ -1,30 +1,26 @@
-"""Lead list and export: filters, sort keys, columns and curation."""
+"""Lead list and export: columns, filters and curation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pydantic import Field
 from sqlalchemy import ARRAY, ColumnElement, Text, case, func, or_, select
 
 from scrapersky.lists import (
-    ChoiceFilter,
+    OPTIONAL,
+    SHOWN,
+    CellKind,
+    Column,
+    ConditionFilter,
     Curation,
-    DateRangeFilter,
     DomainFilter,
     Export,
     Listing,
     MinimumFilter,
     PresenceFilter,
     TextFilter,
-    export_field,
-)
-from scrapersky.lists.filters import (
-    FilterConditions,
-    FilterParameters,
-    FilterValues,
+    build_curation_column,
     build_owner_condition,
 )
 from scrapersky.models import (
@@ -41,78 +37,19 @@ from scrapersky.models import (
 from scrapersky.models.suppression import is_value_suppressed
 
 
-@dataclass(frozen=True)
-class LeadSearchFilter:
-    """Filter by a search that found any business of the lead's site."""
-
-    name: str = "search_id"
-
-    def parameters(self) -> FilterParameters:
-        said = "Only leads that this place search led to."
-        return {self.name: (UUID | None, Field(None, description=said))}
-
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (search_id := given.get(self.name)) is None:
-            return
-        found = (
-            select(LocalBusiness.id, LocalBusiness.domain_id)
-            .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
-            .join(SearchPlace, SearchPlace.place_id == BusinessSighting.place_id)
-            .where(build_owner_condition(LocalBusiness, actor), SearchPlace.search_id == search_id)
-            .cte("found_by_search")
-        )
-        yield or_(
-            Lead.domain_id.in_(select(found.c.domain_id)),
-            Lead.local_business_id.in_(select(found.c.id)),
-        )
-
-
-LEADS = Listing(
-    name="Lead",
-    model=Lead,
-    filters=(
-        ChoiceFilter(
-            "lead_curation_status",
-            Lead.lead_curation_status,
-            words=tuple(each.value for each in LeadCuration),
-        ),
-        ChoiceFilter("why_empty", Lead.why_empty, words=tuple(each.value for each in EmptyReason)),
-        PresenceFilter("is_empty", Lead.why_empty),
-        PresenceFilter("has_email", Lead.best_email),
-        PresenceFilter("has_phone", Lead.phone),
-        PresenceFilter("has_name", Lead.name),
-        PresenceFilter("has_website", Lead.domain_id),
-        PresenceFilter("completed", Lead.completed_at),
-        MinimumFilter("min_rating", Lead.rating, 5, "Minimum rating (0–5)."),
-        ChoiceFilter("category", Lead.category),
-        TextFilter(
-            "address", (Lead.address,), says="Part of the address: street, town or country."
-        ),
-        TextFilter("name", (Lead.name,)),
-        TextFilter(
-            "search",
-            (Lead.name, Lead.website, Lead.category, Lead.address, Lead.best_email, Lead.phone),
-            says="Part of the name, website, category, address, best e-mail or phone number.",
-        ),
-        DomainFilter(Lead.domain_id),
-        ChoiceFilter("domain_id", Lead.domain_id),
-        ChoiceFilter("local_business_id", Lead.local_business_id),
-        LeadSearchFilter(),
-        DateRangeFilter("created", Lead.created_at),
-        DateRangeFilter("updated", Lead.updated_at),
-        DateRangeFilter("completed", Lead.completed_at),
-    ),
-    sorts={
-        "created_at": Lead.created_at,
-        "updated_at": Lead.updated_at,
-        "name": Lead.name,
-        "contacts": Lead.contacts,
-        "rating": Lead.rating,
-        "reviews_count": Lead.reviews_count,
-    },
-)
-
-CURATION = Curation(LEADS, Lead.lead_curation_status, LeadCuration)
+def _match_search(search_id: UUID, actor: Actor) -> ColumnElement[bool]:
+    """Match leads whose site has any business that the search found."""
+    found = (
+        select(LocalBusiness.id, LocalBusiness.domain_id)
+        .join(BusinessSighting, BusinessSighting.business_id == LocalBusiness.id)
+        .join(SearchPlace, SearchPlace.place_id == BusinessSighting.place_id)
+        .where(build_owner_condition(LocalBusiness, actor), SearchPlace.search_id == search_id)
+        .cte("found_by_search")
+    )
+    return or_(
+        Lead.domain_id.in_(select(found.c.domain_id)),
+        Lead.local_business_id.in_(select(found.c.id)),
+    )
 
 
 # Leads are built without suppressed values, but a value found on a page while it was being
@@ -135,39 +72,143 @@ EMAIL, PHONE = SuppressionKind.EMAIL, SuppressionKind.PHONE
 BEST_EMAIL = _hide_suppressed(EMAIL, Lead.best_email, Lead.best_email)
 BEST_EMAIL_REASON = _hide_suppressed(EMAIL, Lead.best_email, Lead.best_email_why)
 
-EXPORT = Export(
-    listing=LEADS,
-    rows="leads",
-    usual=(
-        export_field("name", Lead.name),
-        export_field("category", Lead.category),
-        export_field("address", Lead.address),
-        export_field("phone", _hide_suppressed(PHONE, Lead.phone, Lead.phone)),
-        export_field("website", Lead.website),
-        export_field("best_email", BEST_EMAIL, "Best e-mail"),
-        export_field("best_email_why", BEST_EMAIL_REASON, "Reason for choice"),
-        export_field("other_emails", _filter_suppressed(EMAIL, Lead.other_emails), "Other e-mails"),
-        export_field("other_phones", _filter_suppressed(PHONE, Lead.other_phones)),
-        export_field("profiles", Lead.profiles),
-        export_field("rating", Lead.rating),
-        export_field("reviews_count", Lead.reviews_count, "Reviews"),
-        export_field("lead_curation_status", Lead.lead_curation_status, "Curation"),
-        export_field("why_empty", Lead.why_empty, "No contact because"),
-        export_field("why_empty_detail", Lead.why_empty_detail, "Details"),
+LEADS = Listing(
+    name="Lead",
+    model=Lead,
+    columns=(
+        Column(
+            Lead.name,
+            filter=(TextFilter(), PresenceFilter("has_name")),
+            sort=True,
+            table=SHOWN,
+            cli=True,
+            example="Bäckerei Berger",
+        ),
+        Column(Lead.category, filter=True, table=OPTIONAL, cli=True, example="Bakery"),
+        Column(
+            Lead.address,
+            filter=TextFilter(says="Part of the address: street, town or country."),
+            table=OPTIONAL,
+        ),
+        Column(
+            Lead.phone,
+            filter=PresenceFilter("has_phone"),
+            export=_hide_suppressed(PHONE, Lead.phone, Lead.phone),
+            table=SHOWN,
+            cell=CellKind.NOWRAP,
+            cli=True,
+            example="+4930901820",
+        ),
+        Column(
+            Lead.website, table=SHOWN, cell=CellKind.LINK, cli=True, example="https://bakery.de"
+        ),
+        Column(
+            Lead.best_email,
+            "Best e-mail",
+            "E-mail",
+            filter=PresenceFilter("has_email"),
+            export=BEST_EMAIL,
+            table=SHOWN,
+            cli=True,
+            example="info@bakery.de",
+        ),
+        Column(
+            Lead.best_email_why,
+            "Reason for choice",
+            export=BEST_EMAIL_REASON,
+            says="Why this address was chosen.",
+        ),
+        Column(
+            Lead.other_emails,
+            "Other e-mails",
+            export=_filter_suppressed(EMAIL, Lead.other_emails),
+            table=OPTIONAL,
+        ),
+        Column(
+            Lead.other_phones, export=_filter_suppressed(PHONE, Lead.other_phones), table=OPTIONAL
+        ),
+        Column(Lead.profiles, table=OPTIONAL),
+        Column(
+            Lead.rating,
+            filter=MinimumFilter("min_rating", highest=5, says="Minimum rating (0–5)."),
+            sort=True,
+            table=OPTIONAL,
+        ),
+        Column(Lead.reviews_count, "Reviews", sort=True, table=OPTIONAL),
+        build_curation_column(Lead.lead_curation_status, LeadCuration, cli=True),
+        Column(
+            Lead.why_empty,
+            "No contact because",
+            "Empty reason",
+            filter=(EmptyReason, PresenceFilter("is_empty")),
+            cli=True,
+            says="Why no page has a contact; null if one has. A provider may still have "
+            "reported a phone number or e-mail address.",
+            example="only_a_form",
+        ),
+        Column(Lead.why_empty_detail, "Details"),
     ),
     more=(
-        export_field("id", Lead.id),
-        export_field("domain_id", Lead.domain_id),
-        export_field("domain", Domain.domain),
-        export_field("local_business_id", Lead.local_business_id),
-        export_field("businesses", Lead.businesses),
-        export_field("name_from", Lead.name_from, "Name source"),
-        export_field("phone_from", Lead.phone_from, "Phone source"),
-        export_field("contacts", Lead.contacts),
-        export_field("completed_at", Lead.completed_at, "Complete"),
-        export_field("created_by", Lead.created_by, "Added by"),
-        export_field("created_at", Lead.created_at, "Added"),
-        export_field("updated_at", Lead.updated_at, "Changed"),
+        Column(Lead.id),
+        Column(
+            Lead.domain_id,
+            filter=(PresenceFilter("has_website"), DomainFilter(), True),
+            says="Null when the business has no site of its own.",
+        ),
+        Column(Domain.domain, api=False),
+        Column(
+            Lead.local_business_id,
+            filter=True,
+            says="The lead's business. When several share the site, the one with most reviews.",
+        ),
+        Column(
+            Lead.businesses,
+            says="Number of businesses that share the site, such as the branches of a chain.",
+        ),
+        Column(Lead.name_from, "Name source", says="Source of the name.", example="json_ld"),
+        Column(
+            Lead.phone_from,
+            "Phone source",
+            says="Source of the phone number: `site` or a place provider.",
+            example="google",
+        ),
+        Column(
+            Lead.contacts,
+            sort=True,
+            table=SHOWN,
+            cli=True,
+            says="Number of contacts found on its pages, without suppressed ones.",
+        ),
+        Column(
+            Lead.completed_at,
+            "Complete",
+            "Completed",
+            filter=(PresenceFilter("completed"), True),
+            says="When all pending work for the lead was done.",
+        ),
+        Column(Lead.created_by, "Added by"),
+        Column(Lead.created_at, "Added", filter=True, sort=True, table=SHOWN),
+        Column(Lead.updated_at, "Changed", filter=True, sort=True, table=OPTIONAL),
     ),
-    beside=((Domain, Domain.id == Lead.domain_id),),
+    filters=(
+        TextFilter(
+            "search",
+            columns=(
+                Lead.name,
+                Lead.website,
+                Lead.category,
+                Lead.address,
+                Lead.best_email,
+                Lead.phone,
+            ),
+            says="Part of the name, website, category, address, best e-mail or phone number.",
+        ),
+        ConditionFilter(
+            "search_id", UUID, "Only leads that this place search led to.", _match_search
+        ),
+    ),
 )
+
+CURATION = Curation(LEADS, Lead.lead_curation_status, LeadCuration)
+
+EXPORT = Export(LEADS, "leads", beside=((Domain, Domain.id == Lead.domain_id),))

@@ -56,16 +56,16 @@ async def load_domain_facts(
         .where(site.in_(list(sites)))
         .subquery("ranked")
     )
-    found = await session.execute(
+    result = await session.execute(
         select(LocalBusiness, ranked.c.count)
         .join(ranked, ranked.c.id == LocalBusiness.id)
         .where(ranked.c.place == 1)
     )
-    counts = [(business, count) for business, count in found]
-    told = await load_business_facts(session, [each for each, _ in counts], sites)
+    counts = [(business, count) for business, count in result]
+    facts = await load_business_facts(session, [each for each, _ in counts], sites)
     return {
         business.domain_id: ProviderFacts(
-            business, count, told[business.id].phone, told[business.id].emails
+            business, count, facts[business.id].phone, facts[business.id].emails
         )
         for business, count in counts
         if business.domain_id is not None
@@ -76,12 +76,14 @@ async def load_business_facts(
     session: AsyncSession, businesses: Sequence[LocalBusiness], sites: Mapping[UUID, str]
 ) -> dict[UUID, ProviderFacts]:
     """Load the facts by business."""
-    hushed = await _find_suppressed(session, businesses, sites)
+    suppressed = await _find_suppressed(session, businesses, sites)
     return {
         each.id: ProviderFacts(
             each,
-            phone=next((n for n in _get_phones(each) if (each.tenant_id, n) not in hushed), None),
-            emails=tuple(n for n in _get_emails(each) if (each.tenant_id, n) not in hushed),
+            phone=next(
+                (n for n in _get_phones(each) if (each.tenant_id, n) not in suppressed), None
+            ),
+            emails=tuple(n for n in _get_emails(each) if (each.tenant_id, n) not in suppressed),
         )
         for each in businesses
     }
@@ -102,18 +104,20 @@ async def _find_suppressed(
     values = [
         (each.tenant_id, kind.value, value, sites.get(each.domain_id, "") if each.domain_id else "")
         for each in businesses
-        for kind, found in ((ContactKind.PHONE, _get_phones), (ContactKind.EMAIL, _get_emails))
-        for value in found(each)
+        for kind, get_values in ((ContactKind.PHONE, _get_phones), (ContactKind.EMAIL, _get_emails))
+        for value in get_values(each)
     ]
     if not values:
         return set()
     tenants, kinds, texts, names = zip(*values, strict=True)
-    given = unnest_rows(
+    input_rows = unnest_rows(
         tenant_id=(Uuid, tenants), kind=(Text, kinds), value=(Text, texts), site=(Text, names)
     )
-    ways = build_suppression_conditions(given.c, given.c.site)
-    hushed = await session.execute(select(given.c.tenant_id, given.c.value).where(or_(*ways)))
-    return {(tenant_id, value) for tenant_id, value in hushed}
+    ways = build_suppression_conditions(input_rows.c, input_rows.c.site)
+    suppressed = await session.execute(
+        select(input_rows.c.tenant_id, input_rows.c.value).where(or_(*ways))
+    )
+    return {(tenant_id, value) for tenant_id, value in suppressed}
 
 
 async def find_suppressed_businesses(
@@ -129,7 +133,7 @@ async def find_suppressed_businesses(
         select(LocalBusiness.id, address).where(LocalBusiness.tenant_id == tenant_id).subquery()
     )
     suffix = "." + Suppression.value
-    found = union(
+    suppressed = union(
         select(LocalBusiness.id).where(
             *mine,
             Suppression.kind == SuppressionKind.PHONE,
@@ -147,4 +151,4 @@ async def find_suppressed_businesses(
             or_(Domain.domain == Suppression.value, Domain.domain.endswith(suffix)),
         ),
     )
-    return set(await session.scalars(found))
+    return set(await session.scalars(suppressed))

@@ -22,12 +22,12 @@ router.include_router(export_routes(EXPORT))
 
 @router.get("", summary="List leads")
 async def list_leads(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(LEADS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(LEADS.parse_query)]
 ) -> ListPage[LeadOut]:
     """Return one row per business, newest first: the best contact and why it was chosen, or why
     there is none.
     """
-    return (await LEADS.show(session, actor, asked)).to_page(LeadOut.model_validate)
+    return (await LEADS.show(session, actor, query)).to_page(LeadOut.model_validate)
 
 
 @router.get("/{lead_id}", summary="Get a lead", responses=problem_responses(404))
@@ -46,10 +46,10 @@ async def get_lineage(actor: Viewer, session: Reading, lead_id: UUID) -> LeadLin
 
 @router.patch("/{lead_id}", summary="Update a lead", responses=problem_responses(404))
 async def edit_lead(
-    actor: Curator, session: Transaction, lead_id: UUID, wanted: LeadChange
+    actor: Curator, session: Transaction, lead_id: UUID, body: LeadChange
 ) -> LeadOut:
     """Set the curation status. The other fields are derived from pages and providers; to change
     them, correct a contact.
     """
-    decided = await service.update_curation(session, actor, lead_id, wanted.lead_curation_status)
+    decided = await service.update_curation(session, actor, lead_id, body.lead_curation_status)
     return LeadOut.model_validate(decided)

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from scrapersky.leads.lineage import LineageStep, SiteLineage
+from scrapersky.leads.listing import LEADS
+from scrapersky.lists import RowSchema
 from scrapersky.models import LeadCuration
 
 
-class LeadOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    domain_id: UUID | None = Field(description="Null when the business has no site of its own.")
-    local_business_id: UUID | None = Field(
-        description="The lead's business. When several share the site, the one with most reviews."
-    )
-    businesses: int = Field(
-        description="Number of businesses that share the site, such as the branches of a chain."
-    )
-    name: str | None = Field(examples=["Bäckerei Berger"])
-    name_from: str | None = Field(description="Source of the name.", examples=["json_ld"])
-    category: str | None = Field(examples=["Bakery"])
-    address: str | None
-    phone: str | None = Field(examples=["+4930901820"])
-    phone_from: str | None = Field(
-        description="Source of the phone number: `site` or a place provider.",
-        examples=["google"],
-    )
-    website: str | None = Field(examples=["https://bakery.de"])
-    best_email: str | None = Field(examples=["info@bakery.de"])
-    best_email_why: str | None = Field(description="Why this address was chosen.")
-    other_emails: list[str]
-    other_phones: list[str]
-    profiles: list[str]
-    contacts: int = Field(
-        description="Number of contacts found on its pages, without suppressed ones."
-    )
-    rating: float | None
-    reviews_count: int | None
-    why_empty: str | None = Field(
-        description="Why no page has a contact; null if one has. A provider may still have "
-        "reported a phone number or e-mail address.",
-        examples=["only_a_form"],
-    )
-    why_empty_detail: str | None
-    lead_curation_status: str = Field(examples=["New"])
-    completed_at: datetime | None = Field(
-        description="When all pending work for the lead was done."
-    )
-    created_by: UUID
-    created_at: datetime
-    updated_at: datetime
+class LeadOut(RowSchema, columns=LEADS.all_columns):
+    pass
 
 
 class LeadContact(BaseModel):

@@ -22,13 +22,15 @@ async def get_lead(session: AsyncSession, actor: Actor, lead_id: UUID) -> Lead:
 
 async def get_detail(session: AsyncSession, lead: Lead) -> LeadDetail:
     """Return a lead with its contacts, including suppressed ones."""
-    found = await session.execute(
+    result = await session.execute(
         select(Contact, is_suppressed(Contact))
         .where(Contact.domain_id == lead.domain_id)
         .order_by(Contact.kind, Contact.confidence.desc(), Contact.value)
         .limit(MAX_CONTACTS)
     )
-    contacts = [_build_lead_contact(contact, suppressed=hushed) for contact, hushed in found]
+    contacts = [
+        _build_lead_contact(contact, suppressed=suppressed) for contact, suppressed in result
+    ]
     return LeadDetail(**LeadOut.model_validate(lead).model_dump(), contact_list=contacts)
 
 
@@ -42,8 +44,8 @@ async def get_lineage(session: AsyncSession, lead: Lead) -> LeadLineage:
 
 def _build_lead_contact(contact: Contact, *, suppressed: bool) -> LeadContact:
     columns = LeadContact.model_fields.keys() - {"suppressed"}
-    said = {name: getattr(contact, name) for name in columns}
-    return LeadContact(**said, suppressed=suppressed)
+    values = {name: getattr(contact, name) for name in columns}
+    return LeadContact(**values, suppressed=suppressed)
 
 
 async def update_curation(
@@ -63,8 +65,8 @@ def _select_lead(actor: Actor, lead_id: UUID) -> Select[Lead]:
     return select(Lead).where(Lead.id == lead_id, Lead.tenant_id == actor.tenant_id)
 
 
-async def _load_lead(session: AsyncSession, wanted: Select[Lead], lead_id: UUID) -> Lead:
-    found = await session.scalar(wanted)
-    if found is None:
+async def _load_lead(session: AsyncSession, statement: Select[Lead], lead_id: UUID) -> Lead:
+    lead = await session.scalar(statement)
+    if lead is None:
         raise NotFound(f"There is no lead {lead_id}.")
-    return found
+    return lead

@@ -270,7 +270,7 @@ def build_row_operation(
     async def do(stage: AnyStage, manner: BulkOptions) -> list[UUID]:
         where = asked.conditions(listing(stage), actor)
         if act is CANCEL:
-            return await cancel_rows(session, stage, where, manner=manner, settings=settings)
-        return await restart_rows(session, stage, act, where, manner=manner)
+            return await cancel_rows(session, stage, where, options=manner, settings=settings)
+        return await restart_rows(session, stage, act, where, options=manner)
 
     return BulkOperation(name, count, do)

@@ -7,11 +7,10 @@ value are read by separate queries, because a condition that covers both cannot 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
@@ -31,6 +30,48 @@ MISMATCHED_CURSOR = (
 MAX_CURSOR_CHARACTERS = 8_000
 
 
+def encode_cursor(*parts: Any) -> str:
+    """Encode the position of the last row of a page: texts, numbers, times, ids and bytes."""
+    plain = json.dumps(parts, default=_to_text, separators=(",", ":"))
+    return base64.urlsafe_b64encode(plain.encode()).decode()
+
+
+def _to_text(part: Any) -> str:
+    return part.hex() if isinstance(part, bytes) else str(part)
+
+
+def decode_cursor(cursor: str, *kinds: Any) -> tuple[Any, ...]:
+    """Return the parts of a cursor, converted by these types or functions."""
+    try:
+        if len(cursor) > MAX_CURSOR_CHARACTERS:
+            raise ValueError(cursor)
+        parts = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+        pairs = zip(parts, kinds, strict=True)
+        return tuple(_CONVERTERS.get(kind, kind)(part) for part, kind in pairs)
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise InvalidInput(INVALID_CURSOR) from None
+
+
+def _parse_time(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _parse_number(value: Any) -> int:
+    """Refuse numbers that no column can hold: the driver would fail on them."""
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(number)
+    return number
+
+
+_CONVERTERS: Mapping[Any, Callable[[Any], Any]] = {
+    datetime: _parse_time,
+    bytes: bytes.fromhex,
+    int: _parse_number,
+}
+
+
 @dataclass(frozen=True)
 class KeysetPosition:
     """Position of the last row of a page."""
@@ -40,30 +81,17 @@ class KeysetPosition:
     key: UUID
 
     def encode(self, fingerprint: str) -> str:
-        value = str(self.value) if isinstance(self.value, datetime | UUID) else self.value
-        plain = json.dumps([fingerprint, value, str(self.key)], separators=(",", ":"))
-        return base64.urlsafe_b64encode(plain.encode()).decode()
+        return encode_cursor(fingerprint, self.value, self.key)
 
-
-def decode_cursor(cursor: str, fingerprint: str, kind: type) -> KeysetPosition:
-    try:
-        if len(cursor) > MAX_CURSOR_CHARACTERS:
-            raise ValueError(cursor)
-        mark, value, key = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        position = KeysetPosition(_convert_value(value, kind), UUID(key))
-    except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
-        raise InvalidInput(INVALID_CURSOR) from None
-    if mark != fingerprint:
-        raise InvalidInput(MISMATCHED_CURSOR)
-    return position
-
-
-def _convert_value(value: Any, kind: type) -> Any:
-    if value is None:
-        return None
-    if kind is datetime:
-        return datetime.fromisoformat(value)
-    return kind(value)
+    @classmethod
+    def decode(cls, cursor: str, fingerprint: str, kind: type) -> KeysetPosition:
+        convert = _CONVERTERS.get(kind, kind)
+        mark, value, key = decode_cursor(
+            cursor, str, lambda part: None if part is None else convert(part), UUID
+        )
+        if mark != fingerprint:
+            raise InvalidInput(MISMATCHED_CURSOR)
+        return cls(value, key)
 
 
 @dataclass(frozen=True)
@@ -149,41 +177,22 @@ class CursorPage(BaseModel, Generic[Item]):
     )
 
 
-@dataclass(frozen=True)
-class TimePosition:
-    """Position of the last row of a page that is sorted by time and id."""
-
-    at: datetime
-    id: UUID
-
-    def encode(self) -> str:
-        return base64.urlsafe_b64encode(f"{self.at.isoformat()} {self.id}".encode()).decode()
-
-    @classmethod
-    def decode(cls, cursor: str) -> TimePosition:
-        try:
-            at, _, row_id = base64.urlsafe_b64decode(cursor).decode().partition(" ")
-            return cls(datetime.fromisoformat(at), UUID(row_id))
-        except (ValueError, binascii.Error):
-            raise InvalidInput(INVALID_CURSOR) from None
-
-
 async def fetch_newest_first(
     session: AsyncSession,
     statement: Select[Any],
     *,
     at: InstrumentedAttribute[datetime],
-    key: InstrumentedAttribute[UUID],
+    key: InstrumentedAttribute[Any],
     cursor: str | None,
     limit: int,
 ) -> tuple[Sequence[Any], str | None]:
     """Fetch one page, newest first, and the cursor of the next page (None on the last)."""
     if cursor is not None:
-        after = TimePosition.decode(cursor)
-        statement = statement.where(tuple_(at, key) < (after.at, after.id))
+        after = decode_cursor(cursor, datetime, key.type.python_type)
+        statement = statement.where(tuple_(at, key) < after)
     found = await session.scalars(statement.order_by(at.desc(), key.desc()).limit(limit + 1))
     rows = found.all()
     if len(rows) <= limit:
         return rows, None
     last = rows[limit - 1]
-    return rows[:limit], TimePosition(getattr(last, at.key), getattr(last, key.key)).encode()
+    return rows[:limit], encode_cursor(getattr(last, at.key), getattr(last, key.key))

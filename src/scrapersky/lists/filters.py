@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Self, get_origin
 from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -27,6 +28,7 @@ from sqlalchemy import (
 
 from scrapersky.errors import InvalidInput
 from scrapersky.models import Actor, Domain
+from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.urls import normalise_site
 
 
@@ -124,11 +126,35 @@ class ListFilter(Protocol):
 
 
 @dataclass(frozen=True)
-class ChoiceFilter:
+class ColumnFilter:
+    """A filter of one column. In the declaration of a `Column`, name and column are its own."""
+
+    name: str = ""
+    column: ModelColumn = None
+
+    def bind(self, name: str, column: ModelColumn) -> Self:
+        return replace(self, name=self.name or name, column=column)
+
+
+@dataclass(frozen=True)
+class ValueFilter(ColumnFilter, ABC):
+    """A filter with one parameter, named like the filter."""
+
+    @abstractmethod
+    def parameters(self) -> FilterParameters: ...
+
+    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
+        if (wanted := given.get(self.name)) is not None:
+            yield self.build_condition(wanted, actor)
+
+    @abstractmethod
+    def build_condition(self, wanted: Any, actor: Actor) -> ColumnElement[bool]: ...
+
+
+@dataclass(frozen=True)
+class ChoiceFilter(ValueFilter):
     """The column equals one of the given values."""
 
-    name: str
-    column: ModelColumn
     words: tuple[str, ...] = ()
     """Allowed values; empty allows any value of the column's type."""
     default: tuple[str, ...] | None = None
@@ -151,12 +177,8 @@ class ChoiceFilter:
         kinds = {UUID: UUID, int: SmallNumber}
         return kinds.get(self.column.type.python_type, FilterText)
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        values = given.get(self.name)
-        if values is not None:
-            yield self._build_condition(sorted(set(values), key=str))
-
-    def _build_condition(self, values: Sequence[Any]) -> ColumnElement[bool]:
+    def build_condition(self, wanted: Sequence[Any], actor: Actor) -> ColumnElement[bool]:
+        values = sorted(set(wanted), key=str)
         if unknown := set(values) - set(self.words) if self.words else ():
             known = ", ".join(self.words)
             raise InvalidInput(f"Unknown {self.name}: {min(unknown)}. Use one of: {known}.")
@@ -172,11 +194,11 @@ class ChoiceFilter:
 
 
 @dataclass(frozen=True)
-class DateRangeFilter:
-    """A time range: `x_since` (inclusive) and `x_until` (exclusive)."""
+class DateRangeFilter(ColumnFilter):
+    """A time range: `x_since` (inclusive) and `x_until` (exclusive), for a column `x` or `x_at`."""
 
-    name: str
-    column: ModelColumn
+    def bind(self, name: str, column: ModelColumn) -> Self:
+        return super().bind(name.removesuffix("_at"), column)
 
     def parameters(self) -> FilterParameters:
         said = "this time. A timestamp, or an age such as `2d` before now."
@@ -199,27 +221,24 @@ class DateRangeFilter:
 
 
 @dataclass(frozen=True)
-class TextFilter:
+class TextFilter(ValueFilter):
     """One of the columns contains the text, ignoring case."""
 
-    name: str
-    columns: tuple[ModelColumn, ...]
+    columns: tuple[ModelColumn, ...] = ()
+    """Several columns, instead of `column`."""
     says: str = "Text to search for, ignoring case."
 
     def parameters(self) -> FilterParameters:
         return {self.name: (FilterText | None, Field(None, description=self.says))}
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (text := given.get(self.name)) is not None:
-            yield or_(*(each.icontains(text, autoescape=True) for each in self.columns))
+    def build_condition(self, wanted: str, actor: Actor) -> ColumnElement[bool]:
+        columns = self.columns or (self.column,)
+        return or_(*(each.icontains(wanted, autoescape=True) for each in columns))
 
 
 @dataclass(frozen=True)
-class PresenceFilter:
+class PresenceFilter(ValueFilter):
     """The column is or is not NULL."""
-
-    name: str
-    column: ModelColumn
 
     def parameters(self) -> FilterParameters:
         noun = self.name.removeprefix("is_").removeprefix("has_").replace("_", " ")
@@ -228,32 +247,29 @@ class PresenceFilter:
             said = f"`true`: only rows with {noun}. `false`: only rows without."
         return {self.name: (bool | None, Field(None, description=said))}
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (wanted := given.get(self.name)) is not None:
-            yield self.column.is_not(None) if wanted else self.column.is_(None)
+    def build_condition(self, wanted: bool, actor: Actor) -> ColumnElement[bool]:
+        found: ColumnElement[bool] = self.column.is_not(None) if wanted else self.column.is_(None)
+        return found
 
 
 @dataclass(frozen=True)
-class BooleanFilter:
+class BooleanFilter(ValueFilter):
     """The column is true or false; rows with NULL match neither."""
 
-    name: str
-    column: ModelColumn
     says: str = "Only rows where this is true or false. Rows where it is unknown match neither."
 
     def parameters(self) -> FilterParameters:
         return {self.name: (bool | None, Field(None, description=self.says))}
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (wanted := given.get(self.name)) is not None:
-            yield self.column.is_(wanted)
+    def build_condition(self, wanted: bool, actor: Actor) -> ColumnElement[bool]:
+        found: ColumnElement[bool] = self.column.is_(wanted)
+        return found
 
 
 @dataclass(frozen=True)
-class DomainFilter:
+class DomainFilter(ValueFilter):
     """The row belongs to a domain, given as a name in any spelling or as an id."""
 
-    column: ModelColumn
     name: str = "domain"
 
     def parameters(self) -> FilterParameters:
@@ -262,17 +278,15 @@ class DomainFilter:
             self.name: (FilterText | None, Field(None, description=said, examples=["example.com"]))
         }
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (text := given.get(self.name)) is None:
-            return
-        wanted = parse_domain(text)
-        if isinstance(wanted, UUID):
-            yield self.column == wanted
-        else:
+    def build_condition(self, wanted: str, actor: Actor) -> ColumnElement[bool]:
+        key: Any = parse_domain(wanted)
+        if not isinstance(key, UUID):
             named = select(Domain.id).where(
-                build_owner_condition(Domain, actor), Domain.domain == wanted
+                build_owner_condition(Domain, actor), Domain.domain == key
             )
-            yield self.column == named.scalar_subquery()
+            key = named.scalar_subquery()
+        found: ColumnElement[bool] = self.column == key
+        return found
 
 
 def parse_domain(text: str) -> UUID | str:
@@ -288,37 +302,33 @@ def _normalize_domain(text: str) -> str:
     Users may filter by a domain that must not be fetched.
     """
     try:
-        return normalise_site(text, allowed_ports=range(1, 65536)).key
+        return normalise_site(text, AddressRules(allowed_ports=frozenset(range(1, 65536)))).key
     except InvalidInput:
         return text.strip().lower()
 
 
 @dataclass(frozen=True)
-class MinimumFilter:
+class MinimumFilter(ValueFilter):
     """The column is at least the given number."""
 
-    name: str
-    column: ModelColumn
-    highest: float
-    says: str
+    highest: float = 0
+    says: str = ""
 
     def parameters(self) -> FilterParameters:
         wanted = Field(None, ge=0, le=self.highest, description=self.says)
         return {self.name: (float | None, wanted)}
 
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        if (least := given.get(self.name)) is not None:
-            yield self.column >= least
+    def build_condition(self, wanted: float, actor: Actor) -> ColumnElement[bool]:
+        found: ColumnElement[bool] = self.column >= wanted
+        return found
 
 
 @dataclass(frozen=True)
-class ArrayFilter:
+class ArrayFilter(ValueFilter):
     """The array column contains the given value."""
 
-    name: str
-    column: ModelColumn
-    says: str
-    example: str
+    says: str = ""
+    example: str = ""
 
     def parameters(self) -> FilterParameters:
         wanted = Field(
@@ -326,6 +336,38 @@ class ArrayFilter:
         )
         return {self.name: (str | None, wanted)}
 
+    def build_condition(self, wanted: str, actor: Actor) -> ColumnElement[bool]:
+        return literal(wanted) == any_(self.column)
+
+
+@dataclass(frozen=True)
+class ConditionFilter:
+    """A filter whose condition a function builds from the value, for example on another table."""
+
+    name: str
+    kind: Any
+    """Type of the parameter."""
+    says: str
+    build: Callable[[Any, Actor], ColumnElement[bool]]
+
+    def parameters(self) -> FilterParameters:
+        most = MAX_FILTER_VALUES if get_origin(self.kind) is list else None
+        wanted = Field(None, max_length=most, description=self.says)
+        return {self.name: (self.kind | None, wanted)}
+
     def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
         if (wanted := given.get(self.name)) is not None:
-            yield literal(wanted) == any_(self.column)
+            yield self.build(wanted, actor)
+
+
+@dataclass(frozen=True)
+class FixedFilter:
+    """A condition that always applies, without a parameter."""
+
+    condition: ColumnElement[bool]
+
+    def parameters(self) -> FilterParameters:
+        return {}
+
+    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
+        yield self.condition

@@ -1,4 +1,4 @@
-"""Declare a list: filters, sort orders, pages and totals.
+"""Declare a list: columns, filters, sort orders, pages and totals.
 
 Its query parameters with their documentation, its SQL and the filters of bulk operations come
 from this declaration. Totals are counted while that is cheap and estimated by the planner beyond.
@@ -23,8 +23,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.statements import estimate_cost
 from scrapersky.errors import InvalidInput
-from scrapersky.lists.cursor import CursorPage, SortOrder, decode_cursor
-from scrapersky.lists.filters import FilterValues, ListFilter, ModelColumn, build_owner_condition
+from scrapersky.lists.columns import Column
+from scrapersky.lists.cursor import CursorPage, KeysetPosition, SortOrder
+from scrapersky.lists.filters import (
+    ColumnFilter,
+    DateRangeFilter,
+    DomainFilter,
+    FilterValues,
+    ListFilter,
+    ModelColumn,
+    build_owner_condition,
+)
 from scrapersky.models import Actor
 
 MAX_COUNTED_ROWS = 10_000
@@ -182,11 +191,39 @@ class Listing:
 
     name: str
     model: Any
-    filters: tuple[ListFilter, ...]
-    sorts: Mapping[str, ModelColumn]
-    """Sortable columns by name; a leading minus sorts descending."""
+    columns: tuple[Column, ...] = ()
+    more: tuple[Column, ...] = ()
+    """Columns that are exported only when requested by name."""
+    filters: tuple[ListFilter, ...] = ()
+    """Filters that belong to no single column."""
     default_sort: str = "-created_at"
     """Must be indexed, so that it is fast at any size."""
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        return (*self.columns, *self.more)
+
+    @cached_property
+    def sorts(self) -> Mapping[str, ModelColumn]:
+        """Sortable columns by name; a leading minus sorts descending."""
+        return {each.name: each.value for each in self.all_columns if each.sort}
+
+    @cached_property
+    def all_filters(self) -> tuple[ListFilter, ...]:
+        of_columns = (each for column in self.all_columns for each in column.filters)
+        return (*of_columns, *self.filters)
+
+    @cached_property
+    def filter_labels(self) -> Mapping[str, str]:
+        """Labels of the domain filter and of the filters that are named like their column."""
+        named = {
+            each.name: column.title
+            for column in self.all_columns
+            for each in column.filters
+            if isinstance(each, ColumnFilter)
+            and (each.name == column.name or isinstance(each, DateRangeFilter))
+        }
+        return {DomainFilter.name: "Site", **named}
 
     @cached_property
     def filter_model(self) -> type[ListParameters]:
@@ -218,7 +255,7 @@ class Listing:
         return frozenset(self._filter_fields())
 
     def _filter_fields(self) -> dict[str, Any]:
-        return {name: kind for each in self.filters for name, kind in each.parameters().items()}
+        return {name: kind for each in self.all_filters for name, kind in each.parameters().items()}
 
     @property
     def parse_query(self) -> Callable[..., ListQuery]:
@@ -235,7 +272,7 @@ class Listing:
         if unknown := set(given) - self.filter_names:
             known = ", ".join(sorted(self.filter_names))
             raise InvalidInput(f"Unknown filter: {min(unknown)}. Use one of: {known}.")
-        narrowing = [each for f in self.filters for each in f.conditions(given, actor)]
+        narrowing = [each for f in self.all_filters for each in f.conditions(given, actor)]
         return [build_owner_condition(self.model, actor), *narrowing]
 
     def statement(self, given: FilterValues, actor: Actor) -> Select[Any]:
@@ -244,7 +281,8 @@ class Listing:
     async def show(self, session: AsyncSession, actor: Actor, asked: ListQuery) -> ListResult:
         order = self.order(asked.sort or self.default_sort)
         mark = self._fingerprint(asked)
-        after = decode_cursor(asked.cursor, mark, order.kind) if asked.cursor is not None else None
+        cursor = asked.cursor
+        after = None if cursor is None else KeysetPosition.decode(cursor, mark, order.kind)
         statement = self.statement(asked.given, actor)
         rows = await order.page(session, statement, after, asked.limit + 1)
         more = len(rows) > asked.limit

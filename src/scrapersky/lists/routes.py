@@ -22,8 +22,7 @@ from scrapersky.http.context import Transaction
 from scrapersky.http.problems import problem_responses
 from scrapersky.lists.bulk import BulkIn, BulkRequest, build_bulk_request
 from scrapersky.lists.curation import MAX_CURATED_ROWS, CurateOut, Curation, curate
-from scrapersky.lists.export.definition import Export, ExportFormat, ExportRequest
-from scrapersky.lists.export.files import ByteStream, stream_export
+from scrapersky.lists.exports import ByteStream, Export, ExportFormat, ExportRequest, stream_export
 from scrapersky.lists.listing import ListParameters, build_dependency
 from scrapersky.plurals import pluralise
 
@@ -107,7 +106,8 @@ class ExportResponse(StreamingResponse):
     """Streams an export and stops between two pieces once the client has disconnected.
 
     Cancelling the generator in the middle of a piece would not return its database connection to
-    the pool cleanly.
+    the pool cleanly. The response starts with the first byte of the file, so that an error before
+    it becomes an error response. A piece may be empty.
     """
 
     def __init__(self, pieces: ByteStream, *, name: str, media_type: str) -> None:
@@ -124,12 +124,19 @@ class ExportResponse(StreamingResponse):
 
     async def _send(self, send: Send, gone: asyncio.Task[None]) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        started = False
         async with aclosing(self._pieces) as pieces:
-            await send(start)
             async for piece in pieces:
                 if gone.done():
                     return
+                if not piece:
+                    continue
+                if not started:
+                    await send(start)
+                    started = True
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if not started:
+            await send(start)
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -194,7 +201,7 @@ def export_routes(export: Export) -> APIRouter:
     ) -> StreamingResponse:
         """Stream all matching rows as a file, with the filters and sort orders of the list. If the
         export fails midway, the connection is closed before the end of the response: a response
-        that ended normally is complete.
+        that ended normally is complete. An XLSX file is sent when all its rows are written.
         """
         pieces = await stream_export(context.database, export, actor, asked)
         name = f"{export.rows}-{datetime.now(UTC):%Y-%m-%d}.{asked.format}"

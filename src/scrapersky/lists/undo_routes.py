@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -17,13 +16,15 @@ from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Reading, Transaction
 from scrapersky.http.problems import problem_responses
 from scrapersky.lists import (
+    SHOWN,
     ChoiceFilter,
+    Column,
     Curation,
-    DateRangeFilter,
     Listing,
     ListPage,
     ListQuery,
     PresenceFilter,
+    RowSchema,
 )
 from scrapersky.lists.undo import UndoOut, undo
 from scrapersky.models import Actor, BulkAction
@@ -31,35 +32,26 @@ from scrapersky.models import Actor, BulkAction
 BULK_ACTIONS = Listing(
     name="BulkAction",
     model=BulkAction,
-    filters=(
-        ChoiceFilter(
-            "kind", BulkAction.kind, says="Only actions on rows of this kind, such as `contact`."
+    columns=(
+        Column(BulkAction.id),
+        Column(
+            BulkAction.kind,
+            label="Rows",
+            filter=ChoiceFilter(says="Only actions on rows of this kind, such as `contact`."),
+            example="contact",
         ),
-        ChoiceFilter("to_status", BulkAction.to_status),
-        ChoiceFilter("created_by", BulkAction.created_by),
-        DateRangeFilter("created", BulkAction.created_at),
-        PresenceFilter("has_undone_at", BulkAction.undone_at),
+        Column(BulkAction.to_status, label="Decision", filter=True, example="Selected"),
+        Column(BulkAction.updated_count, sort=True),
+        Column(BulkAction.queued_count, "Queued", table=SHOWN),
+        Column(BulkAction.created_by, filter=True),
+        Column(BulkAction.created_at, "Time", filter=True, sort=True, table=SHOWN),
+        Column(BulkAction.undone_at, filter=PresenceFilter("has_undone_at"), sort=True),
     ),
-    sorts={
-        "created_at": BulkAction.created_at,
-        "updated_count": BulkAction.updated_count,
-        "undone_at": BulkAction.undone_at,
-    },
 )
 
 
-class BulkActionOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    kind: str = Field(examples=["contact"])
-    to_status: str = Field(examples=["Selected"])
+class BulkActionOut(RowSchema, columns=BULK_ACTIONS.all_columns):
     details: dict[str, Any] = Field(description="Filter or number of ids, and the note.")
-    updated_count: int
-    queued_count: int
-    created_by: UUID
-    created_at: datetime
-    undone_at: datetime | None
 
 
 class UndoIn(BaseModel):
@@ -131,9 +123,7 @@ def bulk_action_routes(curations: Sequence[Curation]) -> APIRouter:
         return shown.to_page(BulkActionOut.model_validate)
 
     @router.post(
-        "/undo",
-        summary="Undo a bulk action",
-        responses=problem_responses(400, 404, 409, 415),
+        "/undo", summary="Undo a bulk action", responses=problem_responses(400, 404, 409, 415)
     )
     async def undo_bulk_action(
         actor: Curator, session: Transaction, wanted: UndoIn | None = None

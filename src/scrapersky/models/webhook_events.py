@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from yarl import URL
 
 from scrapersky.db.base import uuid7
+from scrapersky.models.accounts import DEFAULT_TENANT_ID
 from scrapersky.models.stage_names import DELIVERY_STAGE
 from scrapersky.models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from scrapersky.pipeline.wake import wake_after_commit
@@ -63,6 +64,27 @@ async def emit_events(session: AsyncSession, announcements: Sequence[PendingEven
         for each in await _get_subscribers(session, tenant_id)
         if event.value in each.events
     ]
+    await _queue_deliveries(session, deliveries)
+
+
+async def emit_operator_events(
+    session: AsyncSession, events: Sequence[tuple[WebhookEvent, UUID, Mapping[str, Any]]]
+) -> None:
+    """Queue events for ALERT_WEBHOOK_URL, each with the ID of its subject and its `data`."""
+    deliveries = [
+        {
+            "id": uuid7(),
+            "tenant_id": DEFAULT_TENANT_ID,
+            "event": event.value,
+            "subject_id": subject_id,
+            "payload": to_jsonable_python(payload),
+        }
+        for event, subject_id, payload in events
+    ]
+    await _queue_deliveries(session, deliveries)
+
+
+async def _queue_deliveries(session: AsyncSession, deliveries: Sequence[Mapping[str, Any]]) -> None:
     for start in range(0, len(deliveries), INSERT_BATCH_ROWS):
         await session.execute(
             insert(WebhookDelivery), deliveries[start : start + INSERT_BATCH_ROWS]
@@ -90,19 +112,19 @@ async def _get_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[W
         noted[tenant_id] = await _load_subscribers(session, tenant_id)
         transaction = current.get_nested_transaction() or current.get_transaction()
         session.info[SUBSCRIBERS_KEY] = (transaction, noted)
-    found: Sequence[WebhookSubscriber] = noted[tenant_id]
-    return found
+    subscribers: Sequence[WebhookSubscriber] = noted[tenant_id]
+    return subscribers
 
 
 async def _load_subscribers(session: AsyncSession, tenant_id: UUID) -> Sequence[WebhookSubscriber]:
-    found = await session.execute(
+    result = await session.execute(
         select(WebhookEndpoint.id, WebhookEndpoint.url, WebhookEndpoint.events)
         .where(WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.is_active)
         .order_by(WebhookEndpoint.id)
         .with_for_update(read=True, key_share=True)
     )
     return [
-        WebhookSubscriber(each, _get_host(url), frozenset(events)) for each, url, events in found
+        WebhookSubscriber(each, _get_host(url), frozenset(events)) for each, url, events in result
     ]
 
 

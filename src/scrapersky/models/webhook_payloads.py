@@ -12,6 +12,7 @@ from typing import Any
 from scrapersky.models.contacts import Contact, Lead
 from scrapersky.models.domains import Domain
 from scrapersky.models.jobs import SITEMAPS_COUNT, Job
+from scrapersky.pipeline.tables import Alert
 
 API_VERSION = "v3"
 
@@ -31,6 +32,7 @@ _DOMAIN_FIELDS = (
     "redirects_to", "title", "description", "language", "cms", "shop_system", "has_contact_form",
     "total_sitemaps", "sitemap_urls",
 )  # fmt: skip
+_ALERT_FIELDS = ("id", "rule", "subject", "sentence", "began_at", "cleared_at")
 
 
 def build_lead_data(lead: Lead) -> EventData:
@@ -79,6 +81,10 @@ def build_job_data(job: Job, *, status: str, error: str | None) -> EventData:
         "counts": counts,
         "link": f"/jobs/{job.id}",
     }
+
+
+def build_alert_data(alert: Alert) -> EventData:
+    return {**_copy_fields(alert, _ALERT_FIELDS), "link": "/alerts"}
 
 
 def _copy_fields(row: Any, names: tuple[str, ...]) -> EventData:

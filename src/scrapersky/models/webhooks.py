@@ -30,6 +30,8 @@ class WebhookEvent(StrEnum):
     DOMAIN_COMPLETED = "domain.completed"
     SITEMAP_CHANGED = "sitemap.changed"
     JOB_FINISHED = "job.finished"
+    ALERT_FIRED = "alert.fired"
+    ALERT_RESOLVED = "alert.resolved"
     TEST = "test"
 
 
@@ -41,6 +43,9 @@ class WebhookEndpoint(Base, TimestampMixin, OwnedMixin):
     url: Mapped[str]
     secret: Mapped[str]
     """Signs deliveries. Shown once, when the endpoint is created or its secret is rotated."""
+    previous_secret: Mapped[str | None]
+    previous_secret_expires_at: Mapped[datetime | None]
+    """Until then, deliveries are signed with the previous secret too."""
     events: Mapped[list[str]] = mapped_column(ARRAY(Text))
     description: Mapped[str | None]
     is_active: Mapped[bool] = mapped_column(server_default="true")
@@ -53,7 +58,7 @@ class WebhookEndpoint(Base, TimestampMixin, OwnedMixin):
 
 @declare_queue("status", words=DELIVERY_STATUSES, order=["host"])
 class WebhookDelivery(Base, TenantMixin):
-    """One event for one endpoint. Receivers detect repeated deliveries by its ID."""
+    """One event for one endpoint, or for the operator. Receivers detect repetitions by its ID."""
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
@@ -66,14 +71,15 @@ class WebhookDelivery(Base, TenantMixin):
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
-    endpoint_id: Mapped[UUID] = mapped_column(
+    endpoint_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("webhook_endpoints.id", ondelete="CASCADE")
     )
+    """NULL for operator alerts. They are sent to ALERT_WEBHOOK_URL, as it is set at that time."""
     host: Mapped[str] = mapped_column(server_default="")
     """The receiver's host, so that a hanging receiver does not delay others."""
     event: Mapped[str]
     subject_id: Mapped[UUID | None]
-    """ID of the lead, contact, domain or job that the event is about."""
+    """ID of the lead, contact, domain, job or alert that the event is about."""
     payload: Mapped[dict[str, Any]]
     response_status: Mapped[int | None] = mapped_column(Integer)
     delivered_at: Mapped[datetime | None]

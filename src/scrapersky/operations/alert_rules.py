@@ -87,8 +87,8 @@ def _check_scans(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     if facts.scans_ended >= enough and not facts.scans_that_found:
         yield (
             "",
-            f"{facts.scans_ended} scans ended in the last hour and none found a sitemap: "
-            "look whether this machine can reach the web, and what the jobs say.",
+            f"{facts.scans_ended} scans ended in the last hour and none found a sitemap. "
+            "Check whether this machine can reach the web, and the errors of the jobs.",
         )
 
 
@@ -100,24 +100,25 @@ def _check_listeners(facts: AlertFacts) -> Iterator[tuple[str, str]]:
         if each.vitals.get("listener") == "down" and seconds > limit:
             yield (
                 f"{each.hostname}:{each.pid}",
-                f"It has heard no wake-ups for {seconds:.0f} seconds, so rows wait for the next "
-                "tick; look whether DATABASE_URL or LISTEN_DATABASE_URL leads to a server that "
-                "can LISTEN.",
+                f"It has received no wake-ups for {seconds:.0f} seconds, so rows wait for the next "
+                "tick. Check that DATABASE_URL or LISTEN_DATABASE_URL points to a server that "
+                "supports LISTEN.",
             )
 
 
 def _check_disk(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     """Report low disk space once per machine, because its processes share the disk."""
     limit = facts.settings.alert_disk_free_bytes
-    told: set[str] = set()
+    reported: set[str] = set()
     for each in facts.workers:
         free = each.vitals.get("disk_free_bytes")
-        if free is not None and free < limit and each.hostname not in told:
-            told.add(each.hostname)
+        if free is not None and free < limit and each.hostname not in reported:
+            reported.add(each.hostname)
             yield (
                 each.hostname,
-                f"Only {free / 1024**2:,.0f} MiB are free where the data folder lies, less than "
-                f"{limit / 1024**2:,.0f}; a database without room stops.",
+                f"Only {free / 1024**2:,.0f} MiB are free on the disk of the data folder; the "
+                "limit is "
+                f"{limit / 1024**2:,.0f} MiB. The database stops when the disk is full.",
             )
 
 
@@ -125,15 +126,16 @@ def _check_circuits(facts: AlertFacts) -> Iterator[tuple[str, str]]:
     if facts.open_circuits >= facts.settings.alert_open_circuits:
         yield (
             "",
-            f"{facts.open_circuits} hosts keep failing and are left alone: when so many do at "
-            "once, the cause is often on our side (network, DNS, a block).",
+            f"{facts.open_circuits} hosts keep failing and are being backed off. With so many "
+            "at the "
+            "same time, the cause is often local: network, DNS or a block.",
         )
 
 
 RULES: tuple[AlertRule, ...] = (
     AlertRule(
         name=HealthIssueKind.NOT_REGISTERED,
-        means="A stage could not be set up in some process; the others run.",
+        means="A stage could not be registered in some process; the others run.",
         limit=None,
         judge=_check_trouble(HealthIssueKind.NOT_REGISTERED),
     ),
@@ -145,7 +147,7 @@ RULES: tuple[AlertRule, ...] = (
     ),
     AlertRule(
         name=HealthIssueKind.NO_CONSUMER,
-        means="Rows are due and no process works the stage.",
+        means="Rows are due and no process runs the stage.",
         limit=None,
         judge=_check_trouble(HealthIssueKind.NO_CONSUMER),
     ),
@@ -157,19 +159,19 @@ RULES: tuple[AlertRule, ...] = (
     ),
     AlertRule(
         name=HealthIssueKind.NOT_TICKING,
-        means="The processes that work the stage live, but its scheduler has stopped.",
+        means="The processes that run the stage are alive, but its scheduler has stopped.",
         limit="alert_ticks_missed",
         judge=_check_trouble(HealthIssueKind.NOT_TICKING),
     ),
     AlertRule(
         name=HealthIssueKind.OLDEST_DUE,
-        means="A row is due and could be worked, and nobody has for too long.",
+        means="A claimable row has waited for too long.",
         limit="queue_oldest_due_limit_seconds",
         judge=_check_trouble(HealthIssueKind.OLDEST_DUE),
     ),
     AlertRule(
         name=HealthIssueKind.PAUSED_LONG,
-        means="Somebody paused the stage and rows wait for it: was it forgotten?",
+        means="The stage has been paused for a long time while rows wait for it.",
         limit="alert_paused_seconds",
         judge=_check_trouble(HealthIssueKind.PAUSED_LONG),
     ),
@@ -181,7 +183,7 @@ RULES: tuple[AlertRule, ...] = (
     ),
     AlertRule(
         name=HealthIssueKind.UNHANDLED_ROWS,
-        means="Jobs wait whose job_type no stage handles.",
+        means="Jobs are queued whose job_type no stage handles.",
         limit=None,
         judge=_check_trouble(HealthIssueKind.UNHANDLED_ROWS),
     ),
@@ -194,35 +196,38 @@ RULES: tuple[AlertRule, ...] = (
     ),
     AlertRule(
         name="dead_letters_rising",
-        means="Many rows of a stage are given up.",
+        means="Many rows of a stage became dead letters.",
         limit="alert_dead_letters_per_hour",
         judge=_check_event_count(
             EventKind.FAILED,
             "alert_dead_letters_per_hour",
-            "{count} rows were given up in the last hour, more than {most}; "
-            "`scrapersky dead-letter list` tells why.",
+            "{count} rows became dead letters in the last hour; the limit is {most}. "
+            "`scrapersky dead-letter list` shows the reasons.",
         ),
     ),
     AlertRule(
         name="rescues_rising",
-        means="Many rows lose their worker: processes die, or are killed for their memory.",
+        means=(
+            "Many rows lost their worker: processes crash or are killed, often for their memory "
+            "use."
+        ),
         limit="alert_rescues_per_hour",
         judge=_check_event_count(
             EventKind.RESCUED,
             "alert_rescues_per_hour",
-            "{count} rows lost their worker in the last hour, more than {most}; "
-            "look why processes end.",
+            "{count} rows lost their worker in the last hour; the limit is {most}. "
+            "Check why worker processes end.",
         ),
     ),
     AlertRule(
         name="no_sitemaps_found",
-        means="Scans end one after the other and none finds anything.",
+        means="Many scans ended and none found a sitemap.",
         limit="alert_scans_without_sitemaps",
         judge=_check_scans,
     ),
     AlertRule(
         name="listener_down",
-        means="A process does not hear of new rows and works them only at the next tick.",
+        means="A process receives no wake-ups and finds new rows only with the next tick.",
         limit="alert_listener_down_seconds",
         judge=_check_listeners,
     ),
@@ -234,7 +239,7 @@ RULES: tuple[AlertRule, ...] = (
     ),
     AlertRule(
         name="many_circuits_open",
-        means="Many hosts at once keep failing and are left alone.",
+        means="Many hosts keep failing and are being backed off.",
         limit="alert_open_circuits",
         judge=_check_circuits,
     ),
@@ -243,9 +248,9 @@ RULES: tuple[AlertRule, ...] = (
 
 def evaluate_rules(facts: AlertFacts) -> list[AlertFinding]:
     """Evaluate all rules. Returns one finding per rule and subject."""
-    found = {
+    findings = {
         (rule.name, subject): AlertFinding(rule.name, subject, sentence)
         for rule in RULES
         for subject, sentence in rule.judge(facts)
     }
-    return list(found.values())
+    return list(findings.values())

@@ -1,4 +1,4 @@
-"""Evaluate the alert rules, store when alerts begin and clear, and log both."""
+"""Evaluate the alert rules; store, log and emit as events when alerts begin and clear."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Integer, func, insert, select, tuple_, update
+from sqlalchemy import Integer, func, select, tuple_, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
 from scrapersky.db.session import Database
 from scrapersky.logging import get_logger
-from scrapersky.models import JOB_STATUSES, Job, JobType
+from scrapersky.models import JOB_STATUSES, Job, JobType, WebhookEvent
 from scrapersky.models.jobs import SITEMAPS_COUNT
+from scrapersky.models.webhook_events import emit_operator_events
+from scrapersky.models.webhook_payloads import build_alert_data
 from scrapersky.operations.alert_rules import AlertFacts, AlertFinding, evaluate_rules
 from scrapersky.pipeline.chores import Chore
 from scrapersky.pipeline.report import PipelineStatus, load_full_status
 from scrapersky.pipeline.stage import AnyStage
-from scrapersky.pipeline.tables import Alert, AlertPost, Host
+from scrapersky.pipeline.tables import Alert, Host
 from scrapersky.settings import Settings
+from scrapersky.webhooks.service import deliver_operator_events
 
 CHECK_INTERVAL = timedelta(seconds=30)
 SCAN_WINDOW = timedelta(hours=1)
@@ -42,7 +45,7 @@ class FiringAlert:
 
 
 async def load_facts(session: AsyncSession, standing: PipelineStatus) -> AlertFacts:
-    ended, found = await _count_scans(session)
+    ended, with_sitemap = await _count_scans(session)
     return AlertFacts(
         settings=standing.settings,
         now=standing.now,
@@ -52,7 +55,7 @@ async def load_facts(session: AsyncSession, standing: PipelineStatus) -> AlertFa
         unhandled_rows=sum(each.rows for each in standing.unhandled),
         workers=standing.workers,
         scans_ended=ended,
-        scans_that_found=found,
+        scans_that_found=with_sitemap,
         open_circuits=await count_open_circuits(session),
     )
 
@@ -61,14 +64,14 @@ async def _count_scans(session: AsyncSession) -> tuple[int, int]:
     """Count the scans that ended in the last hour, and how many of them found a sitemap."""
     assert Job.result_data is not None
     sitemaps = Job.result_data[SITEMAPS_COUNT].astext.cast(Integer)
-    found = await session.execute(
+    result = await session.execute(
         select(func.count(), func.count().filter(sitemaps > 0)).where(
             Job.finished_at > func.now() - SCAN_WINDOW,
             Job.job_type == JobType.SITEMAP,
             Job.status.in_([JOB_STATUSES.done, JOB_STATUSES.failed]),
         )
     )
-    ended, useful = found.one()
+    ended, useful = result.one()
     return int(ended), int(useful)
 
 
@@ -95,18 +98,18 @@ async def list_recent_alerts(
     session: AsyncSession, limit: int = MAX_RECENT_ALERTS
 ) -> Sequence[Alert]:
     """List cleared alerts, most recently begun first."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Alert)
         .where(Alert.cleared_at.is_not(None))
         .order_by(Alert.began_at.desc(), Alert.id.desc())
         .limit(limit)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _load_open_alerts(session: AsyncSession) -> Sequence[Alert]:
-    found = await session.scalars(select(Alert).where(Alert.cleared_at.is_(None)))
-    return found.all()
+    rows = await session.scalars(select(Alert).where(Alert.cleared_at.is_(None)))
+    return rows.all()
 
 
 async def check_alerts(database: Database, settings: Settings, stages: Sequence[AnyStage]) -> None:
@@ -118,7 +121,7 @@ async def check_alerts(database: Database, settings: Settings, stages: Sequence[
         began = await _store_begun(session, findings)
         cleared = await _store_cleared(session, findings)
         if settings.alert_webhook_url:
-            await _queue_posts(session, began, cleared)
+            await _emit_alerts(session, began, cleared)
     for each in began:
         log.error("alert", **_build_log_fields(each))
     for each in cleared:
@@ -132,7 +135,7 @@ async def _store_begun(session: AsyncSession, findings: Sequence[AlertFinding]) 
     """
     if not findings:
         return ()
-    begun = await session.scalars(
+    inserted = await session.scalars(
         postgresql.insert(Alert)
         .values([{"id": uuid7(), **asdict(each)} for each in findings])
         .on_conflict_do_nothing(
@@ -140,7 +143,7 @@ async def _store_begun(session: AsyncSession, findings: Sequence[AlertFinding]) 
         )
         .returning(Alert)
     )
-    return begun.all()
+    return inserted.all()
 
 
 async def _store_cleared(
@@ -157,20 +160,14 @@ async def _store_cleared(
     return cleared.all()
 
 
-async def _queue_posts(
+async def _emit_alerts(
     session: AsyncSession, began: Sequence[Alert], cleared: Sequence[Alert]
 ) -> None:
-    """Queue the webhook posts of these alerts.
-
-    Runs in the transaction that records the alerts, so that none is recorded but not posted.
-    """
-    posts = [
-        {"id": uuid7(), "alert_id": each.id, "event": event}
-        for event, alerts in (("began", began), ("cleared", cleared))
-        for each in alerts
-    ]
-    if posts:
-        await session.execute(insert(AlertPost), posts)
+    changes = ((WebhookEvent.ALERT_FIRED, began), (WebhookEvent.ALERT_RESOLVED, cleared))
+    await emit_operator_events(
+        session,
+        [(event, each.id, build_alert_data(each)) for event, alerts in changes for each in alerts],
+    )
 
 
 def _build_log_fields(alert: Alert) -> dict[str, str]:
@@ -180,11 +177,15 @@ def _build_log_fields(alert: Alert) -> dict[str, str]:
 
 def build_alert_chore(stages: Sequence[AnyStage]) -> Chore:
     async def run(database: Database, settings: Settings) -> None:
+        # Deliver what is due before the evaluation too: without workers it is retried only here,
+        # and would be evaluated as rows without a consumer.
+        await deliver_operator_events(database, settings)
         await check_alerts(database, settings, stages)
+        await deliver_operator_events(database, settings)
 
     return Chore(
         name="look_for_alerts",
-        does="Look for what is wrong, and say so once.",
+        does="Evaluate the alert rules, and record which alerts began or cleared.",
         every=CHECK_INTERVAL,
         run=run,
     )

@@ -16,10 +16,14 @@ class EffectiveSetting(BaseModel):
     """One setting with its effective value."""
 
     variable: str = Field(examples=["HOST_DELAY_MS"])
-    value: str | None = Field(description="As one would write it; never there for a secret.")
-    is_set: bool = Field(description="Whether anybody said it; for secrets this is all there is.")
+    value: str | None = Field(
+        description="Effective value, in the form used in the environment. Null for secrets."
+    )
+    is_set: bool = Field(
+        description="Whether a value is set. For secrets, nothing else is returned."
+    )
     origin: SettingOrigin
-    file: Path | None = Field(description="The file it stands in, if that is where it stands.")
+    file: Path | None = Field(description="Path of the file that sets the value, if a file does.")
     secret: bool
 
 

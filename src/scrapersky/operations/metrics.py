@@ -61,7 +61,7 @@ class ProviderSpending:
 async def load_month_spending(session: AsyncSession) -> Sequence[ProviderSpending]:
     """Load the usage of every SKU this month, including free ones."""
     paid = _select_paid()
-    found = await session.execute(
+    result = await session.execute(
         select(
             CostMeter.provider,
             CostMeter.sku,
@@ -72,14 +72,18 @@ async def load_month_spending(session: AsyncSession) -> Sequence[ProviderSpendin
         .where(CostMeter.month == _build_first_day())
         .order_by(CostMeter.provider, CostMeter.sku)
     )
-    return [ProviderSpending(*each) for each in found]
+    return [ProviderSpending(*each) for each in result]
 
 
 async def get_installation_cap(session: AsyncSession, settings: Settings) -> Decimal | None:
     """Return the monthly cap for all tenants together; None if there is no cap."""
-    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    installation_cap = await session.scalar(select(InstallationBudget.monthly_cap_usd))
     default = settings.places_installation_cap_usd
-    return found if found is not None or default is None else Decimal(str(default))
+    return (
+        installation_cap
+        if installation_cap is not None or default is None
+        else Decimal(str(default))
+    )
 
 
 def _select_paid() -> Subquery:
@@ -113,9 +117,9 @@ def _build_first_day() -> ColumnElement[object]:
 
 
 METRIC_PREFIX = "scrapersky_"
-PROCESS_HELP = " Counted by this process since it started; other processes count their own."
-LAST_HOUR_HELP = " In the last hour, over all processes."
-THIS_MONTH_HELP = " In the provider's month, over all tenants; it begins at nothing with the next."
+PROCESS_HELP = " Counted by this process since it started."
+LAST_HOUR_HELP = " In the last hour, across all processes."
+THIS_MONTH_HELP = " In the provider's current month, across all tenants. Resets to 0 each month."
 ATTEMPT_LABELS = {
     EventKind.COMPLETED: "completed",
     EventKind.SKIPPED: "skipped",
@@ -132,38 +136,38 @@ ATTEMPT_LABELS = {
 
 StageFigure = Callable[[StageReport], float | None]
 STAGE_GAUGES: Mapping[str, tuple[str, StageFigure]] = {
-    "stage_queued_rows": ("Rows that wait, due or not.", lambda each: each.queued),
-    "stage_due_rows": ("Rows that wait and whose time has come.", lambda each: each.due),
+    "stage_queued_rows": ("Queued rows, due or not.", lambda each: each.queued),
+    "stage_due_rows": ("Queued rows that are due.", lambda each: each.due),
     "stage_oldest_due_seconds": (
-        "How long the longest-waiting due row has been due; 0 when none is.",
+        "Age of the oldest due row; 0 if there is none.",
         lambda each: each.oldest_due_seconds or 0,
     ),
     "stage_oldest_ready_seconds": (
-        "The same of rows that could be worked now, and do not wait for their host's turn.",
+        "Age of the oldest due row that is not waiting for its host; 0 if there is none.",
         lambda each: each.oldest_ready_seconds or 0,
     ),
-    "stage_in_flight_rows": ("Rows being worked.", lambda each: each.in_flight),
+    "stage_in_flight_rows": ("Rows in processing.", lambda each: each.in_flight),
     "stage_overdue_rows": (
-        "Rows being worked for longer than the stage's timeout, or without a lease.",
+        "Rows in processing past the stage's timeout, or without a lease.",
         lambda each: each.overdue,
     ),
     "stage_stuck_rows": (
-        "Rows in processing past their lease or of a dead worker, which no worker will finish.",
+        "Rows in processing past their lease or of a dead worker; they wait for a rescue.",
         lambda each: each.stuck,
     ),
     "stage_run_failing": (
-        "1 when the last run failed in some process.",
+        "1 if the last run failed in any process.",
         lambda each: each.failing,
     ),
-    "stage_open_dead_letters": ("Rows given up that nobody dealt with.", lambda e: e.dead_letters),
-    "stage_paused": ("1 when an operator has paused it.", lambda each: each.paused),
+    "stage_open_dead_letters": ("Open dead letters.", lambda e: e.dead_letters),
+    "stage_paused": ("1 if the stage is paused.", lambda each: each.paused),
     "stage_held_back": (
-        "1 when it claims less or nothing because of what waits behind it.",
+        "1 if backpressure from downstream stages limits its claims.",
         lambda each: each.held_back is not None,
     ),
-    "stage_consumers": ("Live processes that work the stage.", lambda each: each.consumers),
+    "stage_consumers": ("Live processes that run the stage.", lambda each: each.consumers),
     "stage_last_tick_seconds": (
-        "When a process last ticked the stage, as a Unix time.",
+        "Unix time of the stage's last tick in any process.",
         lambda each: each.last_tick.timestamp() if each.last_tick else None,
     ),
 }
@@ -181,7 +185,7 @@ class MetricsCollector(Collector):
     installation_cap_usd: Decimal | None = None
 
     def collect(self) -> Iterator[Metric]:
-        yield _build_gauge("build_info", "The version of the program.", 1, version=__version__)
+        yield _build_gauge("build_info", "Version of the program.", 1, version=__version__)
         yield from _build_stage_metrics(self.facts.reports)
         yield _build_alerts(self.facts)
         failing = "Chores (housekeeping jobs) whose last run failed."
@@ -191,36 +195,44 @@ class MetricsCollector(Collector):
         yield _build_gauge(
             "hosts_left_alone", "Hosts whose circuit is open.", self.facts.open_circuits
         )
-        yield _build_gauge("workers", "Live processes that work queues.", len(self.facts.workers))
+        yield _build_gauge("workers", "Live worker processes.", len(self.facts.workers))
         yield _own_limits(self.facts.workers)
         yield from _build_provider_metrics(self.spent)
         if self.installation_cap_usd is not None:
-            help_ = "What all tenants together may spend at place providers in a month."
+            help_ = "Monthly cap for place providers across all tenants."
             yield _build_gauge(
                 "provider_installation_cap_usd", help_, float(self.installation_cap_usd)
             )
         yield from self._build_database_metrics()
         if (free := get_free_bytes(self.facts.settings.scrapersky_data_dir)) is not None:
-            yield _build_gauge("disk_free_bytes", "Free where the data folder lies.", free)
+            yield _build_gauge(
+                "disk_free_bytes", "Free bytes on the disk of the data folder.", free
+            )
         if self.engine is not None:
             yield from _build_process_metrics(self.engine)
 
     def _build_database_metrics(self) -> Iterator[Metric]:
         size = self.facts.settings.database_pool_size
         used = self.database.checked_out()
-        yield _build_gauge("database_connections_in_use", "Of this process's pool.", used)
-        yield _build_gauge("database_connections_most", "As many as the pool may have.", size)
+        yield _build_gauge(
+            "database_connections_in_use",
+            "Connections of this process's pool that are in use.",
+            used,
+        )
+        yield _build_gauge(
+            "database_connections_most", "Maximum size of this process's pool.", size
+        )
         waits = CounterMetricFamily(
             METRIC_PREFIX + "database_pool_waits",
-            "Times that a connection was wanted while all were in use." + PROCESS_HELP,
+            "Checkouts that had to wait because all connections were in use." + PROCESS_HELP,
         )
         waits.add_metric([], self.database.pool_waits())
         yield waits
 
 
-def render_metrics(everything: MetricsCollector) -> bytes:
+def render_metrics(context: MetricsCollector) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(everything)
+    registry.register(context)
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
@@ -245,7 +257,7 @@ def _build_stage_metrics(reports: Sequence[StageReport]) -> Iterator[Metric]:
 def _build_durations(reports: Sequence[StageReport]) -> Metric:
     family = GaugeMetricFamily(
         METRIC_PREFIX + "stage_duration_seconds",
-        "From claim to end; half and 95 % of the attempts took no longer." + LAST_HOUR_HELP,
+        "Duration of attempts from claim to end: p50 and p95." + LAST_HOUR_HELP,
         labels=["stage", "quantile"],
     )
     for report in reports:
@@ -258,7 +270,7 @@ def _build_durations(reports: Sequence[StageReport]) -> Metric:
 def _build_attempts(reports: Sequence[StageReport]) -> Metric:
     family = GaugeMetricFamily(
         METRIC_PREFIX + "stage_attempts_last_hour",
-        "Attempts by how they ended." + LAST_HOUR_HELP,
+        "Attempts by outcome." + LAST_HOUR_HELP,
         labels=["stage", "end"],
     )
     for report in reports:
@@ -268,9 +280,7 @@ def _build_attempts(reports: Sequence[StageReport]) -> Metric:
 
 
 def _build_alerts(facts: AlertFacts) -> Metric:
-    family = GaugeMetricFamily(
-        METRIC_PREFIX + "alerts", "Alerts that fire right now, by rule.", labels=["rule"]
-    )
+    family = GaugeMetricFamily(METRIC_PREFIX + "alerts", "Firing alerts by rule.", labels=["rule"])
     firing = Counter(each.rule for each in evaluate_rules(facts))
     for rule in RULES:
         family.add_metric([rule.name], firing[rule.name])
@@ -280,7 +290,7 @@ def _build_alerts(facts: AlertFacts) -> Metric:
 def _own_limits(workers: Sequence[Worker]) -> Metric:
     family = GaugeMetricFamily(
         METRIC_PREFIX + "workers_at_own_limit",
-        "Live processes that ran out of it in the last five minutes.",
+        "Live processes that exhausted the resource in the last five minutes.",
         labels=["limit"],
     )
     for limit in LimitedResource:
@@ -293,13 +303,13 @@ def _build_provider_metrics(spent: Sequence[ProviderSpending]) -> Iterator[Metri
     """Build the usage metrics by provider and SKU. Usage by tenant is in the ledger, not here."""
     requests = GaugeMetricFamily(
         METRIC_PREFIX + "provider_requests_this_month",
-        "Requests to place providers, the free ones too; not those they did not bill."
+        "Requests to place providers, including free ones, without those that were not billed."
         + THIS_MONTH_HELP,
         labels=["provider", "sku"],
     )
     money = GaugeMetricFamily(
         METRIC_PREFIX + "provider_spent_usd_this_month",
-        "What these cost, as our ledger has it; 0 where all were free." + THIS_MONTH_HELP,
+        "Cost of these requests according to the ledger; 0 if all were free." + THIS_MONTH_HELP,
         labels=["provider", "sku"],
     )
     for each in spent:
@@ -312,16 +322,16 @@ def _build_provider_metrics(spent: Sequence[ProviderSpending]) -> Iterator[Metri
 def _build_process_metrics(engine: Engine) -> Iterator[Metric]:
     """Build the counters of this process."""
     if engine.wakeups.is_listening:
-        up = "1 when this process hears of new rows at once, 0 when it has to wait for its tick."
+        up = "1 if this process receives wake-ups, 0 if it only finds new rows with its next tick."
         yield _build_gauge("listener_up", up, engine.wakeups.listener.up)
     fetches = CounterMetricFamily(
-        METRIC_PREFIX + "fetches", "Fetches by how they ended." + PROCESS_HELP, labels=["end"]
+        METRIC_PREFIX + "fetches", "Fetches by outcome." + PROCESS_HELP, labels=["end"]
     )
     for end in FetchOutcome:
         fetches.add_metric([end.value], engine.figures.fetches[end])
     yield fetches
     yield _build_counter("rows_claimed", "Rows claimed.", ["stage"], _iter_claimed_rows(engine))
-    help_ = "Attempts by how they ended; rows rescued are those this process took from others."
+    help_ = "Attempts by outcome. Rescued rows are those that this process took from dead workers."
     yield _build_counter("attempts", help_, ["stage", "end"], _iter_ended_attempts(engine))
 
 
@@ -351,19 +361,19 @@ router = APIRouter(tags=["health"])
 
 @router.get(
     "/metrics",
-    summary="Figures of the installation and of this process, for Prometheus",
+    summary="Get Prometheus metrics",
     response_class=Response,
     responses={
         200: {
-            "description": "The Prometheus text format.",
+            "description": "Metrics in the Prometheus text format.",
             "content": {"text/plain": {"schema": {"type": "string"}}},
         },
         **problem_responses(401, 403),
     },
 )
 async def metrics(actor: OperatorViewer, context: Context, session: Overview) -> Response:
-    standing = await load_full_status(session, context.stages, context.settings)
-    facts = await load_facts(session, standing)
+    status = await load_full_status(session, context.stages, context.settings)
+    facts = await load_facts(session, status)
     engine = context.scheduler.engine if context.scheduler else None
     spent = await load_month_spending(session)
     cap = await get_installation_cap(session, context.settings)

@@ -163,8 +163,8 @@ async def _delete_batch(database: Database, kept: RetentionRule, limit: timedelt
     """
     key = tuple_(*inspect(kept.model).primary_key)
     async with database.transaction() as session:
-        found = await session.execute(_select_oldest(kept, limit))
-        keys = [tuple(row) for row in found]
+        result = await session.execute(_select_oldest(kept, limit))
+        keys = [tuple(row) for row in result]
         if keys:
             gone = delete(kept.model).where(key.in_(keys))
             await session.execute(gone.execution_options(synchronize_session=False))
@@ -173,18 +173,18 @@ async def _delete_batch(database: Database, kept: RetentionRule, limit: timedelt
 
 def _select_oldest(kept: RetentionRule, limit: timedelta) -> Select[Any]:
     keys = inspect(kept.model).primary_key
-    wanted = [kept.age < func.now() - limit, *kept.only]
+    conditions = [kept.age < func.now() - limit, *kept.only]
     if kept.in_order:
         (key,) = keys
         first = select(key).order_by(key).limit(DELETE_BATCH_SIZE)
-        wanted.append(key.in_(first.scalar_subquery()))
-    rows = select(*keys).where(*wanted).limit(DELETE_BATCH_SIZE)
+        conditions.append(key.in_(first.scalar_subquery()))
+    rows = select(*keys).where(*conditions).limit(DELETE_BATCH_SIZE)
     return rows.with_for_update(of=kept.model, skip_locked=True)
 
 
 CHORE = Chore(
     name="delete_old_rows",
-    does="Delete ended jobs, events, closed dead letters and the like that are old.",
+    does="Delete old rows, such as finished jobs, events and closed dead letters.",
     every=DELETE_INTERVAL,
     run=delete_old_rows,
 )

@@ -60,14 +60,16 @@ class FiringOut(BaseModel):
 
     rule: str = Field(examples=["oldest_due_too_old"])
     subject: str = Field(
-        description="The stage, process or machine; empty when it is about everything.",
+        description=(
+            "Stage, process or machine concerned; empty if it concerns the whole installation."
+        ),
         examples=["process_pending_sitemaps"],
     )
     sentence: str = Field(
-        examples=["The oldest due row has waited for 912 seconds, more than the limit of 600."]
+        examples=["The oldest claimable row has waited for 912 seconds. The limit is 600."]
     )
-    means: str = Field(examples=["A row has been due for too long."])
-    since: datetime | None = Field(description="Nothing when it has only just been found.")
+    means: str = Field(examples=["A claimable row has waited for too long."])
+    since: datetime | None = Field(description="Null if the alert has not been recorded yet.")
     id: UUID | None
 
 
@@ -84,7 +86,7 @@ class PastAlertOut(BaseModel):
 
 class AlertsOut(BaseModel):
     firing: list[FiringOut]
-    recent: list[PastAlertOut] = Field(description="Those that are over, the last to begin first.")
+    recent: list[PastAlertOut] = Field(description="Cleared alerts, most recently begun first.")
 
 
 def alerts_out(firing: Sequence[FiringAlert], past: Sequence[Alert]) -> AlertsOut:
@@ -94,11 +96,11 @@ def alerts_out(firing: Sequence[FiringAlert], past: Sequence[Alert]) -> AlertsOu
     )
 
 
-@alert_router.get("/alerts", summary="What is wrong right now, and what was")
+@alert_router.get("/alerts", summary="List firing and recent alerts")
 async def list_alerts(actor: OperatorViewer, context: Context, session: Overview) -> AlertsOut:
     """Evaluated when requested, by the same rules as `/health/schedulers`."""
-    standing = await load_full_status(session, context.stages, context.settings)
-    firing = await list_firing_alerts(session, standing)
+    status = await load_full_status(session, context.stages, context.settings)
+    firing = await list_firing_alerts(session, status)
     return alerts_out(firing, await list_recent_alerts(session))
 
 
@@ -113,31 +115,31 @@ CANCEL_REQUEST = build_bulk_dependency(STAGE_ROWS, "Cancel")
 RESET_REQUEST = build_bulk_dependency(STAGE_ROWS, "Reset", more=[SpreadOptions, ProcessingOptions])
 
 
-@bulk_router.post("/dead-letters/replay", summary="Give the rows of many dead letters a new start")
+@bulk_router.post("/dead-letters/replay", summary="Replay dead letters")
 async def replay_dead_letters(
     actor: Curator,
     context: Context,
     session: Transaction,
-    asked: Annotated[BulkRequest, Depends(REPLAY_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(REPLAY_REQUEST)],
 ) -> BulkOut:
     """Select by ids or by the filters of the list. Concurrent replays take each row once. With
     `per_minute`, rows become due gradually.
     """
-    return await bulk.replay_dead_letters(session, actor, context.stages, asked)
+    return await bulk.replay_dead_letters(session, actor, context.stages, bulk_request)
 
 
-@bulk_router.post(
-    "/dead-letters/discard", summary="Close many dead letters; their rows stay failed"
-)
+@bulk_router.post("/dead-letters/discard", summary="Discard dead letters")
 async def discard_dead_letters(
-    actor: Curator, session: Transaction, asked: Annotated[BulkRequest, Depends(DISCARD_REQUEST)]
+    actor: Curator,
+    session: Transaction,
+    bulk_request: Annotated[BulkRequest, Depends(DISCARD_REQUEST)],
 ) -> BulkOut:
-    return await bulk.discard_dead_letters(session, actor, asked)
+    return await bulk.discard_dead_letters(session, actor, bulk_request)
 
 
 @bulk_router.post(
     "/stages/{name}/rows/requeue",
-    summary="Queue failed rows of a stage again",
+    summary="Requeue failed rows",
     responses=problem_responses(404),
 )
 async def requeue_rows(
@@ -145,15 +147,15 @@ async def requeue_rows(
     context: Context,
     session: Transaction,
     name: str,
-    asked: Annotated[BulkRequest, Depends(REQUEUE_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(REQUEUE_REQUEST)],
 ) -> BulkOut:
     stage = find_stage(context.stages, name)
-    return await bulk.act_on_rows(session, actor, stage, REQUEUE, asked, context.settings)
+    return await bulk.act_on_rows(session, actor, stage, REQUEUE, bulk_request, context.settings)
 
 
 @bulk_router.post(
     "/stages/{name}/rows/cancel",
-    summary="Take queued rows of a stage out of the queue",
+    summary="Cancel queued rows",
     responses=problem_responses(404),
 )
 async def cancel_rows(
@@ -161,18 +163,18 @@ async def cancel_rows(
     context: Context,
     session: Transaction,
     name: str,
-    asked: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(CANCEL_REQUEST)],
 ) -> BulkOut:
     """Rows become cancelled if the stage has such a status, otherwise failed, with the note as
     error.
     """
     stage = find_stage(context.stages, name)
-    return await bulk.act_on_rows(session, actor, stage, CANCEL, asked, context.settings)
+    return await bulk.act_on_rows(session, actor, stage, CANCEL, bulk_request, context.settings)
 
 
 @bulk_router.post(
     "/stages/{name}/rows/reset",
-    summary="Have ended rows of a stage worked again, from the start",
+    summary="Reset finished rows",
     responses=problem_responses(404),
 )
 async def reset_rows(
@@ -180,11 +182,13 @@ async def reset_rows(
     context: Context,
     session: Transaction,
     name: str,
-    asked: Annotated[BulkRequest, Depends(RESET_REQUEST)],
+    bulk_request: Annotated[BulkRequest, Depends(RESET_REQUEST)],
 ) -> BulkOut:
-    """Rows in processing lose their claim only with `also_processing`."""
+    """Queue finished rows from the start, with all their attempts. Rows in processing lose their
+    claim only with `also_processing`.
+    """
     stage = find_stage(context.stages, name)
-    return await bulk.act_on_rows(session, actor, stage, RESET, asked, context.settings)
+    return await bulk.act_on_rows(session, actor, stage, RESET, bulk_request, context.settings)
 
 
 flow_router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
@@ -209,18 +213,20 @@ class PaceChanged(BaseModel):
     stage: str = Field(examples=["process_pending_sitemaps"])
     pace: PaceOut
     changed: dict[str, Any] = Field(
-        description="What differs from the settings.", examples=[{"concurrency": 2}]
+        description="Values that differ from the settings.", examples=[{"concurrency": 2}]
     )
 
 
 class HostOut(BaseModel):
     host: str = Field(examples=["example.com"])
-    in_flight: int = Field(description="Requests under way, over all workers.")
-    next_slot_at: datetime = Field(description="No request begins before this.")
+    in_flight: int = Field(description="Requests in flight, across all workers.")
+    next_slot_at: datetime = Field(description="Earliest start of the next request.")
     max_concurrency: int | None
     crawl_delay_seconds: float | None
     failures: int = Field(description="In a row.")
-    circuit_open_until: datetime | None = Field(description="Backing off until then.")
+    circuit_open_until: datetime | None = Field(
+        description="End of the backoff. Null if the circuit is closed."
+    )
     circuit_reason: str | None
 
 
@@ -231,23 +237,23 @@ class Hosts(BaseModel):
 
 @flow_router.patch(
     "/stages/{name}/pace",
-    summary="Change how fast a stage goes, in every process",
+    summary="Change a stage's pace",
     responses=problem_responses(404),
 )
 async def change_pace(
-    actor: OperatorAdmin, context: Context, session: Transaction, name: str, wanted: PaceIn
+    actor: OperatorAdmin, context: Context, session: Transaction, name: str, body: PaceIn
 ) -> PaceChanged:
-    """Each process applies the change within one heartbeat interval. It stays in effect until
+    """Every process applies the change within one heartbeat interval. It stays in effect until
     restored.
     """
     stage = find_stage(context.stages, name)
-    changes = wanted.model_dump(exclude_unset=True)
+    changes = body.model_dump(exclude_unset=True)
     changed = await flow.change_pace(session, actor, stage, changes)
     pace = apply_pace_changes(stage.get_pace(context.settings), changed)
     return PaceChanged(stage=stage.name, pace=PaceOut.model_validate(pace), changed=changed)
 
 
-@flow_router.get("/hosts", summary="Hosts we have made requests to, by name")
+@flow_router.get("/hosts", summary="List hosts")
 async def list_hosts(
     actor: OperatorViewer,
     session: Reading,
@@ -255,18 +261,18 @@ async def list_hosts(
     cursor: Annotated[str, Query(max_length=300)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Hosts:
-    """With `left_alone=true`, only hosts whose circuit is open, with the reason and the time it
-    closes.
+    """Hosts that requests were sent to, by name. With `left_alone=true`, only hosts whose circuit
+    is open, with the reason and the time it closes.
     """
-    found = await flow.list_hosts(session, left_alone=left_alone, after=cursor, limit=limit + 1)
-    shown = found[:limit]
-    more = shown[-1][0].host if len(found) > limit else None
-    return Hosts(items=[host_out(*each) for each in shown], next_cursor=more)
+    hosts = await flow.list_hosts(session, left_alone=left_alone, after=cursor, limit=limit + 1)
+    page = hosts[:limit]
+    more = page[-1][0].host if len(hosts) > limit else None
+    return Hosts(items=[host_out(*each) for each in page], next_cursor=more)
 
 
 @flow_router.post(
     "/hosts/{host}/ask-again",
-    summary="Stop leaving a host alone",
+    summary="Reset a host's circuit breaker",
     responses=problem_responses(404),
 )
 async def ask_again(actor: OperatorAdmin, session: Transaction, host: str) -> HostOut:
@@ -284,7 +290,7 @@ NO_TRACEBACK = {"traceback": None}
 router = APIRouter(tags=["operations"], responses=problem_responses(401, 403, 422))
 
 
-@router.get("/stages", summary="Every stage, in the order rows travel")
+@router.get("/stages", summary="List stages in pipeline order")
 async def list_stages(actor: Viewer, context: Context, session: Overview) -> list[StageOut]:
     reports = await report_stages(session, context.stages, context.settings)
     return [StageOut.model_validate(each) for each in reports]
@@ -299,7 +305,7 @@ async def get_stage(actor: Viewer, context: Context, session: Overview, name: st
 @router.post(
     "/stages/{name}/run",
     status_code=202,
-    summary="Look at the stage's queue now, everywhere",
+    summary="Run a stage now, in every process",
     responses=problem_responses(404),
 )
 async def run_stage(
@@ -312,7 +318,7 @@ async def run_stage(
 
 @router.post(
     "/stages/{name}/pause",
-    summary="Stop claiming, in every process; rows being worked go on",
+    summary="Pause a stage in every process; rows in processing continue",
     responses=problem_responses(404),
 )
 async def pause_stage(
@@ -320,10 +326,10 @@ async def pause_stage(
     context: Context,
     session: Transaction,
     name: str,
-    wanted: NoteIn | None = None,
+    body: NoteIn | None = None,
 ) -> Accepted:
     stage = service.find_stage(context.stages, name)
-    note = wanted.note if wanted else None
+    note = body.note if body else None
     await service.set_paused(session, actor, stage, paused=True, note=note)
     return Accepted(stage=stage.name, status="paused")
 
@@ -337,7 +343,7 @@ async def resume_stage(
     return Accepted(stage=stage.name, status="resumed")
 
 
-@router.get("/workers", summary="Who works the queues, longest-running first")
+@router.get("/workers", summary="List workers, longest-running first")
 async def list_workers(
     actor: OperatorViewer, context: Context, session: Reading
 ) -> list[WorkerOut]:
@@ -357,29 +363,29 @@ def _build_worker_fields(worker: Worker) -> dict[str, object]:
 async def list_dead_letters(
     actor: Viewer,
     session: Reading,
-    asked: Annotated[ListQuery, Depends(DEAD_LETTER_LISTING.parse_query)],
+    query: Annotated[ListQuery, Depends(DEAD_LETTER_LISTING.parse_query)],
 ) -> ListPage[DeadLetterOut]:
-    return (await DEAD_LETTER_LISTING.show(session, actor, asked)).to_page(
+    return (await DEAD_LETTER_LISTING.show(session, actor, query)).to_page(
         DeadLetterOut.model_validate
     )
 
 
 @router.get(
     "/dead-letters/{letter_id}",
-    summary="One dead letter, with its traceback",
+    summary="Get a dead letter with its traceback",
     responses=problem_responses(404),
 )
 async def get_dead_letter(actor: Viewer, session: Reading, letter_id: UUID) -> DeadLetterDetail:
-    found = DeadLetterDetail.model_validate(
+    detail = DeadLetterDetail.model_validate(
         await service.get_dead_letter(session, actor, letter_id)
     )
-    return found if service.can_read_traceback(actor) else found.model_copy(update=NO_TRACEBACK)
+    return detail if service.can_read_traceback(actor) else detail.model_copy(update=NO_TRACEBACK)
 
 
 @router.post(
     "/dead-letters/{letter_id}/replay",
     status_code=202,
-    summary="Give the row a new start",
+    summary="Replay a dead letter",
     responses=problem_responses(404, 409),
 )
 async def replay_dead_letter(
@@ -391,13 +397,13 @@ async def replay_dead_letter(
 
 @router.post(
     "/dead-letters/{letter_id}/discard",
-    summary="Close the letter; the row stays failed",
+    summary="Discard a dead letter; its row stays failed",
     responses=problem_responses(404, 409),
 )
 async def discard_dead_letter(
-    actor: Curator, session: Transaction, letter_id: UUID, wanted: NoteIn | None = None
+    actor: Curator, session: Transaction, letter_id: UUID, body: NoteIn | None = None
 ) -> DeadLetterOut:
-    note = wanted.note if wanted else None
+    note = body.note if body else None
     return DeadLetterOut.model_validate(
         await service.discard_dead_letter(session, actor, letter_id, note=note)
     )

@@ -8,6 +8,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scrapersky.lists import RowSchema
+from scrapersky.operations.listing import DEAD_LETTER_LISTING
+
 
 class PaceOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
@@ -27,37 +30,41 @@ class StageOut(BaseModel):
     name: str = Field(examples=["process_pending_sitemaps"])
     does: str
     workflow: str | None = Field(
-        description="Its number in the design documents; null where they give none.",
+        description="Number in the design documents; null if it has none.",
         examples=["WF4"],
     )
     paused: bool
-    paused_seconds: float | None = Field(description="For how long, if it is.")
-    note: str | None = Field(description="Why it is paused, as given when it was.")
+    paused_seconds: float | None = Field(
+        description="Seconds since it was paused; null if it is not paused."
+    )
+    note: str | None = Field(description="Note given when it was paused.")
     held_back: str | None = Field(
-        description="Why it claims less or nothing because of what waits behind it."
+        description="Why backpressure from downstream stages limits its claims."
     )
     pace: PaceOut
     counts: dict[str, int] = Field(description="Rows by status.", examples=[{"complete": 12}])
-    estimated: list[str] = Field(description="The statuses whose count is an estimate.")
+    estimated: list[str] = Field(description="Statuses whose count is an estimate.")
     queued: int
-    due: int = Field(description="Queued rows whose time has come.")
+    due: int = Field(description="Queued rows that are due.")
     oldest_due_seconds: float | None
     oldest_ready_seconds: float | None = Field(
-        description="The same of rows that could be worked now, and do not wait for their host."
+        description="Age of the oldest due row that is not waiting for its host."
     )
     next_due_at: datetime | None
-    in_flight: int = Field(description="Rows being worked.")
-    overdue: int = Field(description="Of those, rows past the stage's timeout.")
+    in_flight: int = Field(description="Rows in processing.")
+    overdue: int = Field(description="Rows in processing past the stage's timeout.")
     stuck: int = Field(
-        description="Of those, rows past their lease or of a dead worker, which none will finish."
+        description=(
+            "Rows in processing past their lease or of a dead worker; they wait for a rescue."
+        )
     )
     dead_letters: int = Field(description="Open ones.")
-    last_hour: dict[str, int] = Field(description="Ended attempts of the last hour, by kind.")
-    p50_ms: float | None = Field(description="Half of the last hour's attempts took no longer.")
+    last_hour: dict[str, int] = Field(description="Attempts that ended in the last hour, by kind.")
+    p50_ms: float | None = Field(description="Median duration of the last hour's attempts.")
     p95_ms: float | None
     consumers: int = Field(description="Live workers that run this stage.")
     last_tick: datetime | None
-    failing: bool = Field(description="The last run failed, in some process.")
+    failing: bool = Field(description="Whether the last run failed in any process.")
     problems: list[str]
 
 
@@ -85,25 +92,11 @@ class WorkerOut(BaseModel):
     stages: dict[str, Any]
 
 
-class DeadLetterOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    stage: str
-    row_id: UUID
-    attempts: int
-    error_class: str = Field(examples=["Rejected"])
-    error: str = Field(examples=["nowhere.example does not resolve."])
-    first_failed_at: datetime
-    died_at: datetime
-    worker: str
-    state: str = Field(examples=["open"])
-    note: str | None
-    closed_at: datetime | None
-    closed_by: UUID | None
+class DeadLetterOut(RowSchema, columns=DEAD_LETTER_LISTING.all_columns):
+    pass
 
 
 class DeadLetterDetail(DeadLetterOut):
     traceback: str | None = Field(
-        description="For curators and admins of the default tenant; null for others."
+        description="Visible to curators and admins of the default tenant; null for others."
     )

@@ -26,26 +26,30 @@ from scrapersky.settings import Pace, Settings
 
 
 async def replay_dead_letters(
-    session: AsyncSession, actor: Actor, stages: Sequence[AnyStage], asked: BulkRequest
+    session: AsyncSession, actor: Actor, stages: Sequence[AnyStage], bulk_request: BulkRequest
 ) -> BulkOut:
     """Requeue the rows of open dead letters with all their attempts, and close the letters."""
-    letters = asked.conditions(DEAD_LETTER_LISTING, actor)
+    letters = bulk_request.conditions(DEAD_LETTER_LISTING, actor)
 
-    async def count(stage: AnyStage, manner: BulkOptions) -> list[BulkGroup]:
-        found = await count_letters(session, stage, letters, manner)
-        return [BulkGroup(stage=stage.name, error_class=kind, count=n) for kind, n in found.items()]
+    async def count(stage: AnyStage, options: BulkOptions) -> list[BulkGroup]:
+        by_class = await count_letters(session, stage, letters, options)
+        return [
+            BulkGroup(stage=stage.name, error_class=kind, count=n) for kind, n in by_class.items()
+        ]
 
-    async def do(stage: AnyStage, manner: BulkOptions) -> list[UUID]:
-        return await bulk.replay_letters(session, stage, letters, manner=manner)
+    async def do(stage: AnyStage, options: BulkOptions) -> list[UUID]:
+        return await bulk.replay_letters(session, stage, letters, options=options)
 
     return await execute(
-        session, actor, BulkOperation("dead_letter.replay", count, do), stages, asked
+        session, actor, BulkOperation("dead_letter.replay", count, do), stages, bulk_request
     )
 
 
-async def discard_dead_letters(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
+async def discard_dead_letters(
+    session: AsyncSession, actor: Actor, bulk_request: BulkRequest
+) -> BulkOut:
     """Close open dead letters. Their rows stay failed."""
-    letters = asked.conditions(DEAD_LETTER_LISTING, actor)
+    letters = bulk_request.conditions(DEAD_LETTER_LISTING, actor)
     kinds = (DeadLetter.stage, DeadLetter.error_class)
     counted = select(*kinds, func.count()).where(is_letter_open(), *letters).group_by(*kinds)
     groups = [
@@ -53,12 +57,14 @@ async def discard_dead_letters(session: AsyncSession, actor: Actor, asked: BulkR
         for stage, kind, n in await session.execute(counted)
     ]
     closed = None
-    if not asked.dry_run:
+    if not bulk_request.dry_run:
         closed = len(
-            await bulk.discard_letters(session, letters, manner=asked.build_options(actor))
+            await bulk.discard_letters(session, letters, options=bulk_request.build_options(actor))
         )
-        record(session, actor, "dead_letter.discard", None, **asked.to_details(), updated=closed)
-    return asked.build_response(groups, closed)
+        record(
+            session, actor, "dead_letter.discard", None, **bulk_request.to_details(), updated=closed
+        )
+    return bulk_request.build_response(groups, closed)
 
 
 async def act_on_rows(
@@ -66,15 +72,15 @@ async def act_on_rows(
     actor: Actor,
     stage: AnyStage,
     act: StatusTransition,
-    asked: BulkRequest,
+    bulk_request: BulkRequest,
     settings: Settings,
 ) -> BulkOut:
     """Requeue, cancel or reset rows of any stage."""
     name = f"stage.rows.{act.name}"
-    deed = build_row_operation(
-        session, actor, act, asked, name=name, listing=build_stage_listing, settings=settings
+    operation = build_row_operation(
+        session, actor, act, bulk_request, name=name, listing=build_stage_listing, settings=settings
     )
-    return await execute(session, actor, deed, [stage], asked)
+    return await execute(session, actor, operation, [stage], bulk_request)
 
 
 MAX_PACE: Mapping[str, float] = {
@@ -112,7 +118,9 @@ async def change_pace(
 
 def _check_pace(changes: Mapping[str, Any]) -> None:
     if not changes:
-        raise InvalidInput(f"Say what to change: {', '.join(CHANGEABLE_FIELDS)}.")
+        raise InvalidInput(
+            f"Nothing to change. Set at least one of {', '.join(CHANGEABLE_FIELDS)}."
+        )
     for name, value in changes.items():
         if name not in CHANGEABLE_FIELDS:
             raise InvalidInput(
@@ -124,8 +132,8 @@ def _check_pace(changes: Mapping[str, Any]) -> None:
 
 
 def _is_valid_pace(name: str, value: Any) -> bool:
-    wanted = int if name in INTEGER_FIELDS else (int, float)
-    is_number = isinstance(value, wanted) and not isinstance(value, bool)
+    type_ = int if name in INTEGER_FIELDS else (int, float)
+    is_number = isinstance(value, type_) and not isinstance(value, bool)
     return is_number and 0 < value <= MAX_PACE[name]
 
 
@@ -136,32 +144,32 @@ def select_hosts(*, left_alone: bool = False) -> Select[Any]:
         .where(HostSlot.host == Host.host, HostSlot.expires_at > func.now())
         .scalar_subquery()
     )
-    found = select(Host, in_flight.label("in_flight"))
-    return found.where(Host.circuit_open_until > func.now()) if left_alone else found
+    statement = select(Host, in_flight.label("in_flight"))
+    return statement.where(Host.circuit_open_until > func.now()) if left_alone else statement
 
 
 async def list_hosts(
     session: AsyncSession, *, left_alone: bool, after: str = "", limit: int = 100
 ) -> Sequence[tuple[Host, int]]:
-    found = await session.execute(
+    result = await session.execute(
         select_hosts(left_alone=left_alone)
         .where(Host.host > after)
         .order_by(Host.host)
         .limit(limit)
     )
-    return [(host, int(in_flight)) for host, in_flight in found]
+    return [(host, int(in_flight)) for host, in_flight in result]
 
 
 async def reset_host(session: AsyncSession, actor: Actor, host: str) -> tuple[Host, int]:
     """Close the host's circuit and clear its failures. The next request is sent immediately."""
-    asked = await session.scalar(
+    host_id = await session.scalar(
         update(Host)
         .where(Host.host == host)
         .values(failures=0, circuit_open_until=None, circuit_reason=None, next_slot_at=func.now())
         .returning(Host.host)
     )
-    if asked is None:
-        raise NotFound(f"No request has been made to {host}.")
+    if host_id is None:
+        raise NotFound(f"No request has been sent to {host}.")
     record(session, actor, "host.ask_again", host)
     row, in_flight = (await session.execute(select_hosts().where(Host.host == host))).one()
     return row, int(in_flight)
@@ -172,7 +180,7 @@ def find_stage(stages: tuple[AnyStage, ...], name: str) -> AnyStage:
         if name == stage.name or name in stage.aliases:
             return stage
     known = ", ".join(stage.name for stage in stages)
-    raise NotFound(f"There is no stage {name}; the stages are {known}.")
+    raise NotFound(f"There is no stage {name}. The stages are {known}.")
 
 
 async def set_paused(
@@ -230,14 +238,14 @@ async def replay_dead_letter(
     """Requeue the row with all its attempts, and close the letter."""
     letter = await get_dead_letter(session, actor, letter_id)
     stage = find_stage(stages, letter.stage)
-    which, manner = [DeadLetter.id == letter_id], BulkOptions(by=actor.user_id)
-    taken = await bulk.replay_letters(session, stage, which, manner=manner)
+    which, options = [DeadLetter.id == letter_id], BulkOptions(by=actor.user_id)
+    replayed = await bulk.replay_letters(session, stage, which, options=options)
     await session.refresh(letter)
-    if not taken:
+    if not replayed:
         _check_dead_letter_open(letter)
         raise Conflict(
-            f"The row of dead letter {letter_id} is not failed any more, or another one is active "
-            "for the same; discard the letter."
+            f"The row of dead letter {letter_id} is no longer failed, or another row for the same "
+            "subject is active. Discard the letter."
         )
     record(session, actor, "dead_letter.replay", letter.id, row_id=str(letter.row_id))
     return letter
@@ -274,4 +282,4 @@ async def _get_open_dead_letter(session: AsyncSession, actor: Actor, letter_id: 
 
 def _check_dead_letter_open(letter: DeadLetter) -> None:
     if letter.state != DeadLetterState.OPEN:
-        raise Conflict(f"Dead letter {letter.id} was {letter.state} already.")
+        raise Conflict(f"Dead letter {letter.id} was already {letter.state}.")

@@ -20,7 +20,7 @@ from scrapersky.scraper.pages.classification import (
     classify,
     pick_pages,
 )
-from scrapersky.scraper.pages.vocabulary import PageClass
+from scrapersky.scraper.pages.slugs import PageClass
 
 MAX_CANDIDATE_PAGES = 2_000
 """Maximum number of pages of a site that are loaded to pick from."""
@@ -63,8 +63,8 @@ async def queue_best_pages(session: AsyncSession, domain_id: UUID, *, limit: int
     if not undecided:
         return changed
     room = max(limit - await _count_decided(session, domain_id), 0)
-    seen = [(url, classify_page(url, link_text=link)) for url, link in undecided.values()]
-    right = {url for url, _ in pick_pages(seen, limit=room)}
+    classified = [(url, classify_page(url, link_text=link)) for url, link in undecided.values()]
+    right = {url for url, _ in pick_pages(classified, limit=room)}
     chosen = [page_id for page_id, (url, _) in undecided.items() if url in right]
     others = [page_id for page_id, (url, _) in undecided.items() if url not in right]
     await _set_status(session, chosen, PAGE_STATUSES.queued, None)
@@ -78,7 +78,7 @@ async def queue_best_pages(session: AsyncSession, domain_id: UUID, *, limit: int
 
 async def _queue_changed(session: AsyncSession, domain_id: UUID) -> int:
     """Queue pages that changed after they were read, according to their sitemap's `lastmod`."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Page.id)
         .where(
             Page.domain_id == domain_id,
@@ -90,7 +90,7 @@ async def _queue_changed(session: AsyncSession, domain_id: UUID) -> int:
         .order_by(Page.id)
         .with_for_update(skip_locked=True)
     )
-    changed = list(found)
+    changed = list(rows)
     await _set_status(session, changed, PAGE_STATUSES.queued, None)
     if changed:
         wake_after_commit(session, PAGE_STAGE)
@@ -100,7 +100,7 @@ async def _queue_changed(session: AsyncSession, domain_id: UUID) -> int:
 async def _load_undecided(
     session: AsyncSession, domain_id: UUID
 ) -> dict[UUID, tuple[str, str | None]]:
-    found = await session.execute(
+    result = await session.execute(
         select(Page.id, Page.url, Page.link_text)
         .where(
             Page.domain_id == domain_id,
@@ -112,7 +112,7 @@ async def _load_undecided(
         .limit(MAX_CANDIDATE_PAGES)
         .with_for_update(skip_locked=True)
     )
-    return {page_id: (url, link) for page_id, url, link in found}
+    return {page_id: (url, link) for page_id, url, link in result}
 
 
 async def _count_decided(session: AsyncSession, domain_id: UUID) -> int:

@@ -54,8 +54,8 @@ class PageEntry:
 
 def parse_page_entry(text: str, reader: SiteParser) -> PageEntry:
     site = reader.parse(text)
-    given = text.strip() if site.scheme else f"https://{text.strip().removeprefix('//')}"
-    url = _normalise_url(urldefrag(given).url)
+    absolute = text.strip() if site.scheme else f"https://{text.strip().removeprefix('//')}"
+    url = _normalise_url(urldefrag(absolute).url)
     if len(url) > MAX_URL_CHARACTERS:
         raise InvalidInput(f"The URL is longer than {MAX_URL_CHARACTERS:,} characters.")
     return PageEntry((site.key, url_digest(url)), url)
@@ -71,29 +71,31 @@ def _normalise_url(text: str) -> str:
 
 
 async def store_page_entries(
-    asker: ImportContext, entries: Sequence[PageEntry]
+    import_context: ImportContext, entries: Sequence[PageEntry]
 ) -> dict[PageKey, StoredEntry]:
     """Insert new pages and queue existing ones that were never read."""
     names = {each.domain for each in entries}
-    sites = await store_sites(asker.session, asker.actor, asker.settings, names)
+    sites = await store_sites(
+        import_context.session, import_context.actor, import_context.settings, names
+    )
     domains = {name: domain_id for name, (domain_id, _) in sites.items()}
-    found: dict[PageKey, StoredEntry] = {}
-    while missing := [each for each in entries if each.key not in found]:
-        found |= await _insert_pages(asker, missing, domains)
+    stored: dict[PageKey, StoredEntry] = {}
+    while missing := [each for each in entries if each.key not in stored]:
+        stored |= await _insert_pages(import_context, missing, domains)
         # A page deleted between the two statements is inserted in the next round.
-        others = [each for each in missing if each.key not in found]
-        found |= await _find_existing(asker, others, domains)
-    if asker.queue:
-        wake_after_commit(asker.session, PAGE_STAGE)
-    return found
+        others = [each for each in missing if each.key not in stored]
+        stored |= await _find_existing(import_context, others, domains)
+    if import_context.queue:
+        wake_after_commit(import_context.session, PAGE_STAGE)
+    return stored
 
 
 async def _insert_pages(
-    asker: ImportContext, entries: Sequence[PageEntry], domains: Mapping[str, UUID]
+    import_context: ImportContext, entries: Sequence[PageEntry], domains: Mapping[str, UUID]
 ) -> dict[PageKey, StoredEntry]:
     keys = {uuid7(): each.key for each in entries}
     kinds = await classify_urls([each.url for each in entries], auto_queue=False)
-    given = unnest_rows(
+    input_rows = unnest_rows(
         id=(Uuid, list(keys)),
         domain_id=(Uuid, [domains[each.domain] for each in entries]),
         url=(Text, [each.url for each in entries]),
@@ -101,45 +103,50 @@ async def _insert_pages(
         **{name: (CLASSIFICATION_COLUMNS[name], values) for name, values in kinds.items()},
     )
     values: dict[str, Any] = {
-        **{each.name: each for each in given.c},
-        "tenant_id": literal(asker.actor.tenant_id, Uuid),
-        "created_by": literal(asker.actor.user_id, Uuid),
-        "page_processing_status": literal(PAGE_STATUSES.queued if asker.queue else UNDECIDED, Text),
+        **{each.name: each for each in input_rows.c},
+        "tenant_id": literal(import_context.actor.tenant_id, Uuid),
+        "created_by": literal(import_context.actor.user_id, Uuid),
+        "page_processing_status": literal(
+            PAGE_STATUSES.queued if import_context.queue else UNDECIDED, Text
+        ),
         "page_curation_status": literal(
-            PageCuration.QUEUED if asker.queue else PageCuration.NEW, Text
+            PageCuration.QUEUED if import_context.queue else PageCuration.NEW, Text
         ),
     }
-    made = await asker.session.scalars(
+    inserted = await import_context.session.scalars(
         insert(Page)
         .from_select(list(values), select(*values.values()), include_defaults=False)
         .on_conflict_do_nothing(index_elements=[Page.domain_id, Page.url_digest])
         .returning(Page.id)
     )
-    return {keys[each]: StoredEntry(each, is_new=True, queued=asker.queue) for each in made}
+    return {
+        keys[each]: StoredEntry(each, is_new=True, queued=import_context.queue) for each in inserted
+    }
 
 
 async def _find_existing(
-    asker: ImportContext, entries: Sequence[PageEntry], domains: Mapping[str, UUID]
+    import_context: ImportContext, entries: Sequence[PageEntry], domains: Mapping[str, UUID]
 ) -> dict[PageKey, StoredEntry]:
     if not entries:
         return {}
     keys = {(domains[each.domain], each.key[1]): each.key for each in entries}
     ids, digests = zip(*keys, strict=True)
-    given = unnest_rows(domain_id=(Uuid, ids), digest=(LargeBinary, digests))
-    found = await asker.session.execute(
+    input_rows = unnest_rows(domain_id=(Uuid, ids), digest=(LargeBinary, digests))
+    result = await import_context.session.execute(
         select(Page.id, Page.domain_id, Page.url_digest).join(
-            given, (Page.domain_id == given.c.domain_id) & (Page.url_digest == given.c.digest)
+            input_rows,
+            (Page.domain_id == input_rows.c.domain_id) & (Page.url_digest == input_rows.c.digest),
         )
     )
-    there = {page_id: keys[domain_id, bytes(digest)] for page_id, domain_id, digest in found}
-    begun = await _queue_unread(asker, list(there)) if asker.queue else set()
+    there = {page_id: keys[domain_id, bytes(digest)] for page_id, domain_id, digest in result}
+    queued = await _queue_unread(import_context, list(there)) if import_context.queue else set()
     return {
-        key: StoredEntry(each, is_new=False, queued=each in begun) for each, key in there.items()
+        key: StoredEntry(each, is_new=False, queued=each in queued) for each, key in there.items()
     }
 
 
-async def _queue_unread(asker: ImportContext, ids: Sequence[UUID]) -> set[UUID]:
-    begun = await asker.session.scalars(
+async def _queue_unread(import_context: ImportContext, ids: Sequence[UUID]) -> set[UUID]:
+    queued = await import_context.session.scalars(
         update(Page)
         .where(
             Page.id == func.any(cast(ids, ARRAY(Uuid))),
@@ -158,16 +165,16 @@ async def _queue_unread(asker: ImportContext, ids: Sequence[UUID]) -> set[UUID]:
         .returning(Page.id)
         .execution_options(synchronize_session=False)
     )
-    return set(begun)
+    return set(queued)
 
 
 PAGE_IMPORT = Importer(PAGE_IMPORT_KIND, parse_page_entry, store_page_entries, "page.hand_in")
 
 
 async def get_page(session: AsyncSession, actor: Actor, page_id: UUID) -> Page:
-    found = await session.scalar(
+    page = await session.scalar(
         select(Page).where(Page.id == page_id, Page.tenant_id == actor.tenant_id)
     )
-    if found is None:
+    if page is None:
         raise NotFound(f"There is no page {page_id}.")
-    return found
+    return page

@@ -112,8 +112,8 @@ class StatusTransition:
 
     def words(self, stage: AnyStage, *, also_processing: bool) -> list[str]:
         roles = (*self.takes, "processing") if also_processing else self.takes
-        found = (getattr(stage.words, each) for each in roles)
-        return [word for word in found if word is not None]
+        words = (getattr(stage.words, each) for each in roles)
+        return [word for word in words if word is not None]
 
 
 REQUEUE = StatusTransition("requeue", takes=("failed",), gives="queued")
@@ -146,10 +146,10 @@ class BulkOptions:
 
 
 def match_eligible(
-    stage: AnyStage, act: StatusTransition, manner: BulkOptions
+    stage: AnyStage, act: StatusTransition, options: BulkOptions
 ) -> list[ColumnElement[bool]]:
     """Return the conditions that a stage's rows must meet for a transition."""
-    words = act.words(stage, also_processing=manner.also_processing)
+    words = act.words(stage, also_processing=options.also_processing)
     states = or_(*(stage.queue.status == inline_text(word) for word in words))
     fixed = [getattr(stage.model, k) == inline_text(v) for k, v in stage.only.items()]
     return [states, *fixed, *(_exclude_active_duplicates(stage) if act.gives == "queued" else ())]
@@ -176,10 +176,10 @@ def _exclude_active_duplicates(stage: AnyStage) -> Iterator[ColumnElement[bool]]
         same = [getattr(other, name) == getattr(stage.model, name) for name in names]
         status = getattr(other, stage.status)
         under_way = or_(*(status == inline_text(word) for word in active))
-        rival = select(other.id).where(*same, under_way, other.id != stage.model.id).limit(1)
+        duplicate = select(other.id).where(*same, under_way, other.id != stage.model.id).limit(1)
         # A correlated subquery, so that it is an index lookup per row. If written as a join, a plan
         # made before many rows became active would compare every row with every other.
-        yield rival.scalar_subquery().is_(None)
+        yield duplicate.scalar_subquery().is_(None)
 
 
 async def restart_rows(
@@ -188,32 +188,37 @@ async def restart_rows(
     act: StatusTransition,
     where: Where,
     *,
-    manner: BulkOptions,
+    options: BulkOptions,
 ) -> list[UUID]:
     """Queue the eligible rows with all their attempts, and close their dead letters.
 
     Returns the ids of the rows changed.
     """
-    chosen = _select_rows(stage, act, where, manner)
+    chosen = _select_rows(stage, act, where, options)
 
     async def operation() -> list[UUID]:
         ids = await _lock_newest(session, chosen)
-        await _queue_rows(session, stage, ids, manner)
+        await _queue_rows(session, stage, ids, options)
         return ids
 
     return await retry_on_conflict(session, operation)
 
 
 async def cancel_rows(
-    session: AsyncSession, stage: AnyStage, where: Where, *, manner: BulkOptions, settings: Settings
+    session: AsyncSession,
+    stage: AnyStage,
+    where: Where,
+    *,
+    options: BulkOptions,
+    settings: Settings,
 ) -> list[UUID]:
     """Remove rows from the queue, and return their ids."""
-    chosen = _select_rows(stage, CANCEL, where, manner)
+    chosen = _select_rows(stage, CANCEL, where, options)
 
     async def operation() -> list[UUID]:
         ids = await _lock_newest(session, chosen)
         await _update_rows(
-            session, stage, ids, lambda _: _build_cancelled_values(stage, manner.note)
+            session, stage, ids, lambda _: _build_cancelled_values(stage, options.note)
         )
         if stage.cancelled is not None:
             await stage.cancelled(session, ids, settings)
@@ -223,23 +228,27 @@ async def cancel_rows(
 
 
 async def count_rows(
-    session: AsyncSession, stage: AnyStage, act: StatusTransition, where: Where, manner: BulkOptions
+    session: AsyncSession,
+    stage: AnyStage,
+    act: StatusTransition,
+    where: Where,
+    options: BulkOptions,
 ) -> dict[str, int]:
     """Count the eligible rows by status."""
     status = stage.queue.status
-    counted = select(status, func.count()).where(*where, *match_eligible(stage, act, manner))
-    found = await session.execute(counted.group_by(status))
-    return {word: count for word, count in found}  # noqa: C416 (rows are not pairs to mypy)
+    counted = select(status, func.count()).where(*where, *match_eligible(stage, act, options))
+    result = await session.execute(counted.group_by(status))
+    return {word: count for word, count in result}  # noqa: C416 (rows are not pairs to mypy)
 
 
 async def count_letters(
-    session: AsyncSession, stage: AnyStage, letters: Where, manner: BulkOptions
+    session: AsyncSession, stage: AnyStage, letters: Where, options: BulkOptions
 ) -> dict[str, int]:
     """Count the replayable dead letters by error class."""
     kind = DeadLetter.error_class
-    counted = select_replayable(stage, letters, manner).with_only_columns(kind, func.count())
-    found = await session.execute(counted.group_by(kind))
-    return {name: count for name, count in found}  # noqa: C416 (rows are not pairs to mypy)
+    counted = select_replayable(stage, letters, options).with_only_columns(kind, func.count())
+    result = await session.execute(counted.group_by(kind))
+    return {name: count for name, count in result}  # noqa: C416 (rows are not pairs to mypy)
 
 
 async def get_last_due(
@@ -248,18 +257,18 @@ async def get_last_due(
     """Return when the last of the given rows is due."""
     if not ids:
         return None
-    found: datetime | None = await session.scalar(
+    last_due: datetime | None = await session.scalar(
         select(stage.queue.due_at).where(stage.model.id == ids[-1])
     )
-    return found
+    return last_due
 
 
 async def replay_letters(
-    session: AsyncSession, stage: AnyStage, letters: Where, *, manner: BulkOptions
+    session: AsyncSession, stage: AnyStage, letters: Where, *, options: BulkOptions
 ) -> list[UUID]:
     """Requeue the rows of open dead letters, and close the letters. Returns the ids of the rows."""
     chosen = (
-        select_replayable(stage, letters, manner).order_by(DeadLetter.row_id).limit(manner.limit)
+        select_replayable(stage, letters, options).order_by(DeadLetter.row_id).limit(options.limit)
     )
     # Lock the rows before their letters. Every transaction that locks both uses this order; the
     # opposite order would deadlock with it.
@@ -267,43 +276,43 @@ async def replay_letters(
 
     async def operation() -> list[UUID]:
         ids = await _lock_newest(session, chosen)
-        await _queue_rows(session, stage, ids, manner)
+        await _queue_rows(session, stage, ids, options)
         return ids
 
     return await retry_on_conflict(session, operation)
 
 
-def select_replayable(stage: AnyStage, letters: Where, manner: BulkOptions) -> Select[Any]:
+def select_replayable(stage: AnyStage, letters: Where, options: BulkOptions) -> Select[Any]:
     """Select open dead letters of the stage whose rows are still failed."""
     return (
         _select_keys(stage)
         .join(DeadLetter, DeadLetter.row_id == stage.model.id)
         .where(is_stage_letter(stage), is_letter_open(), *letters)
-        .where(*match_eligible(stage, REQUEUE, manner))
+        .where(*match_eligible(stage, REQUEUE, options))
     )
 
 
 async def discard_letters(
-    session: AsyncSession, letters: Where, *, manner: BulkOptions
+    session: AsyncSession, letters: Where, *, options: BulkOptions
 ) -> list[UUID]:
     """Close open dead letters, and return their ids. Their rows stay failed."""
     chosen = select(DeadLetter.id).where(is_letter_open(), *letters)
-    chosen = chosen.order_by(DeadLetter.id).limit(manner.limit).with_for_update()
+    chosen = chosen.order_by(DeadLetter.id).limit(options.limit).with_for_update()
 
     async def operation() -> list[UUID]:
         ids = list(await session.scalars(chosen))
         closed = DeadLetterState.DISCARDED
-        await close_letters(session, ids, state=closed, by=manner.by, note=manner.note)
+        await close_letters(session, ids, state=closed, by=options.by, note=options.note)
         return ids
 
     return await retry_on_conflict(session, operation)
 
 
 def _select_rows(
-    stage: AnyStage, act: StatusTransition, where: Where, manner: BulkOptions
+    stage: AnyStage, act: StatusTransition, where: Where, options: BulkOptions
 ) -> Select[Any]:
-    rows = _select_keys(stage).where(*where, *match_eligible(stage, act, manner))
-    return rows.order_by(stage.model.id).limit(manner.limit).with_for_update(of=stage.model)
+    rows = _select_keys(stage).where(*where, *match_eligible(stage, act, options))
+    return rows.order_by(stage.model.id).limit(options.limit).with_for_update(of=stage.model)
 
 
 def _select_keys(stage: AnyStage) -> Select[Any]:
@@ -317,19 +326,19 @@ async def _lock_newest(session: AsyncSession, chosen: Select[Any]) -> list[UUID]
 
     The others stay unchanged.
     """
-    found = (await session.execute(chosen)).all()
-    newest = {tuple(rest) or row_id: row_id for row_id, *rest in found}
+    rows = (await session.execute(chosen)).all()
+    newest = {tuple(rest) or row_id: row_id for row_id, *rest in rows}
     return list(newest.values())
 
 
 async def _queue_rows(
-    session: AsyncSession, stage: AnyStage, ids: list[UUID], manner: BulkOptions
+    session: AsyncSession, stage: AnyStage, ids: list[UUID], options: BulkOptions
 ) -> None:
     await _update_rows(
-        session, stage, ids, lambda place: _build_queued_values(stage, manner.due(place))
+        session, stage, ids, lambda place: _build_queued_values(stage, options.due(place))
     )
     replayed = DeadLetterState.REPLAYED
-    await close_row_letters(session, stage, ids, state=replayed, by=manner.by, note=manner.note)
+    await close_row_letters(session, stage, ids, state=replayed, by=options.by, note=options.note)
     wake_after_commit(session, stage.name)
 
 
@@ -341,11 +350,13 @@ async def _update_rows(
 ) -> None:
     """Update rows by id. The values may depend on a row's position in `ids`."""
     rows = func.unnest(literal(ids, ARRAY(Uuid)))
-    given = rows.table_valued(column("id", Uuid), with_ordinality="place").render_derived("given")
+    numbered = rows.table_valued(column("id", Uuid), with_ordinality="place").render_derived(
+        "given"
+    )
     await session.execute(
         update(stage.model)
-        .where(stage.model.id == given.c.id)
-        .values(values(given.c.place))
+        .where(stage.model.id == numbered.c.id)
+        .values(values(numbered.c.place))
         .execution_options(synchronize_session=False)
     )
 
@@ -386,11 +397,11 @@ def _build_released_lease(stage: AnyStage) -> dict[Any, Any]:
 
 def matches_ids(key: Any, ids: Sequence[UUID]) -> ColumnElement[bool]:
     """Match ids by one array parameter, so that one statement serves any number of ids."""
-    found: ColumnElement[bool] = key == any_(literal(list(ids), ARRAY(Uuid)))
-    return found
+    condition: ColumnElement[bool] = key == any_(literal(list(ids), ARRAY(Uuid)))
+    return condition
 
 
-async def retry_on_conflict(session: AsyncSession, deed: Callable[[], Awaitable[T]]) -> T:
+async def retry_on_conflict(session: AsyncSession, operation: Callable[[], Awaitable[T]]) -> T:
     """Retry an operation that conflicts with a concurrent change of the same rows.
 
     Each try runs in a savepoint, because an error would otherwise abort the caller's whole
@@ -399,8 +410,8 @@ async def retry_on_conflict(session: AsyncSession, deed: Callable[[], Awaitable[
     for _ in range(MAX_TRIES):
         try:
             async with session.begin_nested():
-                return await deed()
+                return await operation()
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) not in RETRYABLE_SQLSTATES:
                 raise
-    raise Conflict("Somebody else is changing the same rows; try again in a moment.")
+    raise Conflict("Another operation is changing the same rows. Retry in a moment.")

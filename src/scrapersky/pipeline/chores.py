@@ -62,13 +62,13 @@ async def claim_slot(database: Database, chore: Chore, worker_id: UUID | None) -
     is_ahead = ScheduleRun.slot > func.clock_timestamp() + CLOCK_STEP_TOLERANCE
     async with database.bounded_transaction(SLOT_DEADLINE_SECONDS) as session:
         await session.execute(delete(ScheduleRun).where(ScheduleRun.name == chore.name, is_ahead))
-        taken = await session.scalar(
+        claimed = await session.scalar(
             insert(ScheduleRun)
             .values(name=chore.name, slot=slot, worker_id=worker_id)
             .on_conflict_do_nothing()
             .returning(ScheduleRun.name)
         )
-        return taken is not None
+        return claimed is not None
 
 
 async def run_chore(database: Database, settings: Settings, chore: Chore) -> None:
@@ -92,7 +92,7 @@ async def _run_in_time(database: Database, settings: Settings, chore: Chore) -> 
     except TimeoutError as error:
         if not deadline.expired():
             raise
-        raise TimeoutError(f"not done within {CHORE_DEADLINE_SECONDS:g} s") from error
+        raise TimeoutError(f"timed out after {CHORE_DEADLINE_SECONDS:g} s") from error
 
 
 async def _clear_failure(database: Database, chore: Chore) -> None:

@@ -188,13 +188,13 @@ class QueueStatements:
         )
         # Pass the ids as an array. With a join, the planner could choose to scan the whole table,
         # depending on the limit.
-        taken = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
-        return self.build_claim_update().where(self.model.id == any_(taken))
+        claimed = func.array(select(due.c.id).scalar_subquery(), type_=ARRAY(Uuid))
+        return self.build_claim_update().where(self.model.id == any_(claimed))
 
     def _claim_by_id(self) -> Update:
         """Claim one row by its id if it is queued, whether or not it is due."""
-        wanted = self.model.id == bindparam("row_id", type_=Uuid)
-        return self.build_claim_update().where(wanted, self.is_queued(), *self.only())
+        condition = self.model.id == bindparam("row_id", type_=Uuid)
+        return self.build_claim_update().where(condition, self.is_queued(), *self.only())
 
     def build_claim_update(self) -> Update:
         queue = self.queue
@@ -316,9 +316,11 @@ class QueueStatements:
             .having(func.count() > 0)
         )
         names = ["stage", "kind", "worker_id", "rows", "durations_ms"]
-        told = insert(StageEvent).from_select(names, together, include_defaults=False)
+        insert_event = insert(StageEvent).from_select(names, together, include_defaults=False)
         lost = self._select_events(change, settled, null(), null()).where(settled.c.id.is_(None))
-        return select(settled.c.id).add_cte(told.cte("told"), self._insert_events(lost).cte("lost"))
+        return select(settled.c.id).add_cte(
+            insert_event.cte("told"), self._insert_events(lost).cte("lost")
+        )
 
     def _settle_without_results(self) -> Select[Any]:
         """Settle rows that store nothing and write their events, in one statement.

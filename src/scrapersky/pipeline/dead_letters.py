@@ -83,4 +83,4 @@ async def requeue(
 ) -> list[UUID]:
     """Requeue failed rows and close their dead letters. Returns the ids of the rows changed."""
     which = [matches_ids(stage.model.id, ids)]
-    return await restart_rows(session, stage, REQUEUE, which, manner=BulkOptions(by=by))
+    return await restart_rows(session, stage, REQUEUE, which, options=BulkOptions(by=by))

@@ -162,7 +162,7 @@ class Engine:
             async with asyncio.timeout(grace + HAND_BACK_SECONDS):
                 await self._hand_back(grace)
         except TimeoutError:
-            log.warning("the database does not answer; unfinished rows are left to be rescued")
+            log.warning("database not responding; unfinished rows will be rescued by other workers")
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -170,15 +170,24 @@ class Engine:
         await self._sign_off()
 
     async def _hand_back(self, grace: float) -> None:
-        isolated = [self._isolated.stop()] if self._isolated is not None else []
-        finishing = (each.finish(grace) for each in self.runners.values())
-        counts = await asyncio.gather(*finishing)
-        await asyncio.gather(*(each.settler.idle() for each in self.runners.values()), *isolated)
+        async with asyncio.TaskGroup() as group:
+            # At the same time: with the database gone, finishing the rows may never end.
+            if self._isolated is not None:
+                group.create_task(self._isolated.stop())
+            finishing = [
+                group.create_task(self._finish(each, grace)) for each in self.runners.values()
+            ]
+        counts = [each.result() for each in finishing]
         if sum(counts):
-            log.info("rows handed back", rows=sum(counts))
+            log.info("unfinished rows requeued", rows=sum(counts))
             self.wakeups.announce(
                 *(name for name, count in zip(self.runners, counts, strict=True) if count)
             )
+
+    async def _finish(self, runner: StageRunner, grace: float) -> int:
+        count = await runner.finish(grace)
+        await runner.settler.idle()
+        return count
 
     async def _sign_off(self) -> None:
         with suppress(Exception):
@@ -215,10 +224,10 @@ class Engine:
             for each in self.runners.values():
                 each.suspended = True
             dropped = sum(each.drop_all() for each in self.runners.values())
-            log.error("cut off from the database; its rows are dropped", rows=dropped)
+            log.error("database unreachable; dropping all claimed rows", rows=dropped)
         limit = self.settings.worker_exit_after_seconds
         if limit and silent > limit and not self.gave_up.is_set():
-            log.error("the database is out of reach for WORKER_EXIT_AFTER_SECONDS; giving up")
+            log.error("database unreachable for WORKER_EXIT_AFTER_SECONDS; exiting")
             self.gave_up.set()
 
     def _is_suspended(self) -> bool:

@@ -22,7 +22,7 @@ RESUME_RATIO = 0.7
 """Fraction of the high-water mark below which a blocked stage claims again."""
 DEPTH_CACHE_SECONDS = 1.0
 """How long a measured depth is cached, so that many claims share one count."""
-LOOK_DEADLINE_SECONDS = 30.0
+MEASURE_DEADLINE_SECONDS = 30.0
 """Deadline for measuring depths. Every claim waits for it."""
 HELD_BACK_POLL_SECONDS = 5.0
 """How soon a blocked stage checks again, instead of waiting for its next tick."""
@@ -37,20 +37,20 @@ def apply_pace_changes(pace: Pace, changes: Mapping[str, Any] | None) -> Pace:
 
     Unknown fields are ignored, because a newer version may have written them.
     """
-    given = {name: value for name, value in (changes or {}).items() if name in CHANGEABLE_FIELDS}
-    return replace(pace, **given)
+    known = {name: value for name, value in (changes or {}).items() if name in CHANGEABLE_FIELDS}
+    return replace(pace, **known)
 
 
 async def load_pace_changes(
     session: AsyncSession, names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Return the operators' changes by stage."""
-    found = await session.execute(
+    result = await session.execute(
         select(StageControl.stage, StageControl.pace).where(
             StageControl.stage == func.any(list(names))
         )
     )
-    return {stage: changes or {} for stage, changes in found}
+    return {stage: changes or {} for stage, changes in result}
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Valve:
     successors: tuple[Successor, ...] = ()
     held_back: str | None = None
     """Why it claims less or nothing, as a sentence; None if it is not limited."""
-    _looked: float = field(default=-math.inf)
+    _measured_at: float = field(default=-math.inf)
 
     is_closed: bool = False
 
@@ -108,20 +108,20 @@ class Valve:
             if each.stage.name == stage:
                 each.high_water = high_water
 
-    async def admit(self, wanted: int) -> int:
-        """Return how many of `wanted` rows may be claimed now."""
-        if not self.successors or wanted <= 0:
-            return wanted
-        if monotonic() - self._looked >= DEPTH_CACHE_SECONDS:
+    async def admit(self, limit: int) -> int:
+        """Return how many rows may be claimed now, at most `limit`."""
+        if not self.successors or limit <= 0:
+            return limit
+        if monotonic() - self._measured_at >= DEPTH_CACHE_SECONDS:
             await self._measure_successors()
         room = min(each.room for each in self.successors)
-        return math.ceil(wanted * room)
+        return math.ceil(limit * room)
 
     async def _measure_successors(self) -> None:
-        async with self.database.bounded_reading(LOOK_DEADLINE_SECONDS) as session:
+        async with self.database.bounded_reading(MEASURE_DEADLINE_SECONDS) as session:
             for each in self.successors:
                 await each.measure(session)
-        self._looked = monotonic()
+        self._measured_at = monotonic()
         self._log_change(_explain_limit(self.successors))
 
     def _log_change(self, why: str | None) -> None:
@@ -129,19 +129,19 @@ class Valve:
         was_full, is_full = self.is_closed, any(each.is_full for each in self.successors)
         self.held_back, self.is_closed = why, is_full
         if is_full and not was_full:
-            log.warning("stage held back", stage=self.stage.name, why=why)
+            log.warning("stage limited by backpressure", stage=self.stage.name, why=why)
         elif was_full and not is_full:
-            log.info("stage goes on", stage=self.stage.name)
+            log.info("stage resumed", stage=self.stage.name)
 
 
 def _explain_limit(successors: Sequence[Successor]) -> str | None:
     tight = min(successors, key=lambda each: each.room)
     if tight.room >= 1:
         return None
-    mark = f"{tight.high_water:,} rows, the most that may wait for {tight.stage.name}"
+    mark = f"{tight.high_water:,} rows waiting for {tight.stage.name}"
     if tight.is_full:
-        return f"There were {mark}; claiming goes on at {RESUME_RATIO:.0%} of that."
-    return f"{tight.depth:,} of {mark}: claiming less."
+        return f"The limit of {mark} is reached. Claiming resumes at {RESUME_RATIO:.0%} of it."
+    return f"{tight.depth:,} of at most {mark}: claiming fewer rows."
 
 
 def build_valve(

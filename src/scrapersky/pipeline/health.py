@@ -124,11 +124,13 @@ def _check_stuck_rows(situation: StageSituation, beat_seconds: float) -> Iterato
     rows = "1 row is" if situation.stuck == 1 else f"{situation.stuck:,} rows are"
     stuck = f"{rows} stuck in processing: the worker is dead or the lease has expired"
     if not situation.has_consumer:
-        sentence = f"{stuck}, and no worker runs to rescue. Start one with `scrapersky worker`."
+        sentence = (
+            f"{stuck}, and no worker is running to rescue them. Start one with `scrapersky worker`."
+        )
         yield HealthIssue(HealthIssueKind.STUCK_ROWS, sentence)
     elif (situation.stuck_seconds or 0) > max(RESCUE_GRACE_SECONDS, 3 * beat_seconds):
         sentence = (
-            f"{stuck} for {situation.stuck_seconds:.0f} seconds, and no worker has rescued. "
+            f"{stuck} for {situation.stuck_seconds:.0f} seconds, and no worker has rescued them. "
             "Look for rescue_lost_leases in the log."
         )
         yield HealthIssue(HealthIssueKind.STUCK_ROWS, sentence)
@@ -138,8 +140,8 @@ def _check_oldest_due(situation: StageSituation, limit: float) -> Iterator[Healt
     oldest = situation.oldest_ready_seconds
     if oldest is not None and oldest > limit:
         sentence = (
-            f"The oldest due row that could be worked has waited for {oldest:.0f} seconds, "
-            f"more than the limit of {limit:.0f}."
+            f"The oldest claimable row has waited for {oldest:.0f} seconds. The limit is "
+            f"{limit:.0f}."
         )
         yield HealthIssue(HealthIssueKind.OLDEST_DUE, sentence)
 
@@ -168,16 +170,16 @@ def find_chore_issues(failures: Sequence[ChoreFailure]) -> Iterator[tuple[str, H
         yield each.name, HealthIssue(HealthIssueKind.CHORE_FAILING, sentence)
 
 
-def find_unhandled_issues(found: Sequence[UnhandledRows]) -> Iterator[tuple[str, HealthIssue]]:
+def find_unhandled_issues(rowses: Sequence[UnhandledRows]) -> Iterator[tuple[str, HealthIssue]]:
     """Yield one issue per table with queued rows that no stage handles."""
-    for table in sorted({each.table for each in found}):
-        ours = [each for each in found if each.table == table]
+    for table in sorted({each.table for each in rowses}):
+        ours = [each for each in rowses if each.table == table]
         listed = ", ".join(
             f"{each.value!r} ({_format_unhandled_count(each.rows)})" for each in ours
         )
         sentence = (
             f"Queued {table} with a {ours[0].column} that no stage handles: {listed}. "
-            f"Nobody will work them; correct their {ours[0].column} or cancel them."
+            f"They are never processed. Correct their {ours[0].column} or cancel them."
         )
         yield table, HealthIssue(HealthIssueKind.UNHANDLED_ROWS, sentence)
 

@@ -1,9 +1,9 @@
 """Claims for stages whose rows send requests to hosts: select hosts first, then rows.
 
 In plain queue order, a host with a hundred thousand rows would block all others, and rows would be
-claimed only to wait at the host gate. Instead the hosts with queued rows take turns. Each host that
-is ready yields as many rows as it has free places, and the first row of every host comes before the
-second row of any.
+claimed only to wait at the host gate. Instead the hosts with queued rows are served round robin.
+Each host that is ready yields as many rows as it has free slots, and the first row of every host
+comes before the second row of any.
 
 The exact limits per host are enforced by the host gate (`hosts.py`). The claim only keeps rows from
 piling up there.
@@ -91,16 +91,16 @@ class HostClaimStatements:
         The summary is returned even when no row was claimed.
         """
         hosts = self._walk_hosts()
-        picked = self._pick_rows(hosts)
-        ids = func.array(select(picked.c.id).scalar_subquery(), type_=ARRAY(Uuid))
-        taken = self._claims.build_claim_update().where(self._model.id == any_(ids)).cte("taken")
+        rows = self._pick_rows(hosts)
+        ids = func.array(select(rows.c.id).scalar_subquery(), type_=ARRAY(Uuid))
+        claimed = self._claims.build_claim_update().where(self._model.id == any_(ids)).cte("taken")
         look = select(
             select(func.count()).select_from(hosts).scalar_subquery().label("hosts_seen"),
             _select_last(hosts.c.host, hosts.c.turn).label("last_seen"),
-            _select_last(picked.c.host, picked.c.rank, picked.c.turn).label("last_served"),
+            _select_last(rows.c.host, rows.c.rank, rows.c.turn).label("last_served"),
         ).subquery("look")
-        is_proven = select(picked.c.is_proven).where(picked.c.id == taken.c.id).scalar_subquery()
-        return select(look, is_proven, taken).select_from(look.outerjoin(taken, true()))
+        is_proven = select(rows.c.is_proven).where(rows.c.id == claimed.c.id).scalar_subquery()
+        return select(look, is_proven, claimed).select_from(look.outerjoin(claimed, true()))
 
     # Host selection
 
@@ -122,8 +122,8 @@ class HostClaimStatements:
         )
         walk = walk.union_all(step)
         came_round = and_(walk.c.turn > 1, walk.c.host == walk.c.first)
-        seen = select(walk.c.host, walk.c.turn).where(walk.c.host.is_not(None), ~came_round)
-        return seen.cte("seen").prefix_with("MATERIALIZED")
+        visited = select(walk.c.host, walk.c.turn).where(walk.c.host.is_not(None), ~came_round)
+        return visited.cte("seen").prefix_with("MATERIALIZED")
 
     def _next_host(self, after: ColumnElement[Any]) -> ColumnElement[Any]:
         """Select the next host in order. After the last host comes the first."""
@@ -333,9 +333,9 @@ class HostClaimStatements:
         return select(walk.c.key0.label("host"), walk.c.due_at, walk.c.turn).cte("groups")
 
 
-def _select_last(wanted: ColumnElement[Any], *order: ColumnElement[Any]) -> ScalarSelect[Any]:
+def _select_last(column: ColumnElement[Any], *order: ColumnElement[Any]) -> ScalarSelect[Any]:
     by = [each.desc() for each in order]
-    return select(wanted).order_by(*by).limit(1).scalar_subquery()
+    return select(column).order_by(*by).limit(1).scalar_subquery()
 
 
 LOOK_COLUMNS = 4
@@ -362,17 +362,17 @@ class HostRotation:
 
         Each row is returned with whether its host is proven.
         """
-        wanted = parameters.get("total", parameters["limit"])
-        hosts = max(MIN_HOSTS, HOSTS_PER_ROW * wanted)
+        total = parameters.get("total", parameters["limit"])
+        hosts = max(MIN_HOSTS, HOSTS_PER_ROW * total)
         while True:
             here = {"after_host": self._after, "hosts": hosts, **self.politeness}
             answer = await direct.fetch(statement, {**parameters, **here})
-            seen, last_seen, last_served, _ = answer[0][:LOOK_COLUMNS]
-            found = answer if last_served is not None else ()
-            rows = [(each[LOOK_COLUMNS - 1], each[LOOK_COLUMNS:]) for each in found]
+            visited, last_seen, last_served, _ = answer[0][:LOOK_COLUMNS]
+            claimed = answer if last_served is not None else ()
+            rows = [(each[LOOK_COLUMNS - 1], each[LOOK_COLUMNS:]) for each in claimed]
             # With a full batch, continue after the last host that was served, because the hosts
             # after it got nothing. Otherwise every visited host has had its turn.
-            self._after = (last_served if len(rows) >= wanted else last_seen) or self._after
-            if rows or seen < hosts:
+            self._after = (last_served if len(rows) >= total else last_seen) or self._after
+            if rows or visited < hosts:
                 return rows
             hosts *= WIDENING_FACTOR

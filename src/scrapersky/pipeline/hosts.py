@@ -62,7 +62,7 @@ def read_boot_clock() -> float:
 
 
 @dataclass(frozen=True)
-class HostTurn:
+class SlotReservation:
     """A reserved slot. The request may start after the wait."""
 
     slot_id: UUID
@@ -76,7 +76,7 @@ class HostTurn:
 
     def check(self) -> None:
         if self.clock() >= self.safe_until:
-            raise SlotLost("The process stood still for so long that its slot may be lost.")
+            raise SlotLost("The process was frozen for too long, so its slot may be lost.")
 
 
 class HostGate:
@@ -103,12 +103,12 @@ class HostGate:
         """
         self._taken: dict[UUID, float] = {}
         """Slots in use, and the time on our clock at which each must be renewed."""
-        self._owed: set[UUID] = set()
+        self._leaked: set[UUID] = set()
         """Slots that could not be released because the database was away.
 
         They are deleted with the next request or by housekeeping.
         """
-        self._in_trouble: set[str] = set()
+        self._unreliable: set[str] = set()
         """Hosts that had failures, or had never answered, when last checked.
 
         Only for these is a good response written to the database.
@@ -119,55 +119,57 @@ class HostGate:
         """Local queue per host, so that only tasks that may get a slot query the database."""
 
     @asynccontextmanager
-    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[HostTurn]:
+    async def slot(self, host: str, *, exempt: bool) -> AsyncIterator[SlotReservation]:
         self._evict_places()
         async with self._places[host]:
-            turn = await self._acquire(host, exempt=exempt)
-            self._taken[turn.slot_id] = self._get_renewal_time()
+            reservation = await self._acquire(host, exempt=exempt)
+            self._taken[reservation.slot_id] = self._get_renewal_time()
             try:
-                yield turn
+                yield reservation
             finally:
-                del self._taken[turn.slot_id]
+                del self._taken[reservation.slot_id]
                 # Shielded, so that cancelling the request does not also cancel the release. A
                 # leaked slot would block the host until it expires.
-                await asyncio.shield(self._release(turn))
+                await asyncio.shield(self._release(reservation))
 
     def _get_renewal_time(self) -> float:
         return self._clock() + self._slot_lifetime.total_seconds() / 3
 
-    async def _acquire(self, host: str, *, exempt: bool) -> HostTurn:
+    async def _acquire(self, host: str, *, exempt: bool) -> SlotReservation:
         """Reserve a slot and wait until the request may start.
 
         After a long wait, or if the process was frozen meanwhile, the slot may have been given to
         another process. Then a new one is reserved.
         """
         while True:
-            turn = await self._reserve_slot(host, exempt=exempt)
+            reservation = await self._reserve_slot(host, exempt=exempt)
             try:
-                await asyncio.sleep(turn.wait_seconds)
-                if (confirmed := await self._confirm(turn)) is not None:
+                await asyncio.sleep(reservation.wait_seconds)
+                if (confirmed := await self._confirm(reservation)) is not None:
                     return confirmed
             except BaseException:
-                await asyncio.shield(self._release(turn))
+                await asyncio.shield(self._release(reservation))
                 raise
 
-    async def _confirm(self, turn: HostTurn) -> HostTurn | None:
-        """Return the turn if its slot is still ours, otherwise None.
+    async def _confirm(self, reservation: SlotReservation) -> SlotReservation | None:
+        """Return the reservation if its slot is still ours, otherwise None.
 
         Within `safe_until` no query is needed. After it, the slot is renewed in the database, which
         fails if it was freed.
         """
-        asked = self._clock()
-        if asked < turn.safe_until:
-            return turn
-        renewal = _build_renewal([turn.slot_id], self._slot_lifetime)
+        started = self._clock()
+        if started < reservation.safe_until:
+            return reservation
+        renewal = _build_renewal([reservation.slot_id], self._slot_lifetime)
         still_there = await retry_outages(lambda: self._run(renewal))
         return (
-            None if still_there is None else replace(turn, safe_until=self._get_safe_until(asked))
+            None
+            if still_there is None
+            else replace(reservation, safe_until=self._get_safe_until(started))
         )
 
-    def _get_safe_until(self, asked: float) -> float:
-        return asked + self._safe_seconds
+    def _get_safe_until(self, started: float) -> float:
+        return started + self._safe_seconds
 
     async def renew(self) -> None:
         """Renew the slots of long requests.
@@ -187,7 +189,7 @@ class HostGate:
 
         A good response is written only if the host had failures before or had never answered.
         """
-        if not outcome.is_failure and host not in self._in_trouble:
+        if not outcome.is_failure and host not in self._unreliable:
             return
         if outcome.is_failure:
             await self._report_failure(host, outcome)
@@ -219,7 +221,7 @@ class HostGate:
                     await _push_back(session, host, outcome.retry_after_seconds)
                 await _count_failure(session, host, outcome)
         except DatabaseUnavailable as error:
-            log.warning("a host's failure could not be counted", host=host, error=str(error))
+            log.warning("host failure not recorded", host=host, error=str(error))
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
         known = (
@@ -239,10 +241,10 @@ class HostGate:
 
     async def release_leaked_slots(self) -> None:
         """Delete the slots that could not be released while the database was away."""
-        if owed := frozenset(self._owed):
+        if owed := frozenset(self._leaked):
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 await session.execute(delete(HostSlot).where(HostSlot.id.in_(owed)))
-            self._owed -= owed
+            self._leaked -= owed
 
     def _evict_places(self) -> None:
         """Limit the size of the local queues.
@@ -252,30 +254,30 @@ class HostGate:
         if len(self._places) > MAX_HOSTS_CACHED:
             self._places.clear()
 
-    async def _reserve_slot(self, host: str, *, exempt: bool) -> HostTurn:
+    async def _reserve_slot(self, host: str, *, exempt: bool) -> SlotReservation:
         """Poll until a slot is free. The fetcher's deadline bounds the wait."""
         while True:
-            if turn := await retry_outages(lambda: self._try_once(host, exempt=exempt)):
-                return turn
+            if reservation := await retry_outages(lambda: self._try_once(host, exempt=exempt)):
+                return reservation
             await asyncio.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))
 
-    async def _try_once(self, host: str, *, exempt: bool) -> HostTurn | None:
+    async def _try_once(self, host: str, *, exempt: bool) -> SlotReservation | None:
         """Reserve a slot if one is free.
 
         After an outage it is unknown whether the slot was inserted. It is remembered as leaked, and
         the next attempt deletes it before it reserves another.
         """
         await self.release_leaked_slots()
-        asked, slot_id = self._clock(), uuid7()
+        started, slot_id = self._clock(), uuid7()
         try:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
                 wait = await self._try_reserve(session, host, slot_id, exempt=exempt)
         except DatabaseUnavailable:
-            self._owed.add(slot_id)
+            self._leaked.add(slot_id)
             raise
         if wait is None:
             return None
-        return HostTurn(slot_id, wait, self._get_safe_until(asked), self._clock)
+        return SlotReservation(slot_id, wait, self._get_safe_until(started), self._clock)
 
     async def _try_reserve(
         self, session: AsyncSession, host: str, slot_id: UUID, *, exempt: bool
@@ -287,7 +289,7 @@ class HostGate:
         """
         now, row = await _lock_host(session, host)
         is_well = row.is_proven and not row.failures
-        (self._in_trouble.discard if is_well else self._in_trouble.add)(host)
+        (self._unreliable.discard if is_well else self._unreliable.add)(host)
         _refuse_open_circuit(row, now)
         if await self._count_in_flight(session, host) >= (
             row.max_concurrency or self._settings.host_concurrency
@@ -307,9 +309,7 @@ class HostGate:
         """Insert the slot, and return how many seconds its request must wait."""
         start = max(now, row.next_slot_at)
         if start - now > MAX_TURN_WAIT:
-            raise HostClosed(
-                f"{row.host} asked to be left alone for a while.", until=start, now=now
-            )
+            raise HostClosed(f"{row.host} requested a pause.", until=start, now=now)
         row.next_slot_at = start + self._get_delay(row, exempt=exempt)
         slot = HostSlot(
             id=slot_id,
@@ -325,14 +325,14 @@ class HostGate:
             return timedelta(seconds=row.crawl_delay_seconds)
         return timedelta(milliseconds=0 if exempt else self._settings.host_delay_ms)
 
-    async def _release(self, turn: HostTurn) -> None:
+    async def _release(self, reservation: SlotReservation) -> None:
         try:
             async with self._database.bounded_transaction(DEADLINE_SECONDS) as session:
-                await session.execute(delete(HostSlot).where(HostSlot.id == turn.slot_id))
+                await session.execute(delete(HostSlot).where(HostSlot.id == reservation.slot_id))
         except Exception as error:
             # Do not fail the row: its work is done. The slot is deleted later.
-            self._owed.add(turn.slot_id)
-            log.warning("a host's slot could not be given back yet", error=str(error))
+            self._leaked.add(reservation.slot_id)
+            log.warning("host slot not released yet", error=str(error))
 
 
 async def _lock_host(session: AsyncSession, host: str) -> tuple[datetime, Host]:
@@ -343,12 +343,12 @@ async def _lock_host(session: AsyncSession, host: str) -> tuple[datetime, Host]:
     `clock_timestamp()` is used because `now()` is the start of the transaction, which may be well
     before the lock was granted.
     """
-    wanted = select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
-    found = (await session.execute(wanted)).one_or_none()
-    if found is None:
+    statement = select(func.clock_timestamp(), Host).where(Host.host == host).with_for_update()
+    result = (await session.execute(statement)).one_or_none()
+    if result is None:
         await session.execute(insert(Host).values(host=host).on_conflict_do_nothing())
-        found = (await session.execute(wanted)).one()
-    now, row = found
+        result = (await session.execute(statement)).one()
+    now, row = result
     return now, row
 
 
@@ -356,11 +356,11 @@ def _refuse_open_circuit(host: Host, now: datetime) -> None:
     until = host.circuit_open_until
     if until is not None and until > now:
         raise HostClosed(
-            f"{host.host} is left alone until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: "
+            f"Backing off {host.host} until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: "
             f"{host.circuit_reason}.",
             until=until,
             now=now,
-            asked=False,
+            requested_by_host=False,
         )
 
 
@@ -378,8 +378,8 @@ async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome)
         changes |= {"timeouts": Host.timeouts + 1, "is_proven": False}
     is_open = func.coalesce(Host.circuit_open_until > func.now(), false())
     counted = update(Host).where(Host.host == host).values(changes)
-    found = await session.execute(counted.returning(Host.failures, Host.timeouts, is_open))
-    failures, timeouts, was_open = found.one_or_none() or (0, 0, False)
+    result = await session.execute(counted.returning(Host.failures, Host.timeouts, is_open))
+    failures, timeouts, was_open = result.one_or_none() or (0, 0, False)
     beyond = max(failures - FAILURES_TO_OPEN, timeouts - TIMEOUTS_TO_OPEN)
     # Ignore failures of requests that were in flight when the circuit opened. Several that fail
     # together would otherwise multiply the pause.
@@ -395,7 +395,7 @@ async def _count_failure(session: AsyncSession, host: str, outcome: HostOutcome)
             circuit_reason=f"it failed {failures} times in a row, last with {reason}",
         )
     )
-    log.warning("host left alone", host=host, seconds=away.total_seconds(), reason=reason)
+    log.warning("host circuit opened", host=host, seconds=away.total_seconds(), reason=reason)
 
 
 def _describe_outcome(outcome: HostOutcome) -> str:
@@ -437,7 +437,7 @@ async def free_lost_slots(session: AsyncSession, *, dead_after: timedelta) -> No
     """
     long_ago = func.now() - dead_after
     known = exists().where(Worker.id == HostSlot.worker_id)
-    heard = exists().where(Worker.id == HostSlot.worker_id, is_alive(dead_after))
-    is_lost = or_(~known, and_(~heard, HostSlot.taken_at < long_ago))
+    has_heartbeat = exists().where(Worker.id == HostSlot.worker_id, is_alive(dead_after))
+    is_lost = or_(~known, and_(~has_heartbeat, HostSlot.taken_at < long_ago))
     orphaned = and_(HostSlot.worker_id.is_not(None), is_lost)
     await session.execute(delete(HostSlot).where(or_(HostSlot.expires_at < func.now(), orphaned)))

@@ -51,7 +51,7 @@ class IsolatedWorker:
         async with self._database.reading() as session:
             if not await session.scalar(self._waiting):
                 return
-        log.warning("starting a process for rows that were lost with their worker twice")
+        log.warning("starting an isolated worker for rows that were lost with their worker twice")
         # A new interpreter, not a fork: a crash in it, or the OOM killer, must not touch this
         # process, and a fork would inherit our connections and the state of the event loop.
         self._process = await asyncio.create_subprocess_exec(
@@ -69,9 +69,10 @@ class IsolatedWorker:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         try:
-            async with asyncio.timeout(self._settings.shutdown_grace_seconds + STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.shutdown_grace_seconds + STOP_SECONDS):
+                    await process.wait()
+        finally:  # also when the caller ran out of time first
             with suppress(ProcessLookupError):
                 process.kill()
 

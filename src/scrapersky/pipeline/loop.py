@@ -30,7 +30,7 @@ from scrapersky.pipeline.outcome import (
     build_completed,
     build_error_outcome,
     build_handed_back,
-    outcome_of_interruption,
+    build_interruption_outcome,
     summarize_error,
 )
 from scrapersky.pipeline.queue import ISOLATE_AFTER_RESCUES, Claim
@@ -121,12 +121,12 @@ class StageRunner:
 
     # Claiming
 
-    async def claim(self, wanted: int, share: SlotShare | None = None) -> list[HeldRow]:
-        """Claim up to `wanted` due rows, of each kind at most its share.
+    async def claim(self, limit: int, share: SlotShare | None = None) -> list[HeldRow]:
+        """Claim up to `limit` due rows, of each kind at most its share.
 
         The caller has reserved the slots.
         """
-        share = share or SlotShare(wanted, wanted)
+        share = share or SlotShare(limit, limit)
         parameters = {
             "limit": share.slots,
             "lease": self.lease,
@@ -142,7 +142,7 @@ class StageRunner:
             self.claimed += len(rows)
             return [self._read(each) for each in rows]
         if self.stage.proves_hosts:
-            parameters |= {"probes": share.slow_slots, "total": wanted}
+            parameters |= {"probes": share.slow_slots, "total": limit}
         by_host = await self.round.claim(async_commit, statement, parameters)
         self.claimed += len(by_host)
         return [self._read(values, waits=not is_proven) for is_proven, values in by_host]
@@ -167,7 +167,7 @@ class StageRunner:
         except StageVerdict as verdict:
             return HeldRow(claim, verdict, waits=waits)
         except Exception as error:
-            problem = Rejected(f"The row's data does not fit: {type(error).__name__}: {error}")
+            problem = Rejected(f"The row's data is invalid: {type(error).__name__}: {error}")
             problem.__cause__ = error
             return HeldRow(claim, problem, waits=waits)
 
@@ -225,7 +225,7 @@ class StageRunner:
                     # The time ran out while the row waited for the database, which is not the row's
                     # fault. It is counted nevertheless, because the row's own statements may have
                     # caused the delay.
-                    interrupted = outcome_of_interruption(held.claim, outage)
+                    interrupted = build_interruption_outcome(held.claim, outage)
                     log_failure(self.stage, interrupted, outage)
                     return interrupted
                 return self._build_failure(held, self._build_timeout(error))
@@ -249,7 +249,7 @@ class StageRunner:
         Its cause is the cancellation, whose traceback shows where the work was at that moment.
         """
         seconds = self.pace.timeout_seconds
-        late = WorkTimedOut(f"The work was not done within {seconds:g} seconds.")
+        late = WorkTimedOut(f"The work timed out after {seconds:g} seconds.")
         late.__cause__ = cancelled
         return late.with_traceback(cancelled.__traceback__)
 
@@ -262,7 +262,11 @@ class StageRunner:
         working = self.stage.work(item, self.tools)
         if isinstance(working, AsyncIterator):
             return await self._store_stream(held.claim, working)
-        return await working
+        result = await working
+        if self.stage.stores_separately:
+            await self._store_chunk(held.claim, result)
+            return NO_RESULT
+        return result
 
     async def _prepare(self, item: Any) -> Any:
         assert self.stage.prepare is not None
@@ -277,7 +281,8 @@ class StageRunner:
     async def _store_stream(self, claim: Claim, results: AsyncIterator[Any]) -> Any:
         """Store each result in its own transaction, except the last, which is returned.
 
-        The last result is stored in the transaction that completes the row.
+        The caller stores the last result in the transaction that completes the row. A stage with
+        `stores_separately` has no such result.
         """
         latest = NO_RESULT
         # Stay one result behind the stream, because only its end tells which result was the last.
@@ -288,7 +293,7 @@ class StageRunner:
                 if latest is not NO_RESULT:
                     await self._store_chunk(claim, latest)
                 latest = result
-                if isinstance(result, StoreImmediately):
+                if self.stage.stores_separately or isinstance(result, StoreImmediately):
                     await self._store_chunk(claim, result)
                     latest = NO_RESULT
         return latest
@@ -352,7 +357,7 @@ class StageRunner:
         for each in disowned:
             each.lost = True
             if each.task is not None:
-                log.warning("row taken away, its work is dropped", **self._get_log_ids(each))
+                log.warning("claim lost, work cancelled", **self._get_log_ids(each))
                 each.task.cancel()
         return len(disowned)
 
@@ -441,18 +446,18 @@ async def _fill_slots(runner: StageRunner) -> Sequence[HeldRow]:
     """
     if runner.suspended:
         return ()
-    wanted = await runner.valve.admit(min(runner.pace.batch_size, _get_free_slots(runner).total))
+    limit = await runner.valve.admit(min(runner.pace.batch_size, _get_free_slots(runner).total))
     # Other runs may have taken slots while the downstream queues were being measured.
     free = _get_free_slots(runner)
-    share = SlotShare(min(wanted, free.slots), min(wanted, free.slow_slots))
-    wanted = min(wanted, share.total)
-    if wanted <= 0:
+    share = SlotShare(min(limit, free.slots), min(limit, free.slow_slots))
+    limit = min(limit, share.total)
+    if limit <= 0:
         return ()
     runner.free_slots -= share.slots
     runner.free_slow_slots -= share.slow_slots
     claimed: Sequence[HeldRow] = ()
     try:
-        claimed = await runner.claim(wanted, share)
+        claimed = await runner.claim(limit, share)
     finally:
         slow = sum(each.waits for each in claimed)
         runner.free_slots += share.slots - (len(claimed) - slow)
@@ -488,4 +493,5 @@ async def _wait_for_change(runner: StageRunner, mine: set[asyncio.Task[EventKind
         return
     patience = RECHECK_INTERVAL.total_seconds() if runner.round else None
     with suppress(TimeoutError):
-        await asyncio.wait_for(runner._again.wait(), patience)
+        async with asyncio.timeout(patience):
+            await runner._again.wait()

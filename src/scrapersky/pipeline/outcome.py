@@ -145,9 +145,9 @@ def build_error_outcome(claim: Claim, error: BaseException, rule: RetryPolicy) -
             claim, EventKind.SNOOZED, error=format_error(error), delay=error.after, refund=1
         )
     if (limit := find_exhausted_resource(error)) is not None:
-        return outcome_of_own_limit(claim, limit)
+        return build_resource_outcome(claim, limit)
     if isinstance(error, RowInterrupted):
-        return outcome_of_interruption(claim, error)
+        return build_interruption_outcome(claim, error)
     if isinstance(error, DatabaseUnavailable) or is_unavailable(error):
         return build_outage_outcome(claim, error)
     final = isinstance(error, Rejected) or claim.attempts >= rule.max_attempts
@@ -161,7 +161,7 @@ def build_error_outcome(claim: Claim, error: BaseException, rule: RetryPolicy) -
     )
 
 
-def outcome_of_own_limit(claim: Claim, limit: ResourceExhausted) -> AttemptOutcome:
+def build_resource_outcome(claim: Claim, limit: ResourceExhausted) -> AttemptOutcome:
     """Requeue a row after this process ran out of a resource.
 
     The attempt is refunded and nothing is counted. The row is delayed until the resource may be
@@ -189,7 +189,7 @@ def build_outage_outcome(claim: Claim, error: BaseException) -> AttemptOutcome:
     )
 
 
-def outcome_of_interruption(claim: Claim, error: BaseException) -> AttemptOutcome:
+def build_interruption_outcome(claim: Claim, error: BaseException) -> AttemptOutcome:
     """Requeue a row whose own statements were interrupted, and refund the attempt.
 
     The number is limited, because a row whose statements break connections would otherwise do so

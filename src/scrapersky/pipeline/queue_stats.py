@@ -95,10 +95,10 @@ def describe_count(*counts: int) -> str:
 async def load_queue_stats(
     session: AsyncSession, stages: Sequence[AnyStage], settings: Settings
 ) -> dict[str, QueueStats]:
-    found = await session.execute(
+    result = await session.execute(
         union_all(*(_select_stage_stats(each, settings) for each in stages))
     )
-    return {row.stage: QueueStats(**_convert_row(row._mapping)) for row in found}
+    return {row.stage: QueueStats(**_convert_row(row._mapping)) for row in result}
 
 
 def _convert_row(row: Any) -> dict[str, Any]:
@@ -202,17 +202,17 @@ def _select_waiting(some: CTE, heads: CTE) -> Select[Any]:
         .subquery()
     )
     is_due = heads.c.due_at <= func.now()
-    told = select(
+    oldest = select(
         func.count().filter(is_due).label("due"),
         func.min(heads.c.due_at).filter(is_due).label("oldest"),
         func.min(heads.c.later).label("next_due_at"),
     ).subquery()
     return select(
         func.least(counted.c.queued, MAX_COUNTED).label("queued"),
-        func.least(func.greatest(counted.c.due, told.c.due), MAX_COUNTED).label("due"),
-        extract("epoch", func.now() - told.c.oldest).label("oldest_due_seconds"),
-        told.c.next_due_at,
-    ).select_from(counted.join(told, true()))
+        func.least(func.greatest(counted.c.due, oldest.c.due), MAX_COUNTED).label("due"),
+        extract("epoch", func.now() - oldest.c.oldest).label("oldest_due_seconds"),
+        oldest.c.next_due_at,
+    ).select_from(counted.join(oldest, true()))
 
 
 async def count_whole_queues(
@@ -225,12 +225,12 @@ async def count_whole_queues(
     long = [each for each in stages if figures[each.name].is_capped]
     if not long:
         return dict(figures)
-    found = await session.execute(union_all(*(_select_exact_counts(each) for each in long)))
+    result = await session.execute(union_all(*(_select_exact_counts(each) for each in long)))
     exact = {
         row.stage: replace(
             figures[row.stage], queued=row.queued, due=row.due, dead_letters=row.dead_letters
         )
-        for row in found
+        for row in result
     }
     return {**figures, **exact}
 
@@ -287,15 +287,15 @@ async def find_unhandled(
     index, whose first column it is: one probe per value, however many rows are queued. The counts
     are bounded too.
     """
-    taken: dict[tuple[Any, str, str], list[AnyStage]] = {}
+    by_column: dict[tuple[Any, str, str], list[AnyStage]] = {}
     for stage in stages:
         for column in stage.only:
-            taken.setdefault((stage.model, stage.status, column), []).append(stage)
-    found: list[UnhandledRows] = []
-    for (model, _, column), sharing in taken.items():
+            by_column.setdefault((stage.model, stage.status, column), []).append(stage)
+    unhandled: list[UnhandledRows] = []
+    for (model, _, column), sharing in by_column.items():
         rows = await session.execute(_select_unhandled(sharing, column))
-        found += [UnhandledRows(model.__tablename__, column, *row) for row in rows]
-    return found
+        unhandled += [UnhandledRows(model.__tablename__, column, *row) for row in rows]
+    return unhandled
 
 
 def _select_unhandled(sharing: Sequence[AnyStage], name: str) -> Select[Any]:

@@ -269,15 +269,15 @@ async def report_stage(session: AsyncSession, stage: AnyStage, settings: Setting
 
 async def list_live_workers(session: AsyncSession, settings: Settings) -> Sequence[Worker]:
     dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Worker).where(is_alive(dead_after)).order_by(Worker.started_at)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _load_controls(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> dict[str, StageControl]:
     names = [each.name for each in stages]
-    found = await session.scalars(select(StageControl).where(StageControl.stage.in_(names)))
-    return {each.stage: each for each in found}
+    rows = await session.scalars(select(StageControl).where(StageControl.stage.in_(names)))
+    return {each.stage: each for each in rows}

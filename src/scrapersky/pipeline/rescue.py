@@ -150,11 +150,11 @@ class Rescuer:
         claims: QueueStatements,
         rule: RetryPolicy,
         statement: Select[Any],
-        wanted: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         judge: OutcomeBuilder,
     ) -> int:
         total = 0
-        while count := await self._rescue_batch(claims, rule, statement, wanted, judge):
+        while count := await self._rescue_batch(claims, rule, statement, parameters, judge):
             total += count
         if total:
             log.warning("rows rescued", stage=claims.stage.name, rows=total)
@@ -165,14 +165,14 @@ class Rescuer:
         claims: QueueStatements,
         rule: RetryPolicy,
         statement: Select[Any],
-        wanted: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         judge: OutcomeBuilder,
     ) -> int:
         """Lock one batch of lost rows, choose their outcomes and write them, in one transaction."""
         stage = claims.stage
         async with self._database.bounded_transaction(RESCUE_DEADLINE_SECONDS) as session:
-            found = await session.scalars(statement, {**wanted, "limit": BATCH_ROWS})
-            rows: dict[UUID, Base | None] = {row.id: row for row in found}
+            found_rows = await session.scalars(statement, {**parameters, "limit": BATCH_ROWS})
+            rows: dict[UUID, Base | None] = {row.id: row for row in found_rows}
             if not rows:
                 return 0
             outcomes = [
@@ -197,11 +197,14 @@ class Rescuer:
 
 
 def _build_lost_outcome(claim: Claim, holder: UUID | None, rule: RetryPolicy) -> AttemptOutcome:
-    error = WorkerDied(f"Worker {holder} died, fell silent or held the row past its lease.")
+    error = WorkerDied(
+        f"Worker {holder} died, stopped sending heartbeats or held the row past its lease."
+    )
     return build_rescue_outcome(claim, error, rule)
 
 
 def _build_stray_outcome(claim: Claim, _holder: UUID | None, _rule: RetryPolicy) -> AttemptOutcome:
     return build_outage_outcome(
-        claim, DatabaseUnavailable("The database was away while the row was claimed or settled.")
+        claim,
+        DatabaseUnavailable("The database was unavailable while the row was claimed or settled."),
     )

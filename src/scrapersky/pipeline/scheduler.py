@@ -85,7 +85,7 @@ class Scheduler:
     async def start(self) -> None:
         """Start the engine and the ticks. If this fails midway, whatever had started is stopped."""
         if self.is_running:
-            log.warning("the scheduler is running already; this start does nothing")
+            log.warning("scheduler already running; start ignored")
             return
         try:
             await self.engine.start()
@@ -249,7 +249,7 @@ class Scheduler:
 
         return Chore(
             name="rescue_lost_leases",
-            does="Give rows back whose worker died or whose lease ran out.",
+            does="Requeue rows whose worker died or whose lease expired.",
             every=timedelta(seconds=self.engine.settings.worker_beat_seconds),
             run=rescue,
         )

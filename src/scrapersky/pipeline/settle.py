@@ -137,10 +137,10 @@ async def _prove_and_mark(
     words = claims.stage.words
     parameters = claims.parameters([each.change(words) for each in outcomes])
     if not has_no_results(claims.stage, outcomes):
-        found = await session.scalars(
+        rows = await session.scalars(
             claims.settle_rows, parameters, execution_options={"synchronize_session": False}
         )
-        return {row.id: row for row in found}
+        return {row.id: row for row in rows}
     ids = await session.scalars(
         claims.settle_ids, parameters, execution_options={"synchronize_session": False}
     )
@@ -291,10 +291,10 @@ def _build_event(
 
 def log_failure(stage: AnyStage, outcome: AttemptOutcome, error: BaseException) -> None:
     """Log a failed attempt with its traceback. The row itself stores only a one-line summary."""
-    say = log.error if outcome.kind is EventKind.FAILED else log.warning
+    write = log.error if outcome.kind is EventKind.FAILED else log.warning
     if outcome.kind in (EventKind.SKIPPED, EventKind.SNOOZED):
-        say = log.info
-    say(
+        write = log.info
+    write(
         "row " + outcome.kind.value.replace("_", " "),
         stage=stage.name,
         row_id=str(outcome.claim.row_id),

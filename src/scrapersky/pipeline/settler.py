@@ -1,8 +1,8 @@
 """Collect the finished rows of a stage and settle them in batches, with retries during outages.
 
 Each failure is narrowed down: a failed batch is repeated in careful mode (a savepoint per row), and
-a batch that keeps losing its connection is split in halves, down to single rows. So one bad row
-cannot keep its neighbours from being stored.
+a batch that keeps losing its connection is split in halves, down to single rows. One bad row
+therefore cannot keep the other rows of its batch from being stored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from scrapersky.pipeline.claims import QueueStatements
 from scrapersky.pipeline.outcome import (
     AttemptOutcome,
     RetryPolicy,
-    outcome_of_interruption,
-    outcome_of_own_limit,
+    build_interruption_outcome,
+    build_resource_outcome,
     summarize_error,
 )
 from scrapersky.pipeline.settle import (
@@ -87,7 +87,7 @@ class Settler:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way = 0
-        """Rows in progress. When all of them are waiting here, there is no one left to wait for."""
+        """Rows in progress. When all of them are queued here, a batch need not wait any longer."""
         self.totals: Counter[EventKind] = Counter()
         self.last_error: str | None = None
         """Why the last batch could not be stored; None if it was."""
@@ -136,7 +136,8 @@ class Settler:
         while len(self._waiting) < min(BATCH_ROWS, self.under_way):
             self._changed.clear()
             try:
-                await asyncio.wait_for(self._changed.wait(), until - monotonic())
+                async with asyncio.timeout(until - monotonic()):
+                    await self._changed.wait()
             except TimeoutError:
                 return
 
@@ -207,7 +208,7 @@ class Settler:
         self, outcome: AttemptOutcome, error: RowInterrupted
     ) -> SettleResult:
         """Requeue a row whose store kept being interrupted even when settled alone."""
-        interrupted = outcome_of_interruption(outcome.claim, error)
+        interrupted = build_interruption_outcome(outcome.claim, error)
         log_failure(self._claims.stage, interrupted, error)
         return await self._settle_with_retry([interrupted])
 
@@ -237,7 +238,7 @@ class Settler:
         """
         self._log_unsettled(outcomes)
         if limit := find_exhausted_resource(error):
-            handed_back = [outcome_of_own_limit(each.claim, limit) for each in outcomes]
+            handed_back = [build_resource_outcome(each.claim, limit) for each in outcomes]
             with suppress(Exception):
                 return await settle_without_results(
                     self._database, self._claims, handed_back, self._worker
@@ -246,7 +247,7 @@ class Settler:
 
     def _log_unsettled(self, outcomes: Sequence[AttemptOutcome]) -> None:
         log.exception(
-            "could not settle; the rows will be rescued and worked again",
+            "batch not settled; its rows will be rescued and processed again",
             stage=self._claims.stage.name,
             rows=len(outcomes),
         )

@@ -78,12 +78,18 @@ class Stage(Generic[Row, Item, Result]):
     """Do the slow work, outside any transaction.
 
     Returns one result or yields many. Each is stored as it comes, the last one in the transaction
-    that completes the row.
+    that completes the row, unless `stores_separately` is set.
     """
     store: Callable[[AsyncSession, Row, Result], Awaitable[None]] | None = None
     """Store a result in a short transaction, only while the claim is held.
 
     Must be idempotent, because it may be repeated.
+    """
+    stores_separately: bool = False
+    """Whether every result is stored in its own transaction, and none with the row's completion.
+
+    Completions are committed in batches. A store that locks rows which several queue rows share,
+    such as their domain, could deadlock with another batch that locks them in another order.
     """
     gave_up: Callable[[AsyncSession, Row, str], Awaitable[None]] | None = None
     """Called with the error message when the row fails permanently, in the same transaction."""
@@ -114,7 +120,7 @@ class Stage(Generic[Row, Item, Result]):
     The engine sets it in the same statement as the status.
     """
     fresh: Mapping[str, Any] = field(default_factory=dict)
-    """Initial values of further columns when a row starts over."""
+    """Values that further columns are reset to when a row starts over."""
     feeds: tuple[str, ...] = ()
     """The stages that continue with what this one stores."""
     aliases: tuple[str, ...] = ()

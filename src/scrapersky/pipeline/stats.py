@@ -93,13 +93,13 @@ async def _count_small_tables(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> dict[str, StatusCounts]:
     """Count the rows of stages whose table is small enough."""
-    found = await session.execute(union_all(*(_select_sample(each) for each in stages)))
-    seen, ours = defaultdict[str, int](int), defaultdict[str, dict[str, int]](dict)
-    for stage, status, count, own in found:
-        seen[stage] += count
+    result = await session.execute(union_all(*(_select_sample(each) for each in stages)))
+    totals, ours = defaultdict[str, int](int), defaultdict[str, dict[str, int]](dict)
+    for stage, status, count, own in result:
+        totals[stage] += count
         if own:
             ours[stage][status] = own
-    few = [each.name for each in stages if seen[each.name] <= MAX_EXACT_ROWS]
+    few = [each.name for each in stages if totals[each.name] <= MAX_EXACT_ROWS]
     return {name: StatusCounts(ours[name]) for name in few}
 
 
@@ -130,7 +130,7 @@ async def _load_statistics(
     Tables never analyzed are missing.
     """
     words: Any = cast(cast(_statistics.c.most_common_vals, Text), ARRAY(Text))
-    found = await session.execute(
+    result = await session.execute(
         select(
             _statistics.c.tablename,
             _statistics.c.attname,
@@ -146,7 +146,7 @@ async def _load_statistics(
         )
     )
     rows, shares = dict[str, float](), dict[tuple[str, str], dict[str, float]]()
-    for name, attribute, tuples, common, parts in found:
+    for name, attribute, tuples, common, parts in result:
         rows[name] = tuples
         shares[name, attribute] = dict(zip(common or (), parts or (), strict=True))
     return rows, shares
@@ -184,13 +184,13 @@ async def count_recent_events(
 ) -> defaultdict[str, dict[str, int]]:
     """Count the events of the last hour by stage and kind."""
     names = [each.name for each in stages]
-    found = await session.execute(
+    result = await session.execute(
         select(StageEvent.stage, StageEvent.kind, func.sum(StageEvent.rows))
         .where(StageEvent.stage.in_(names), StageEvent.at > func.now() - RATE_WINDOW)
         .group_by(StageEvent.stage, StageEvent.kind)
     )
     by_stage = defaultdict[str, dict[str, int]](dict)
-    for stage, kind, count in found:
+    for stage, kind, count in result:
         by_stage[stage][kind] = int(count)
     return by_stage
 
@@ -199,8 +199,8 @@ async def measure_durations(
     session: AsyncSession, stages: Sequence[AnyStage]
 ) -> dict[str, Durations]:
     """Return the median and the 95th percentile of each stage's durations, in milliseconds."""
-    found = await session.execute(union_all(*(_select_durations(each.name) for each in stages)))
-    return {stage: (p50, p95) for stage, p50, p95 in found}
+    result = await session.execute(union_all(*(_select_durations(each.name) for each in stages)))
+    return {stage: (p50, p95) for stage, p50, p95 in result}
 
 
 def _select_durations(name: str) -> Select[Any]:

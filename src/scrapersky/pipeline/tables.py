@@ -11,7 +11,6 @@ from sqlalchemy import (
     ARRAY,
     CheckConstraint,
     Float,
-    ForeignKey,
     Identity,
     Index,
     Integer,
@@ -191,28 +190,6 @@ class Alert(Base):
     sentence: Mapped[str]
     began_at: Mapped[datetime] = mapped_column(server_default=func.now())
     cleared_at: Mapped[datetime | None]
-
-
-class AlertPost(Base):
-    """One message to the alert webhook, pending until it is accepted or abandoned."""
-
-    __tablename__ = "alert_posts"
-    __table_args__ = (
-        CheckConstraint("event IN ('began', 'cleared')", name="event"),
-        Index("ix_alert_posts_due", "due_at", postgresql_where=text("ended_at IS NULL")),
-        Index("ix_alert_posts_alert_id", "alert_id"),
-    )
-
-    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
-    """Sent with the message, so that the receiver can detect repetitions."""
-    alert_id: Mapped[UUID] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"))
-    event: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    due_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    attempts: Mapped[int] = mapped_column(Integer, server_default="0")
-    ended_at: Mapped[datetime | None]
-    """When it was accepted, or abandoned if there is an error."""
-    error: Mapped[str | None]
 
 
 class Host(Base, TimestampMixin):

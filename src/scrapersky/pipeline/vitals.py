@@ -41,8 +41,8 @@ log = get_logger(__name__)
 def find_exhausted_resource(error: BaseException) -> ResourceExhausted | None:
     """Return which of our own limits an error indicates, if any."""
     for each in _iterate_causes(error):
-        if found := _classify_error(each):
-            return found
+        if resource := _classify_error(each):
+            return resource
     return None
 
 
@@ -71,18 +71,18 @@ def _classify_error(error: BaseException) -> ResourceExhausted | None:
     if get_sqlstate(error) == TOO_MANY_CONNECTIONS:
         return ResourceExhausted(
             LimitedResource.CONNECTIONS,
-            "The database takes no more connections. Raise its max_connections, or lower "
+            "The database accepts no more connections. Raise its max_connections, or lower "
             "DATABASE_POOL_SIZE or the number of processes.",
         )
     if get_sqlstate(error) == DISK_FULL:
         return ResourceExhausted(
-            LimitedResource.DISK, "The database's disk is full. Make room on it."
+            LimitedResource.DISK, "The database's disk is full. Free some space on it."
         )
     if isinstance(error, OSError) and error.errno in EXHAUSTED_ERRNOS:
         return build_exhausted_error()
     if isinstance(error, OSError) and error.errno in NO_SPACE:
         return ResourceExhausted(
-            LimitedResource.DISK, "The disk of this machine is full. Make room on it."
+            LimitedResource.DISK, "The disk of this machine is full. Free some space on it."
         )
     return None
 
@@ -103,15 +103,15 @@ class ResourceMonitor:
 
         Each kind is logged at most once a minute.
         """
-        found = find_exhausted_resource(error)
-        if found is None:
+        limit = find_exhausted_resource(error)
+        if limit is None:
             return None
         now = monotonic()
-        self._reached[found.limit] = (now, str(found))
-        if now - self._logged.get(found.limit, -math.inf) >= LOG_EVERY_SECONDS:
-            self._logged[found.limit] = now
-            log.error("own limit reached", limit=found.limit.value, problem=str(found))
-        return found
+        self._reached[limit.limit] = (now, str(limit))
+        if now - self._logged.get(limit.limit, -math.inf) >= LOG_EVERY_SECONDS:
+            self._logged[limit.limit] = now
+            log.error("resource exhausted", limit=limit.limit.value, problem=str(limit))
+        return limit
 
     def read(self) -> dict[str, Any]:
         """Return the recently reached limits with their messages."""
@@ -152,13 +152,13 @@ class WorkerVitals:
         self._wakeups = wakeups
         self._own_limits = own_limits
         self._data_dir = data_dir
-        self._deaf_since: float | None = None
-        """Monotonic time since which the listener has been down."""
+        self._listener_down_since: float | None = None
+        """Monotonic time since when the listener has been down."""
 
     def read(self, clock: DatabaseClock) -> dict[str, Any]:
         return {
             "listener": self._get_listener_state(),
-            "deaf_since": clock.convert(self._deaf_since),
+            "deaf_since": clock.convert(self._listener_down_since),
             "disk_free_bytes": get_free_bytes(self._data_dir),
             "own_limits": self._own_limits.read(),
         }
@@ -171,7 +171,7 @@ class WorkerVitals:
         if not self._wakeups.is_listening:
             return "off"
         up = self._wakeups.listener.up
-        self._deaf_since = None if up else self._deaf_since or monotonic()
+        self._listener_down_since = None if up else self._listener_down_since or monotonic()
         return "up" if up else "down"
 
 

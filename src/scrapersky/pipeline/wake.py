@@ -55,7 +55,7 @@ class Wakeups:
         self.listener = NotificationListener(
             listen_url or database.url,
             CHANNEL,
-            heard=self._handle_notification,
+            callback=self._handle_notification,
             connected=self._wake_all,
         )
         self._told_at = 0.0
@@ -142,7 +142,8 @@ class Wakeups:
             await self._database.direct.fetch(NOTIFY, {"payloads": payloads})
         except Exception as error:
             log.warning(
-                "could not tell other processes; their next tick will see", error=str(error)
+                "NOTIFY failed; other processes will find the rows with their next tick",
+                error=str(error),
             )
 
     def _handle_notification(self, payload: str) -> None:

@@ -63,8 +63,8 @@ class WorkerIdentity:
 
 async def read_clock(session: AsyncSession) -> float:
     """Return the database's time, in seconds since the epoch."""
-    found = await session.execute(select(extract("epoch", func.now())))
-    return float(found.scalar_one())
+    result = await session.execute(select(extract("epoch", func.now())))
+    return float(result.scalar_one())
 
 
 async def record_heartbeat(
@@ -84,11 +84,11 @@ async def record_heartbeat(
         "stages": dict(stages or {}),
         "vitals": dict(vitals or {}),
     }
-    told = {name: values[name] for name in ("stages", "vitals")}
+    state = {name: values[name] for name in ("stages", "vitals")}
     await session.execute(
         insert(Worker)
         .values(values)
-        .on_conflict_do_update(index_elements=[Worker.id], set_={"beat_at": func.now(), **told})
+        .on_conflict_do_update(index_elements=[Worker.id], set_={"beat_at": func.now(), **state})
     )
 
 

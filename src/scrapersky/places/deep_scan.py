@@ -64,19 +64,8 @@ class PlaceRemoved(StoreImmediately):
     """The provider no longer has the place."""
 
 
-@dataclass(frozen=True)
-class DeepScanDone:
-    """Marker yielded last: everything is stored and only the row's completion is left."""
-
-
 DeepScanResult = (
-    Charge
-    | ChargeSettlement
-    | ChargeRefusal
-    | PlaceRemoved
-    | DetailsKnown
-    | DetailsFetched
-    | DeepScanDone
+    Charge | ChargeSettlement | ChargeRefusal | PlaceRemoved | DetailsKnown | DetailsFetched
 )
 
 
@@ -106,16 +95,18 @@ async def _store_removal(session: AsyncSession, place: Place) -> None:
         await resolve_place(session, place)
 
 
-async def _store_details(session: AsyncSession, place: Place, told: DetailsFetched) -> None:
-    told = await remove_erased(session, place.tenant_id, told)
-    await settle_charge(session, told.entry_id, billed=True)
-    write_facts(place, told.facts)
+async def _store_details(session: AsyncSession, place: Place, details: DetailsFetched) -> None:
+    details = await remove_erased(session, place.tenant_id, details)
+    await settle_charge(session, details.entry_id, billed=True)
+    write_facts(place, details.facts)
     now_at = (
-        await _upsert_moved_place(session, place, told.moved) if told.moved is not None else None
+        await _upsert_moved_place(session, place, details.moved)
+        if details.moved is not None
+        else None
     )
-    await resolve_place(session, place, extract=told.extract and now_at is None)
+    await resolve_place(session, place, extract=details.extract and now_at is None)
     if now_at is not None:
-        await resolve_place(session, now_at, extract=told.extract)
+        await resolve_place(session, now_at, extract=details.extract)
 
 
 async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceFacts) -> Place:
@@ -139,7 +130,7 @@ async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceF
         )
         .on_conflict_do_nothing()
     )
-    found = await session.scalar(
+    moved = await session.scalar(
         select(Place)
         .where(
             Place.tenant_id == place.tenant_id,
@@ -148,9 +139,9 @@ async def _upsert_moved_place(session: AsyncSession, place: Place, facts: PlaceF
         )
         .with_for_update()
     )
-    assert found is not None, "it was there or has been made"
-    write_facts(found, facts)
-    return found
+    assert moved is not None, "it was there or has been made"
+    write_facts(moved, facts)
+    return moved
 
 
 MAX_MOVES = 5
@@ -193,7 +184,7 @@ def read(place: Place) -> DeepScanRequest:
 
 
 async def prepare(session: AsyncSession, item: DeepScanRequest) -> DeepScanRequest:
-    found = await session.execute(
+    result = await session.execute(
         select(
             func.now() - Place.details_at,
             Job.params["language"].astext,
@@ -202,23 +193,17 @@ async def prepare(session: AsyncSession, item: DeepScanRequest) -> DeepScanReque
         .outerjoin(Job, Job.id == Place.search_id)
         .where(Place.id == item.id)
     )
-    age, language, region = found.one()
+    age, language, region = result.one()
     return replace(item, age=age, language=language, region=region)
 
 
 async def work(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
-    """Fetch the details, then yield the result and a marker.
-
-    The result is stored in its own transaction. Stored together with the completion of other rows,
-    it could deadlock on businesses that they share.
-    """
     settings = tools.settings
     if item.has_fresh_details(timedelta(days=settings.place_details_max_age_days)):
         yield DetailsKnown(extract=settings.auto_extract_domains)
     else:
         async for each in _fetch_chain(item, tools):
             yield each
-    yield DeepScanDone()
 
 
 async def _fetch_chain(item: DeepScanRequest, tools: Tools) -> AsyncIterator[DeepScanResult]:
@@ -231,17 +216,17 @@ async def _fetch_chain(item: DeepScanRequest, tools: Tools) -> AsyncIterator[Dee
     while True:
         charge = _build_charge(item, settings)
         yield charge
-        told = await _fetch_details(item, place_id, tools)
-        if isinstance(told, PlaceFacts):
-            chain.append(told)
+        response = await _fetch_details(item, place_id, tools)
+        if isinstance(response, PlaceFacts):
+            chain.append(response)
         else:
-            yield build_refusal(told, charge)
-            if not isinstance(told, PlaceGone):
-                raise classify_failure(told) from told
+            yield build_refusal(response, charge)
+            if not isinstance(response, PlaceGone):
+                raise classify_failure(response) from response
             if not chain:
                 yield PlaceRemoved()
-                raise Skipped(f"Google no longer has this place: {told}")
-        following = _get_next_id(chain, told)
+                raise Skipped(f"Google no longer has this place: {response}")
+        following = _get_next_id(chain, response)
         if following is None:
             break
         yield ChargeSettlement(
@@ -282,15 +267,15 @@ def _build_charge(item: DeepScanRequest, settings: Settings) -> Charge:
     )
 
 
-def _get_next_id(chain: list[PlaceFacts], told: PlaceFacts | ProviderFailed) -> str | None:
+def _get_next_id(chain: list[PlaceFacts], response: PlaceFacts | ProviderFailed) -> str | None:
     """Return the next ID to fetch, or None at the end of the chain or in a cycle."""
-    if not isinstance(told, PlaceFacts) or len(chain) > MAX_MOVES:
+    if not isinstance(response, PlaceFacts) or len(chain) > MAX_MOVES:
         return None
-    return _get_new_id(told, chain)
+    return _get_new_id(response, chain)
 
 
-def _get_new_id(told: PlaceFacts, chain: list[PlaceFacts]) -> str | None:
-    return None if told.moved_to in {each.place_id for each in chain} else told.moved_to
+def _get_new_id(facts: PlaceFacts, chain: list[PlaceFacts]) -> str | None:
+    return None if facts.moved_to in {each.place_id for each in chain} else facts.moved_to
 
 
 def _build_result(chain: list[PlaceFacts], entry_id: UUID, settings: Settings) -> DetailsFetched:
@@ -319,4 +304,5 @@ STAGE = Stage(
     prepare=prepare,
     work=work,
     store=store,
+    stores_separately=True,
 )

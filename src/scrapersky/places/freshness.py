@@ -74,7 +74,7 @@ async def expire_unconfirmed_places(database: Database, settings: Settings) -> i
 
 async def _select_unconfirmed(session: AsyncSession, age: timedelta) -> Sequence[Place]:
     """Select unconfirmed places. Rows that are being processed are skipped until the next run."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Place)
         .where(
             Place.provider == Provider.GOOGLE,
@@ -85,7 +85,7 @@ async def _select_unconfirmed(session: AsyncSession, age: timedelta) -> Sequence
         .limit(EXPIRY_BATCH_SIZE)
         .with_for_update(skip_locked=True)
     )
-    return found.all()
+    return rows.all()
 
 
 def _has_facts() -> ColumnElement[bool]:
@@ -107,14 +107,14 @@ async def _clear_facts(session: AsyncSession, tenant_id: UUID, places: Sequence[
         .execution_options(synchronize_session=False)
     )
     await lock_resolution(session, tenant_id)
-    told = await session.scalars(
+    cleared = await session.scalars(
         update(BusinessSighting)
         .where(BusinessSighting.place_id.in_(ids))
         .values(facts={})
         .returning(BusinessSighting.business_id)
         .execution_options(synchronize_session=False)
     )
-    for business_id in sorted(set(told)):
+    for business_id in sorted(set(cleared)):
         await refresh_business(session, await session.get_one(LocalBusiness, business_id))
 
 

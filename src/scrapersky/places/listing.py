@@ -1,4 +1,4 @@
-"""Filters, sorting, curation and export columns of places."""
+"""Place list and export: columns, filters and curation."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pydantic import Field
-from sqlalchemy import select
+from sqlalchemy import Text, case, null, select, type_coerce
 
 from scrapersky.lists import (
+    OPTIONAL,
+    SHOWN,
     ArrayFilter,
-    BooleanFilter,
+    CellKind,
     ChoiceFilter,
+    Column,
     Curation,
     CurationQueue,
-    DateRangeFilter,
     Export,
     Listing,
     MinimumFilter,
     PresenceFilter,
     TextFilter,
-    export_field,
+    build_curation_column,
 )
 from scrapersky.lists.filters import (
     MAX_FILTER_VALUES,
@@ -39,7 +41,9 @@ from scrapersky.models import (
     SearchPlace,
 )
 from scrapersky.models.stage_names import DEEP_SCAN_STAGE
-from scrapersky.places.schemas import build_attribution_column
+
+OSM_ATTRIBUTION = "© OpenStreetMap contributors"
+"""Attribution required by the OpenStreetMap licence wherever its data is shown."""
 
 
 @dataclass(frozen=True)
@@ -75,56 +79,139 @@ class FoundBySearchFilter:
 PLACES = Listing(
     name="Place",
     model=Place,
-    filters=(
-        ChoiceFilter("provider", Place.provider, words=tuple(each.value for each in Provider)),
-        ChoiceFilter("status", Place.status, words=tuple(each.value for each in PlaceCuration)),
-        ChoiceFilter(
-            "deep_scan_status", Place.deep_scan_status, words=(NOT_QUEUED, *DEEP_SCAN_STATUSES.all)
+    columns=(
+        Column(Place.name, sort=True, table=SHOWN, example="Bäckerei Berger"),
+        Column(
+            Place.category,
+            filter=True,
+            sort=True,
+            table=OPTIONAL,
+            cell=CellKind.WORD,
+            example="bakery",
         ),
-        ChoiceFilter(
-            "business_status",
+        Column(Place.formatted_address, "Address", table=SHOWN),
+        Column(
+            Place.phone,
+            filter=PresenceFilter("has_phone"),
+            table=SHOWN,
+            cell=CellKind.NOWRAP,
+            example="+4930901820",
+        ),
+        Column(
+            Place.website_url,
+            "Website",
+            filter=PresenceFilter("has_website"),
+            table=SHOWN,
+            says="As reported by the provider. It may be anything, not only a URL.",
+        ),
+        Column(
+            Place.rating,
+            filter=MinimumFilter("min_rating", highest=5, says="Minimum rating (0–5)."),
+            sort=True,
+            table=SHOWN,
+        ),
+        Column(
+            Place.user_ratings_total,
+            "Reviews",
+            filter=MinimumFilter(
+                "min_ratings", highest=2_000_000_000, says="Minimum number of reviews."
+            ),
+            sort=True,
+        ),
+        Column(
             Place.business_status,
-            words=tuple(each.value for each in BusinessStatus),
+            "State",
+            "In business",
+            filter=BusinessStatus,
+            table=OPTIONAL,
+            example="operational",
         ),
-        PresenceFilter("has_website", Place.website_url),
-        PresenceFilter("has_phone", Place.phone),
-        PresenceFilter("has_details", Place.details_at),
-        PresenceFilter("has_business", Place.local_business_id),
-        PresenceFilter("is_gone", Place.gone_at),
-        PresenceFilter("has_moved", Place.moved_to),
-        BooleanFilter("is_service_area", Place.is_service_area),
-        MinimumFilter("min_rating", Place.rating, 5, "Minimum rating (0–5)."),
-        MinimumFilter(
-            "min_ratings", Place.user_ratings_total, 2_000_000_000, "Minimum number of reviews."
+        Column(Place.latitude),
+        Column(Place.longitude),
+        Column(Place.provider, filter=Provider, table=SHOWN, example="google"),
+        Column(
+            Place.place_id,
+            "Provider ID",
+            filter=ChoiceFilter(says="The provider's place ID."),
+            says="The provider's place ID.",
+            example="ChIJN1t_tDeuEmsRUsoyG83frY4",
         ),
-        ChoiceFilter("category", Place.category),
-        ArrayFilter(
-            "type", Place.types, "Any type of the place, in the provider's spelling.", "bakery"
+        Column(
+            case(
+                (Place.provider == Provider.OSM, OSM_ATTRIBUTION), else_=type_coerce(null(), Text)
+            ),
+            name="attribution",
+            api=False,
         ),
+        build_curation_column(Place.status, PlaceCuration, says="Curation status."),
+        Column(
+            Place.deep_scan_status,
+            "Deep scan",
+            "Details",
+            filter=ChoiceFilter(words=(NOT_QUEUED, *DEEP_SCAN_STATUSES.all)),
+            sort=True,
+            table=SHOWN,
+            example="Completed",
+        ),
+        Column(Place.created_at, "Found", filter=True, sort=True, table=SHOWN),
+    ),
+    more=(
+        Column(Place.id),
+        Column(
+            Place.types,
+            filter=ArrayFilter(
+                "type", says="Any type of the place, in the provider's spelling.", example="bakery"
+            ),
+            table=OPTIONAL,
+        ),
+        Column(Place.emails, "E-mail addresses", "E-mails", table=OPTIONAL),
+        Column(Place.profiles),
+        Column(Place.phone_raw, "Phone as written"),
+        Column(Place.price_level),
+        Column(Place.maps_url, "Map link", "Map", table=OPTIONAL, cell=CellKind.LINK),
+        Column(
+            Place.is_service_area,
+            "Service area only",
+            "Service area",
+            filter=True,
+            says="Serves customers at their location and has no public address.",
+        ),
+        Column(
+            Place.deep_scan_error,
+            "Deep scan error",
+            filter=TextFilter("error", says="Part of the deep scan error."),
+        ),
+        Column(
+            Place.details_at,
+            "Details from",
+            filter=(PresenceFilter("has_details"), True),
+            sort=True,
+            table=OPTIONAL,
+            says="When the details were last fetched. Null if never.",
+        ),
+        Column(Place.seen_at, "Last seen", filter=True, sort=True, table=OPTIONAL),
+        Column(
+            Place.gone_at,
+            "Gone",
+            filter=PresenceFilter("is_gone"),
+            says="When the provider reported that the place no longer exists.",
+        ),
+        Column(
+            Place.moved_to, filter=PresenceFilter("has_moved"), says="The provider's new place ID."
+        ),
+        Column(Place.search_id, "First search", says="The first search that found it."),
+        Column(Place.local_business_id, "Business", filter=(PresenceFilter("has_business"), True)),
+        Column(Place.created_by, "Added by", filter=True),
+        Column(Place.updated_at, "Changed"),
+    ),
+    filters=(
         FoundBySearchFilter(),
-        ChoiceFilter("local_business_id", Place.local_business_id),
-        ChoiceFilter("place_id", Place.place_id, says="The provider's place ID."),
-        TextFilter("error", (Place.deep_scan_error,), says="Part of the deep scan error."),
         TextFilter(
             "search",
-            (Place.name, Place.formatted_address, Place.website_url, Place.phone),
+            columns=(Place.name, Place.formatted_address, Place.website_url, Place.phone),
             says="Part of the name, address, website or phone number.",
         ),
-        ChoiceFilter("created_by", Place.created_by),
-        DateRangeFilter("created", Place.created_at),
-        DateRangeFilter("seen", Place.seen_at),
-        DateRangeFilter("details", Place.details_at),
     ),
-    sorts={
-        "created_at": Place.created_at,
-        "seen_at": Place.seen_at,
-        "details_at": Place.details_at,
-        "name": Place.name,
-        "rating": Place.rating,
-        "user_ratings_total": Place.user_ratings_total,
-        "category": Place.category,
-        "deep_scan_status": Place.deep_scan_status,
-    },
 )
 
 CURATION = Curation(
@@ -134,45 +221,4 @@ CURATION = Curation(
     CurationQueue(stage=DEEP_SCAN_STAGE, status="deep_scan_status", words=DEEP_SCAN_STATUSES),
 )
 
-
-EXPORT = Export(
-    listing=PLACES,
-    rows="places",
-    usual=(
-        export_field("name", Place.name),
-        export_field("category", Place.category),
-        export_field("formatted_address", Place.formatted_address, "Address"),
-        export_field("phone", Place.phone),
-        export_field("website_url", Place.website_url, "Website"),
-        export_field("rating", Place.rating),
-        export_field("user_ratings_total", Place.user_ratings_total, "Reviews"),
-        export_field("business_status", Place.business_status, "State"),
-        export_field("latitude", Place.latitude),
-        export_field("longitude", Place.longitude),
-        export_field("provider", Place.provider),
-        export_field("place_id", Place.place_id, "Provider ID"),
-        export_field("attribution", build_attribution_column(Place.provider)),
-        export_field("status", Place.status, "Curation"),
-        export_field("deep_scan_status", Place.deep_scan_status, "Deep scan"),
-        export_field("created_at", Place.created_at, "Found"),
-    ),
-    more=(
-        export_field("id", Place.id),
-        export_field("types", Place.types),
-        export_field("emails", Place.emails, "E-mail addresses"),
-        export_field("profiles", Place.profiles),
-        export_field("phone_raw", Place.phone_raw, "Phone as written"),
-        export_field("price_level", Place.price_level),
-        export_field("maps_url", Place.maps_url, "Map link"),
-        export_field("is_service_area", Place.is_service_area, "Service area only"),
-        export_field("deep_scan_error", Place.deep_scan_error, "Deep scan error"),
-        export_field("details_at", Place.details_at, "Details from"),
-        export_field("seen_at", Place.seen_at, "Last seen"),
-        export_field("gone_at", Place.gone_at, "Gone"),
-        export_field("moved_to", Place.moved_to),
-        export_field("search_id", Place.search_id, "First search"),
-        export_field("local_business_id", Place.local_business_id, "Business"),
-        export_field("created_by", Place.created_by, "Added by"),
-        export_field("updated_at", Place.updated_at, "Changed"),
-    ),
-)
+EXPORT = Export(PLACES, "places")

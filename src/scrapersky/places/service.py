@@ -50,20 +50,20 @@ async def build_detail(session: AsyncSession, place: Place) -> PlaceDetail:
 
 
 async def _list_searches(session: AsyncSession, place: Place) -> list[PlaceSearchOut]:
-    found = await session.execute(
+    result = await session.execute(
         select(SearchPlace, Job.subject, Job.created_at)
         .join(Job, Job.id == SearchPlace.search_id)
         .where(SearchPlace.place_id == place.id)
         .order_by(SearchPlace.seen_at.desc(), SearchPlace.search_id)
         .limit(MAX_SEARCHES)
     )
-    return [_build_search_out(*each) for each in found]
+    return [_build_search_out(*each) for each in result]
 
 
 def _build_search_out(link: SearchPlace, subject: str, asked_at: object) -> PlaceSearchOut:
     own = PlaceSearchOut.model_fields.keys() - {"subject", "asked_at"}
-    said = {name: getattr(link, name) for name in own}
-    return PlaceSearchOut.model_validate({**said, "subject": subject, "asked_at": asked_at})
+    values = {name: getattr(link, name) for name in own}
+    return PlaceSearchOut.model_validate({**values, "subject": subject, "asked_at": asked_at})
 
 
 async def refresh(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
@@ -79,17 +79,17 @@ async def refresh(session: AsyncSession, actor: Actor, place_id: UUID) -> Place:
     return place
 
 
-async def refresh_many(session: AsyncSession, actor: Actor, asked: BulkRequest) -> BulkOut:
+async def refresh_many(session: AsyncSession, actor: Actor, bulk_request: BulkRequest) -> BulkOut:
     """Queue Google places for a deep scan, except the ones in progress."""
-    where = [*asked.conditions(PLACES, actor), *_match_refreshable()]
+    where = [*bulk_request.conditions(PLACES, actor), *_match_refreshable()]
     groups = await _count_by_status(session, where)
     updated = None
-    if not asked.dry_run:
+    if not bulk_request.dry_run:
         updated = await retry_on_conflict(
-            session, lambda: _refresh_batch(session, actor, where, asked.limit)
+            session, lambda: _refresh_batch(session, actor, where, bulk_request.limit)
         )
-        record(session, actor, "place.refresh", None, **asked.to_details(), updated=updated)
-    return asked.build_response(groups, updated)
+        record(session, actor, "place.refresh", None, **bulk_request.to_details(), updated=updated)
+    return bulk_request.build_response(groups, updated)
 
 
 def _match_refreshable() -> list[ColumnElement[bool]]:
@@ -101,8 +101,8 @@ def _match_refreshable() -> list[ColumnElement[bool]]:
 
 async def _count_by_status(session: AsyncSession, where: Where) -> list[BulkGroup]:
     status = Place.deep_scan_status
-    found = await session.execute(select(status, func.count()).where(*where).group_by(status))
-    return [BulkGroup(stage=DEEP_SCAN_STAGE, status=word, count=count) for word, count in found]
+    result = await session.execute(select(status, func.count()).where(*where).group_by(status))
+    return [BulkGroup(stage=DEEP_SCAN_STAGE, status=word, count=count) for word, count in result]
 
 
 async def _refresh_batch(session: AsyncSession, actor: Actor, where: Where, limit: int) -> int:
@@ -135,8 +135,8 @@ def _select_place(actor: Actor, place_id: UUID) -> Select[Place]:
     return select(Place).where(Place.id == place_id, Place.tenant_id == actor.tenant_id)
 
 
-async def _get_one(session: AsyncSession, wanted: Select[Place], place_id: UUID) -> Place:
-    found = await session.scalar(wanted)
-    if found is None:
+async def _get_one(session: AsyncSession, statement: Select[Place], place_id: UUID) -> Place:
+    one = await session.scalar(statement)
+    if one is None:
         raise NotFound(f"There is no place {place_id}.")
-    return found
+    return one

@@ -78,8 +78,8 @@ def build_place_values(facts: PlaceFacts) -> dict[str, Any]:
         "moved_to": facts.moved_to,
         "raw_data": _build_raw_data(facts),
     }
-    said = values if facts.has_details else {k: v for k, v in values.items() if _has_value(v)}
-    return {name: strip_unstorable(value) for name, value in said.items()}
+    filled = values if facts.has_details else {k: v for k, v in values.items() if _has_value(v)}
+    return {name: strip_unstorable(value) for name, value in filled.items()}
 
 
 def _build_raw_data(facts: PlaceFacts) -> dict[str, Any]:
@@ -157,30 +157,30 @@ async def upsert_places(
 ) -> list[SeenPlace]:
     """Upsert places and return each once, in the given order. Erased values are removed."""
     clean = await remove_erased(session, owner.tenant_id, list(facts))
-    wanted = {each.place_id: each for each in clean}
-    seen: dict[str, SeenPlace] = {}
-    for start in range(0, len(wanted), ROWS_PER_STATEMENT):
-        part = dict(list(wanted.items())[start : start + ROWS_PER_STATEMENT])
+    facts_by_id = {each.place_id: each for each in clean}
+    places: dict[str, SeenPlace] = {}
+    for start in range(0, len(facts_by_id), ROWS_PER_STATEMENT):
+        part = dict(list(facts_by_id.items())[start : start + ROWS_PER_STATEMENT])
         # A place that another transaction inserts concurrently is found in the second round.
-        while missing := {key: each for key, each in part.items() if key not in seen}:
-            seen |= await _update_places(session, owner, missing)
-            new = {key: each for key, each in missing.items() if key not in seen}
-            seen |= await _insert_places(session, owner, new, search_id)
-    return [seen[key] for key in wanted]
+        while missing := {key: each for key, each in part.items() if key not in places}:
+            places |= await _update_places(session, owner, missing)
+            new = {key: each for key, each in missing.items() if key not in places}
+            places |= await _insert_places(session, owner, new, search_id)
+    return [places[key] for key in facts_by_id]
 
 
 async def _update_places(
-    session: AsyncSession, owner: PlaceOwner, wanted: Mapping[str, PlaceFacts]
+    session: AsyncSession, owner: PlaceOwner, facts_by_id: Mapping[str, PlaceFacts]
 ) -> dict[str, SeenPlace]:
     """Update the places in a fixed order, so that concurrent searches cannot deadlock."""
-    provider = next(iter(wanted.values())).provider
+    provider = next(iter(facts_by_id.values())).provider
     rows = await session.scalars(
         select(Place)
-        .where(*_match_places(owner, provider, wanted))
+        .where(*_match_places(owner, provider, facts_by_id))
         .order_by(Place.place_id)
         .with_for_update()
     )
-    return {row.place_id: _update_place(row, wanted[row.place_id]) for row in rows}
+    return {row.place_id: _update_place(row, facts_by_id[row.place_id]) for row in rows}
 
 
 def _match_places(owner: PlaceOwner, provider: str, ids: Iterable[str]) -> list[Any]:
@@ -210,7 +210,7 @@ async def _insert_places(
     if not new:
         return {}
     rows = [_build_row(owner, new[key], search_id) for key in sorted(new)]
-    made = await session.execute(
+    inserted = await session.execute(
         insert(Place)
         .values(rows)
         .on_conflict_do_nothing(index_elements=[Place.tenant_id, Place.provider, Place.place_id])
@@ -226,15 +226,15 @@ async def _insert_places(
             {name: by_key[key][name] for name in FILTER_COLUMNS},
             new[key].has_details,
         )
-        for key, row_id in made
+        for key, row_id in inserted
     }
 
 
 def _build_row(owner: PlaceOwner, facts: PlaceFacts, search_id: UUID | None) -> dict[str, Any]:
-    said = {**_EMPTY_VALUES, **build_place_values(facts)}
+    values = {**_EMPTY_VALUES, **build_place_values(facts)}
     return {
-        **said,
-        "hours": null() if said["hours"] is None else said["hours"],
+        **values,
+        "hours": null() if values["hours"] is None else values["hours"],
         "id": uuid7(),
         "tenant_id": owner.tenant_id,
         "created_by": owner.created_by,
@@ -276,10 +276,10 @@ async def link_places(
         }
         for each in sorted(links, key=lambda each: each.seen.id)
     ]
-    made = await session.scalars(
+    inserted = await session.scalars(
         insert(SearchPlace).values(rows).on_conflict_do_nothing().returning(SearchPlace.place_id)
     )
-    new = set(made)
+    new = set(inserted)
     return [each for each in links if each.seen.id in new]
 
 
@@ -287,14 +287,14 @@ async def touch_known_places(
     session: AsyncSession, owner: PlaceOwner, provider: str, ids: Sequence[str]
 ) -> list[SeenPlace]:
     """Return known places that were not fetched again, in the given order."""
-    found = await session.scalars(
+    found_rows = await session.scalars(
         update(Place)
         .where(*_match_places(owner, provider, ids))
         .values(seen_at=func.now(), gone_at=None)
         .returning(Place)
         .execution_options(synchronize_session=False)
     )
-    rows = {row.place_id: row for row in found}
+    rows = {row.place_id: row for row in found_rows}
     return [
         SeenPlace(
             row.id,
@@ -309,12 +309,12 @@ async def touch_known_places(
 
 
 async def queue_deep_scans(
-    session: AsyncSession, seen: Sequence[SeenPlace], *, without_details: bool
+    session: AsyncSession, places: Sequence[SeenPlace], *, without_details: bool
 ) -> set[UUID]:
     """Queue deep scans for places that were never scanned or have changed. Places curated out are
     skipped.
     """
-    ready = [each for each in seen if each.has_details or without_details]
+    ready = [each for each in places if each.has_details or without_details]
     if not ready:
         return set()
     words = DEEP_SCAN_STATUSES
@@ -341,7 +341,7 @@ async def queue_deep_scans(
         .returning(Place.id)
         .execution_options(synchronize_session=False)
     )
-    begun = set(queued)
-    if begun:
+    queued_ids = set(queued)
+    if queued_ids:
         wake_after_commit(session, DEEP_SCAN_STAGE)
-    return begun
+    return queued_ids

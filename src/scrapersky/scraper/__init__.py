@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapersky.scraper.http.limits import FetchLimits
     from scrapersky.scraper.http.rate_limit import FetchErrorKind, Gate, HostOutcome, LocalGate
     from scrapersky.scraper.http.responses import (
-        FetcherProtocol,
         Redirect,
         Response,
         StreamedResponse,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
         normalise_site,
         url_digest,
     )
-    from scrapersky.scraper.sitemaps.dates import parse_lastmod
     from scrapersky.scraper.sitemaps.events import (
         Analysis,
         BaseFound,
@@ -64,6 +62,7 @@ if TYPE_CHECKING:
         UrlEntry,
         parse_sitemap,
     )
+    from scrapersky.scraper.sitemaps.parse.dates import parse_lastmod
     from scrapersky.scraper.sitemaps.sitemap_analyzer import SitemapAnalyzer
 
 __all__ = [
@@ -78,7 +77,6 @@ __all__ = [
     "FetchFailed",
     "FetchLimits",
     "Fetcher",
-    "FetcherProtocol",
     "Gate",
     "HostClosed",
     "HostOutcome",
@@ -115,57 +113,27 @@ __all__ = [
     "url_digest",
 ]
 
-_MODULES = {
-    "AddressRules": "scrapersky.scraper.http.addresses",
-    "Fetcher": "scrapersky.scraper.http.fetch",
-    "Blocked": "scrapersky.scraper.http.fetch_errors",
-    "ConnectionFailed": "scrapersky.scraper.http.fetch_errors",
-    "DoesNotResolve": "scrapersky.scraper.http.fetch_errors",
-    "FetchFailed": "scrapersky.scraper.http.fetch_errors",
-    "HostClosed": "scrapersky.scraper.http.fetch_errors",
-    "ResolverFailed": "scrapersky.scraper.http.fetch_errors",
-    "TimedOut": "scrapersky.scraper.http.fetch_errors",
-    "TlsFailed": "scrapersky.scraper.http.fetch_errors",
-    "TooManyRedirects": "scrapersky.scraper.http.fetch_errors",
-    "FetchLimits": "scrapersky.scraper.http.limits",
-    "FetchErrorKind": "scrapersky.scraper.http.rate_limit",
-    "Gate": "scrapersky.scraper.http.rate_limit",
-    "HostOutcome": "scrapersky.scraper.http.rate_limit",
-    "LocalGate": "scrapersky.scraper.http.rate_limit",
-    "FetcherProtocol": "scrapersky.scraper.http.responses",
-    "Redirect": "scrapersky.scraper.http.responses",
-    "Response": "scrapersky.scraper.http.responses",
-    "StreamedResponse": "scrapersky.scraper.http.responses",
-    "Robots": "scrapersky.scraper.http.robots",
-    "parse_robots": "scrapersky.scraper.http.robots",
-    "Site": "scrapersky.scraper.http.urls",
-    "clean_url": "scrapersky.scraper.http.urls",
-    "is_same_site": "scrapersky.scraper.http.urls",
-    "normalise_site": "scrapersky.scraper.http.urls",
-    "url_digest": "scrapersky.scraper.http.urls",
-    "parse_lastmod": "scrapersky.scraper.sitemaps.dates",
-    "Analysis": "scrapersky.scraper.sitemaps.events",
-    "BaseFound": "scrapersky.scraper.sitemaps.events",
-    "DiscoveryMethod": "scrapersky.scraper.sitemaps.events",
-    "ScanEvent": "scrapersky.scraper.sitemaps.events",
-    "ScanLimits": "scrapersky.scraper.sitemaps.events",
-    "ScanOutcome": "scrapersky.scraper.sitemaps.events",
-    "SitemapDone": "scrapersky.scraper.sitemaps.events",
-    "SitemapFound": "scrapersky.scraper.sitemaps.events",
-    "SitemapRejected": "scrapersky.scraper.sitemaps.events",
-    "SitemapStatus": "scrapersky.scraper.sitemaps.events",
-    "SitemapType": "scrapersky.scraper.sitemaps.events",
-    "UrlsFound": "scrapersky.scraper.sitemaps.events",
-    "ParsedSitemap": "scrapersky.scraper.sitemaps.parse",
-    "SitemapFormat": "scrapersky.scraper.sitemaps.parse",
-    "SitemapStream": "scrapersky.scraper.sitemaps.parse",
-    "UrlEntry": "scrapersky.scraper.sitemaps.parse",
-    "parse_sitemap": "scrapersky.scraper.sitemaps.parse",
-    "SitemapAnalyzer": "scrapersky.scraper.sitemaps.sitemap_analyzer",
+_NAMES_BY_MODULE = {
+    "http.addresses": "AddressRules",
+    "http.fetch": "Fetcher",
+    "http.fetch_errors": "Blocked ConnectionFailed DoesNotResolve FetchFailed HostClosed "
+    "ResolverFailed TimedOut TlsFailed TooManyRedirects",
+    "http.limits": "FetchLimits",
+    "http.rate_limit": "FetchErrorKind Gate HostOutcome LocalGate",
+    "http.responses": "Redirect Response StreamedResponse",
+    "http.robots": "Robots parse_robots",
+    "http.urls": "Site clean_url is_same_site normalise_site url_digest",
+    "sitemaps.parse.dates": "parse_lastmod",
+    "sitemaps.events": "Analysis BaseFound DiscoveryMethod ScanEvent ScanLimits ScanOutcome "
+    "SitemapDone SitemapFound SitemapRejected SitemapStatus SitemapType UrlsFound",
+    "sitemaps.parse": "ParsedSitemap SitemapFormat SitemapStream UrlEntry parse_sitemap",
+    "sitemaps.sitemap_analyzer": "SitemapAnalyzer",
 }
+_MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
+    """Import a name on first use, so that a program loads only what it needs."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -324,9 +324,13 @@ class Settings(BaseModel):
 
     # Metrics, alerts, retention
     alert_webhook_url: str = Field(default="", repr=False)
-    """URL that alerts are posted to as JSON when they start and end; empty disables posting."""
+    """URL that receives `alert.fired` and `alert.resolved` as webhook events; empty disables them.
+    All processes need the same value.
+    """
     alert_webhook_secret: str = Field(default="", repr=False)
-    """Secret that signs posted alerts, so that the receiver can verify their origin."""
+    """Secret that signs these events: `whsec_` and base64, or any text, whose bytes are the key.
+    Empty sends them unsigned.
+    """
     alert_ticks_missed: Annotated[int, Field(ge=1)] = 3
     """Number of missed intervals, plus one minute, after which a stage without ticks raises an
     alert.
@@ -376,8 +380,8 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _validate_tokens(self) -> Settings:
-        if objection := find_token_settings_error(self):
-            raise SettingsError(objection)
+        if problem := find_token_settings_error(self):
+            raise SettingsError(problem)
         return self
 
     @field_validator("log_level", "log_format", "auth_mode", "cookie_secure", mode="before")
@@ -389,7 +393,21 @@ class Settings(BaseModel):
     @classmethod
     def _validate_erasure_key(cls, value: str) -> str:
         if value and len(value) < 32:
-            raise ValueError("it needs at least 32 characters; `openssl rand -hex 32` makes one")
+            raise ValueError(
+                "it needs at least 32 characters. Generate one with `openssl rand -hex 32`"
+            )
+        return value
+
+    @field_validator("alert_webhook_secret")
+    @classmethod
+    def _validate_alert_secret(cls, value: str) -> str:
+        if value.startswith("whsec_"):
+            from standardwebhooks import Webhook
+
+            try:
+                Webhook(value)
+            except Exception as error:
+                raise ValueError("what follows whsec_ is not base64") from error
         return value
 
     @property

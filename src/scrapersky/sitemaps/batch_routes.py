@@ -34,15 +34,13 @@ router = APIRouter(
     response_model_exclude_none=True,
 )
 async def create(
-    actor: Curator, context: Context, session: Transaction, wanted: BatchIn, response: Response
+    actor: Curator, context: Context, session: Transaction, body: BatchIn, response: Response
 ) -> BatchOut:
     """Scan the sitemaps of many domains. Returns immediately once the jobs are stored. Invalid
     lines are reported and the others are stored. A domain that is already being scanned keeps
     its job, which then counts for this batch too.
     """
-    requested = await request_batch(
-        session, actor, context.settings, wanted.domains, wanted.max_pages
-    )
+    requested = await request_batch(session, actor, context.settings, body.domains, body.max_pages)
     answer = batch_out(requested)
     response.headers["Location"] = answer.status_url
     return answer

@@ -87,14 +87,14 @@ async def load_batch_progress(session: AsyncSession, actor: Actor, batch_id: UUI
     if batch is None:
         raise NotFound(f"There is no batch {batch_id}.")
     status = func.coalesce(Job.status, DELETED_STATUS)
-    found = await session.execute(
+    result = await session.execute(
         select(status, func.count(), func.sum(_build_job_progress()))
         .select_from(BatchJob)
         .outerjoin(Job, Job.id == BatchJob.job_id)
         .where(BatchJob.batch_id == batch_id)
         .group_by(status)
     )
-    rows = [(str(word), int(count), float(done)) for word, count, done in found]
+    rows = [(str(word), int(count), float(done)) for word, count, done in result]
     total = sum(count for _, count, _ in rows)
     return BatchProgress(
         batch,
@@ -113,14 +113,14 @@ async def list_batch_members(
     session: AsyncSession, batch_id: UUID, *, after: int, limit: int
 ) -> list[BatchMember]:
     """List the domains of a batch after a position, in the order of the request."""
-    found = await session.execute(
+    result = await session.execute(
         select(BatchJob, Job)
         .outerjoin(Job, Job.id == BatchJob.job_id)
         .where(BatchJob.batch_id == batch_id, BatchJob.position > after)
         .order_by(BatchJob.position)
         .limit(limit)
     )
-    pairs: list[tuple[BatchJob, Job | None]] = [(row[0], row[1]) for row in found]
+    pairs: list[tuple[BatchJob, Job | None]] = [(row[0], row[1]) for row in result]
     live = await _count_found(session, [job.id for _, job in pairs if job is not None])
     return [_build_member(row, job, live) for row, job in pairs]
 
@@ -130,7 +130,7 @@ async def _count_found(
 ) -> dict[UUID, tuple[int, int]]:
     """Count the usable sitemaps and their URLs for jobs that have no result yet."""
     listed = SitemapFile.url_count
-    found = await session.execute(
+    result = await session.execute(
         select(
             SitemapFile.job_id,
             func.count(),
@@ -142,7 +142,7 @@ async def _count_found(
         )
         .group_by(SitemapFile.job_id)
     )
-    return {job_id: (int(files), int(urls)) for job_id, files, urls in found if job_id}
+    return {job_id: (int(files), int(urls)) for job_id, files, urls in result if job_id}
 
 
 def _build_member(
@@ -212,13 +212,13 @@ async def request_batch(
     session: AsyncSession,
     actor: Actor,
     settings: Settings,
-    given: Sequence[Any],
+    values: Sequence[Any],
     max_pages: int | None,
 ) -> StoredBatch:
     """Store the domains and a job for each. Domains with an active job keep it."""
-    _check_length(len(given), settings)
+    _check_length(len(values), settings)
     limit = settings.sitemap_max_urls_per_domain if max_pages is None else max_pages
-    lines = await _parse_lines(given, settings)
+    lines = await _parse_lines(values, settings)
     good = [each for each in lines if each.site is not None]
     batch = Batch(
         id=uuid7(),
@@ -234,7 +234,7 @@ async def request_batch(
     await session.refresh(batch)
     facts = {"accepted": batch.accepted, "rejected": batch.rejected}
     record(session, actor, "batch.create", batch.id, **facts)
-    return StoredBatch(batch, lines, duplicates=len(given) - len(lines))
+    return StoredBatch(batch, lines, duplicates=len(values) - len(lines))
 
 
 def _check_length(count: int, settings: Settings) -> None:
@@ -247,10 +247,10 @@ def _check_length(count: int, settings: Settings) -> None:
         )
 
 
-async def _parse_lines(given: Sequence[Any], settings: Settings) -> list[BatchLine]:
+async def _parse_lines(values: Sequence[Any], settings: Settings) -> list[BatchLine]:
     """Parse the lines. Invalid ones are kept with their error, duplicates are dropped."""
     lines: dict[tuple[str, str | None], BatchLine] = {}
-    for number, text in enumerate(given, 1):
+    for number, text in enumerate(values, 1):
         line = _parse_line(text, settings)
         lines.setdefault(line.dedupe_key, line)
         if number % PARSE_BATCH_SIZE == 0:
@@ -259,12 +259,12 @@ async def _parse_lines(given: Sequence[Any], settings: Settings) -> list[BatchLi
 
 
 def _parse_line(text: Any, settings: Settings) -> BatchLine:
-    shown = text if isinstance(text, str) else json.dumps(text)
-    shown = shown[:MAX_SHOWN_CHARACTERS].encode("utf-8", "replace").decode()
+    shown_text = text if isinstance(text, str) else json.dumps(text)
+    shown_text = shown_text[:MAX_SHOWN_CHARACTERS].encode("utf-8", "replace").decode()
     try:
-        return BatchLine(shown, site=parse_site(text, settings))
+        return BatchLine(shown_text, site=parse_site(text, settings))
     except InvalidInput as error:
-        return BatchLine(shown, error=str(error))
+        return BatchLine(shown_text, error=str(error))
 
 
 async def _store_with_retry(
@@ -297,15 +297,15 @@ async def _store_lines(
     if not lines:
         return
     domains = await upsert_domains(session, actor, settings, {each.name for each in lines})
-    wanted = [
+    new_jobs = [
         build_scan_job(each.site, domain_id=domains[each.name], max_pages=batch.max_pages)
         for each in lines
         if each.site is not None
     ]
-    jobs = await create_many(session, actor, JobType.SITEMAP, wanted, batch_id=batch.id)
-    for line, new in zip(lines, wanted, strict=True):
-        line.subject, (line.job_id, made) = new.subject, jobs[new.subject]
-        line.already_active = not made
+    jobs = await create_many(session, actor, JobType.SITEMAP, new_jobs, batch_id=batch.id)
+    for line, new in zip(lines, new_jobs, strict=True):
+        line.subject, (line.job_id, is_new) = new.subject, jobs[new.subject]
+        line.already_active = not is_new
     made_for = {domains[each.name]: each.job_id for each in lines if not each.already_active}
     await _link_jobs(session, made_for)
     await _insert_members(session, batch, lines)
@@ -322,13 +322,15 @@ async def _link_jobs(session: AsyncSession, made_for: Mapping[UUID, UUID | None]
         .with_for_update(skip_locked=True, key_share=True)
         .cte("free")
     )
-    given = unnest_rows(domain_id=(Uuid, list(made_for)), job_id=(Uuid, list(made_for.values())))
+    input_rows = unnest_rows(
+        domain_id=(Uuid, list(made_for)), job_id=(Uuid, list(made_for.values()))
+    )
     in_hand = Domain.sitemap_analysis_status == SUBMISSION_STATUSES.processing
     await session.execute(
         update(Domain)
-        .where(Domain.id == given.c.domain_id, Domain.id == free.c.id)
+        .where(Domain.id == input_rows.c.domain_id, Domain.id == free.c.id)
         .values(
-            last_sitemap_job_id=given.c.job_id,
+            last_sitemap_job_id=input_rows.c.job_id,
             sitemap_analysis_status=case(
                 (in_hand, Domain.sitemap_analysis_status), else_=SUBMISSION_STATUSES.done
             ),
@@ -339,12 +341,12 @@ async def _link_jobs(session: AsyncSession, made_for: Mapping[UUID, UUID | None]
 
 
 async def _insert_members(session: AsyncSession, batch: Batch, lines: Sequence[BatchLine]) -> None:
-    given = unnest_rows(
+    input_rows = unnest_rows(
         position=(Integer, range(1, len(lines) + 1)),
         domain=(Text, [each.subject for each in lines]),
         job_id=(Uuid, [each.job_id for each in lines]),
         already_active=(Boolean, [each.already_active for each in lines]),
     )
-    rows = select(literal(batch.id, Uuid), *given.c)
+    rows = select(literal(batch.id, Uuid), *input_rows.c)
     columns = ["batch_id", "position", "domain", "job_id", "already_active"]
     await session.execute(insert(BatchJob).from_select(columns, rows, include_defaults=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,7 +13,6 @@ from sqlalchemy import ARRAY, Select, Uuid, func, literal, select, true, tuple_,
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
-from scrapersky.errors import InvalidInput
 from scrapersky.models import SitemapFile, SitemapUrl
 
 
@@ -41,24 +40,11 @@ class UrlChange(NamedTuple):
     sitemap_id: UUID
 
 
-@dataclass(frozen=True)
-class ChangeCursor:
+class ChangeCursor(NamedTuple):
     """Position in the change feed."""
 
     at: datetime
     id: int
-
-    def encode(self) -> str:
-        return f"{self.at.astimezone(UTC).isoformat()}~{self.id}"
-
-    @classmethod
-    def decode(cls, cursor: str) -> ChangeCursor:
-        at, _, row_id = cursor.partition("~")
-        try:
-            moment = datetime.fromisoformat(at.replace(" ", "+"))
-            return cls(moment if moment.tzinfo else moment.replace(tzinfo=UTC), int(row_id))
-        except ValueError:
-            raise InvalidInput("Invalid cursor. Start without one.") from None
 
 
 async def list_changes(
@@ -75,15 +61,15 @@ async def list_changes(
     An index holds the changes of each sitemap in time order. A page is merged from the sitemaps
     whose next change is earliest, and from more of them only if these do not fill it.
     """
-    asked = ChangeQuery(max(since, after.at) if after else since, after, limit)
-    starts = (await session.execute(asked.select_starts(domain_id, kinds))).all()
+    query = ChangeQuery(max(since, after.at) if after else since, after, limit)
+    starts = (await session.execute(query.select_starts(domain_id, kinds))).all()
     files = 2
     while True:
         until = starts[files].at if files < len(starts) else None
-        merged = asked.select_merged([start.file_id for start in starts[:files]], kinds, until)
-        found = [UrlChange(*row) for row in await session.execute(merged)]
-        if len(found) == limit or until is None:
-            return found
+        merged = query.select_merged([start.file_id for start in starts[:files]], kinds, until)
+        result = [UrlChange(*row) for row in await session.execute(merged)]
+        if len(result) == limit or until is None:
+            return result
         files *= FILE_BATCH_GROWTH
 
 

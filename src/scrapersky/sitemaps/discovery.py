@@ -35,6 +35,9 @@ from scrapersky.scraper.sitemaps.events import (
     Analysis,
     BaseFound,
     DiscoveryMethod,
+    PreviousRobots,
+    PreviousScan,
+    PreviousSitemap,
     ScanEvent,
     ScanLimits,
     ScanOutcome,
@@ -44,7 +47,6 @@ from scrapersky.scraper.sitemaps.events import (
     SitemapType,
     SitemapUnchanged,
 )
-from scrapersky.scraper.sitemaps.previous_scan import PreviousRobots, PreviousScan, PreviousSitemap
 from scrapersky.scraper.sitemaps.sitemap_analyzer import SitemapAnalyzer
 from scrapersky.settings import Pace, Settings
 from scrapersky.sitemaps import outcome, service, storage
@@ -221,7 +223,7 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[ScanFindings
         request.known, after=timedelta(days=tools.settings.sitemap_recheck_days)
     )
     only = request.only_sitemap
-    found = analyzer.analyze_domain_sitemaps(
+    analysis = analyzer.analyze_domain_sitemaps(
         site,
         max_urls=request.max_urls,
         seeds=[only] if only else (),
@@ -229,8 +231,8 @@ async def work(request: ScanRequest, tools: Tools) -> AsyncIterator[ScanFindings
         known=known,
     )
     tally = _build_buffer(request, tools.settings)
-    async with aclosing(found) as events, aclosing(batch_events(events, tally)) as handfuls:
-        async for findings in handfuls:
+    async with aclosing(analysis) as events, aclosing(batch_events(events, tally)) as batches:
+        async for findings in batches:
             for event in findings.events:
                 _raise_unreachable(event)
             yield findings
@@ -299,8 +301,8 @@ async def _store_sitemap_done(
 ) -> None:
     await storage.store_file_result(session, job, done)
     if done.url in findings.seen:
-        seen = findings.seen[done.url]
-        outcome.add_changes(job, await storage.mark_gone(session, job, done.url, seen))
+        counts = findings.seen[done.url]
+        outcome.add_changes(job, await storage.mark_gone(session, job, done.url, counts))
     is_list = done.sitemap_type is not SitemapType.INDEX
     if (
         findings.auto_import

@@ -164,7 +164,7 @@ def _build_upsert(
     When several sitemaps list a page, the one with the latest lastmod owns it; otherwise they would
     overwrite each other forever.
     """
-    given = unnest_rows(
+    input_rows = unnest_rows(
         url=(Text, [each.url for each in urls]),
         url_digest=(LargeBinary, [each.url_digest for each in urls]),
         lastmod=(DateTime(timezone=True), [each.lastmod for each in urls]),
@@ -176,23 +176,23 @@ def _build_upsert(
         "created_by": literal(created_by, Uuid),
         "domain_id": literal(file.domain_id, Uuid),
         "sitemap_file_id": literal(file.id, Uuid),
-        **{each.name: each for each in given.c},
+        **{each.name: each for each in input_rows.c},
     }
-    adding = insert(Page).from_select(list(values), select(*values.values()))
-    said = adding.excluded
-    same_file = Page.sitemap_file_id == said.sitemap_file_id
-    return adding.on_conflict_do_update(
+    statement = insert(Page).from_select(list(values), select(*values.values()))
+    excluded = statement.excluded
+    same_file = Page.sitemap_file_id == excluded.sitemap_file_id
+    return statement.on_conflict_do_update(
         index_elements=[Page.domain_id, Page.url_digest],
         set_={
-            "lastmod": said.lastmod,
-            "sitemap_file_id": said.sitemap_file_id,
+            "lastmod": excluded.lastmod,
+            "sitemap_file_id": excluded.sitemap_file_id,
             "updated_at": func.now(),
         },
         where=or_(
             Page.sitemap_file_id.is_(None),
-            and_(same_file, Page.lastmod.is_distinct_from(said.lastmod)),
-            Page.lastmod < said.lastmod,
-            and_(Page.lastmod.is_(None), said.lastmod.is_not(None)),
+            and_(same_file, Page.lastmod.is_distinct_from(excluded.lastmod)),
+            Page.lastmod < excluded.lastmod,
+            and_(Page.lastmod.is_(None), excluded.lastmod.is_not(None)),
         ),
     )
 

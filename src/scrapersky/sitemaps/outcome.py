@@ -70,14 +70,14 @@ async def count_urls(
 async def _usable_files(session: AsyncSession, job: Job) -> list[UsableFile]:
     is_index = SitemapFile.sitemap_type == SitemapType.INDEX
     urls = case((is_index, 0), else_=SitemapFile.url_count)
-    found = await session.execute(
+    result = await session.execute(
         select(SitemapFile.id, SitemapFile.job_id, urls).where(
             SitemapFile.domain_id == job.domain_id,
             SitemapFile.gone_at.is_(None),
             SitemapFile.status.in_([FileStatus.OK, FileStatus.PARTIAL]),
         )
     )
-    return [UsableFile(*each) for each in found]
+    return [UsableFile(*each) for each in result]
 
 
 def _match_live(files: Sequence[UUID]) -> ColumnElement[bool]:
@@ -123,8 +123,8 @@ async def _count_distinct(session: AsyncSession, files: Sequence[UUID]) -> int:
     repeated = select(func.count(SitemapUrl.url_digest.distinct())).where(
         _match_live(files), SitemapUrl.may_repeat, ~is_counted
     )
-    found = await session.execute(select(once.scalar_subquery() + repeated.scalar_subquery()))
-    return int(found.scalar_one())
+    result = await session.execute(select(once.scalar_subquery() + repeated.scalar_subquery()))
+    return int(result.scalar_one())
 
 
 ANALYZE_THRESHOLD_URLS = 50_000
@@ -164,8 +164,8 @@ async def write_result(
         _write_domain_result(job, domain, analysis, rhythm)
     domain.total_sitemaps, domain.sitemap_urls = sitemaps, urls
     if was_looked_at and changes:
-        told = build_sitemap_data(domain, job, asdict(changes))
-        await emit_event(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, told)
+        data = build_sitemap_data(domain, job, asdict(changes))
+        await emit_event(session, job.tenant_id, WebhookEvent.SITEMAP_CHANGED, domain.id, data)
 
 
 def _write_domain_result(
@@ -286,7 +286,7 @@ def _build_result(analysis: Analysis) -> dict[str, Any]:
 
 async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
     """List the job's sitemap files, an index before its children, and their total."""
-    found = await session.execute(
+    result = await session.execute(
         select(
             SitemapFile.id,
             SitemapFile.url,
@@ -298,7 +298,7 @@ async def _list_sitemaps(session: AsyncSession, job: Job) -> dict[str, Any]:
         .order_by(SitemapFile.depth, SitemapFile.url)
         .limit(MAX_SITEMAPS_LISTED)
     )
-    rows = found.all()
+    rows = result.all()
     return {
         "sitemaps": [
             {"id": str(file_id), "url": url, "type": sitemap_type, "url_count": url_count}

@@ -9,30 +9,24 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from scrapersky.http.application import AppContext, Context
 from scrapersky.http.auth import Curator, Viewer
-from scrapersky.http.body_limits import LargeBodyRoute
 from scrapersky.http.context import Reading, Transaction
 from scrapersky.http.problems import problem_responses
 from scrapersky.jobs import service as job_service
-from scrapersky.jobs.schemas import EXAMPLE_ID
+from scrapersky.jobs.listing import EXAMPLE_ID
 from scrapersky.lists import ListPage, ListQuery, curation_routes, export_routes
-from scrapersky.lists.cursor import CursorPage, CursorParam, LimitParam
-from scrapersky.lists.imports import import_rows
-from scrapersky.lists.imports.rows import ImportContext, parse_list
-from scrapersky.lists.imports.schemas import (
-    ColumnParam,
-    CsvFile,
-    ImportList,
-    JobImportOut,
-    QueueField,
-    QueueParam,
-    build_response,
-    describe_csv_body,
-    read_body_rows,
+from scrapersky.lists.cursor import (
+    CursorPage,
+    CursorParam,
+    LimitParam,
+    decode_cursor,
+    encode_cursor,
 )
+from scrapersky.lists.imports.routes import ImportBody, import_routes
+from scrapersky.lists.imports.schemas import JobImportOut
 from scrapersky.sitemaps import service, url_lists
 from scrapersky.sitemaps.changes import ChangeCursor, UrlChangeKind, list_changes
 from scrapersky.sitemaps.imports import request_import
@@ -50,7 +44,7 @@ from scrapersky.sitemaps.schemas import (
     scan_status,
     url_out,
 )
-from scrapersky.sitemaps.service import SITEMAP_IMPORT, SITEMAP_IMPORT_KIND
+from scrapersky.sitemaps.service import SITEMAP_IMPORT
 from scrapersky.sitemaps.url_lists import (
     FIRST_CURSOR,
     ListFormat,
@@ -61,11 +55,7 @@ from scrapersky.sitemaps.url_lists import (
     stream_urls,
 )
 
-import_router = APIRouter(
-    route_class=LargeBodyRoute,
-    tags=["sitemaps"],
-    responses=problem_responses(401, 403, 422),
-)
+import_router = APIRouter()
 
 
 class SitemapImportOut(BaseModel):
@@ -79,7 +69,8 @@ class SitemapImportOut(BaseModel):
     "/sitemap-files/{file_id}/import",
     status_code=202,
     summary="Import a sitemap's URLs as pages",
-    responses=problem_responses(404),
+    tags=["sitemaps"],
+    responses=problem_responses(401, 403, 404, 422),
 )
 async def import_file(actor: Curator, session: Transaction, file_id: UUID) -> SitemapImportOut:
     """Turn a sitemap's stored URLs into pages. Returns immediately once the import is queued.
@@ -95,62 +86,20 @@ async def import_file(actor: Curator, session: Transaction, file_id: UUID) -> Si
     )
 
 
-class SitemapUrlsIn(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"urls": ["https://example.com/sitemap.xml"], "queue": True}]
-        },
+import_router.include_router(
+    import_routes(
+        SITEMAP_IMPORT,
+        ImportBody("SitemapUrlsIn", "urls", "https://example.com/sitemap.xml"),
+        prefix="/sitemap-files",
+        tag="sitemaps",
+        says="Fetch sitemaps by URL, with their children in case of an index, and import their "
+        "URLs as pages. With `queue` false they are only stored. The rest of the site is not "
+        "scanned. Invalid rows are reported and the others are stored. A sitemap that already "
+        "exists is read again.",
+        csv_example="site,sitemap\nExample,https://example.com/sitemap.xml\n",
+        model=JobImportOut,
     )
-
-    urls: ImportList
-    queue: QueueField = True
-
-
-@import_router.post(
-    "/sitemap-files/direct-submit",
-    status_code=202,
-    summary="Import sitemaps",
-    responses=problem_responses(400, 415),
-    response_model=JobImportOut,
 )
-async def direct_submit(
-    actor: Curator, context: Context, session: Transaction, wanted: SitemapUrlsIn
-) -> StreamingResponse:
-    """Fetch sitemaps by URL, with their children in case of an index, and import their URLs as
-    pages. With `queue` false they are only stored. The rest of the site is not scanned. Invalid
-    rows are reported and the others are stored. A sitemap that already exists is read again.
-    """
-    asker = ImportContext(session, actor, context.settings, wanted.queue)
-    return build_response(
-        await import_rows(asker, SITEMAP_IMPORT, parse_list(wanted.urls)), JobImportOut
-    )
-
-
-@import_router.post(
-    "/sitemap-files/import-csv",
-    status_code=202,
-    summary="Import sitemaps from CSV",
-    responses=problem_responses(400, 415),
-    response_model=JobImportOut,
-    openapi_extra=describe_csv_body("site,sitemap\nExample,https://example.com/sitemap.xml\n"),
-)
-async def import_csv(
-    actor: Curator,
-    context: Context,
-    file: CsvFile,
-    session: Transaction,
-    queue: QueueParam = True,
-    column: ColumnParam = None,
-) -> StreamingResponse:
-    """Send the file as the request body. Common delimiters and encodings are detected; a header row
-    is optional. Rows are handled like those of `direct-submit`.
-    """
-    asker = ImportContext(session, actor, context.settings, queue)
-    return build_response(
-        await import_rows(asker, SITEMAP_IMPORT, read_body_rows(file, SITEMAP_IMPORT_KIND, column)),
-        JobImportOut,
-    )
 
 
 router = APIRouter(tags=["sitemaps"], responses=problem_responses(401, 403, 422))
@@ -172,13 +121,13 @@ URL_LIST_RESPONSES: dict[int | str, dict[str, Any]] = {
     responses=problem_responses(400, 415),
 )
 async def scan(
-    actor: Curator, context: Context, session: Transaction, wanted: ScanIn, response: Response
+    actor: Curator, context: Context, session: Transaction, body: ScanIn, response: Response
 ) -> ScanOut:
     """Scan a site's sitemaps. Returns immediately with the job's ID. While the scan is active, the
     same request returns the same job.
     """
     job, created = await service.request_scan(
-        session, actor, context.settings, wanted.base_url, wanted.max_pages
+        session, actor, context.settings, body.base_url, body.max_pages
     )
     answer = scan_out(job, already_active=not created)
     response.headers["Location"] = answer.status_url
@@ -197,9 +146,9 @@ async def status(actor: Viewer, session: Reading, job_id: UUID) -> ScanStatus:
 
 @router.get("/sitemap-files", summary="List sitemap files")
 async def list_files(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SITEMAP_FILES.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(SITEMAP_FILES.parse_query)]
 ) -> ListPage[SitemapFileOut]:
-    return (await SITEMAP_FILES.show(session, actor, asked)).to_page(file_out)
+    return (await SITEMAP_FILES.show(session, actor, query)).to_page(file_out)
 
 
 @router.get(
@@ -228,7 +177,7 @@ async def urls_of_file(
     if format is not ListFormat.JSON:
         return _stream_urls(context, format, sitemap_id=file.id)
     rows = await url_lists.list_file_urls(
-        session, file.id, after=_decode_cursor(cursor), limit=limit + 1
+        session, file.id, after=_decode_position(cursor), limit=limit + 1
     )
     return _build_page(rows, limit)
 
@@ -255,7 +204,7 @@ async def urls_of_domain(
     if format is not ListFormat.JSON:
         return _stream_urls(context, format, domain_id=domain.id)
     rows = await url_lists.list_domain_urls(
-        session, domain.id, after=_decode_cursor(cursor), limit=limit + 1
+        session, domain.id, after=_decode_position(cursor), limit=limit + 1
     )
     return _build_page(rows, limit)
 
@@ -275,30 +224,30 @@ async def changes_of_domain(
     limit: LimitParam = 1000,
 ) -> CursorPage[ChangeOut]:
     domain = await service.get_domain(session, actor, domain_id)
-    found = await list_changes(
+    changes = await list_changes(
         session,
         domain.id,
         since=since if since.tzinfo else since.replace(tzinfo=UTC),
         kinds=kind or tuple(UrlChangeKind),
-        after=ChangeCursor.decode(cursor) if cursor is not None else None,
+        after=ChangeCursor(*decode_cursor(cursor, datetime, int)) if cursor is not None else None,
         limit=limit + 1,
     )
-    shown = found[:limit]
-    more = ChangeCursor(shown[-1].at, shown[-1].id).encode() if len(found) > limit else None
-    return CursorPage(items=[change_out(each) for each in shown], next_cursor=more)
+    page = changes[:limit]
+    more = encode_cursor(page[-1].at, page[-1].id) if len(changes) > limit else None
+    return CursorPage(items=[change_out(each) for each in page], next_cursor=more)
 
 
-def _decode_cursor(cursor: str | None) -> UrlCursor:
-    return FIRST_CURSOR if cursor is None else UrlCursor.decode(cursor)
+def _decode_position(cursor: str | None) -> UrlCursor:
+    return FIRST_CURSOR if cursor is None else UrlCursor(*decode_cursor(cursor, UUID, bytes))
 
 
 def _build_page(rows: Sequence[StoredUrl], limit: int) -> CursorPage[UrlOut]:
     shown = rows[:limit]
-    following = shown[-1].place.encode() if len(rows) > limit else None
+    following = encode_cursor(*shown[-1].place) if len(rows) > limit else None
     return CursorPage(items=[url_out(each) for each in shown], next_cursor=following)
 
 
-def _stream_urls(context: AppContext, format: ListFormat, **wanted: UUID) -> StreamingResponse:
-    handfuls = stream_urls(context.database, **wanted)
-    body = format_csv(handfuls) if format is ListFormat.CSV else format_text(handfuls)
+def _stream_urls(context: AppContext, format: ListFormat, **parameters: UUID) -> StreamingResponse:
+    batches = stream_urls(context.database, **parameters)
+    body = format_csv(batches) if format is ListFormat.CSV else format_text(batches)
     return StreamingResponse(body, media_type=f"{format.media_type}; charset=utf-8")

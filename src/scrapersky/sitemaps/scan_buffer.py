@@ -100,8 +100,8 @@ def _build_row(entry: UrlEntry, sightings: UrlBloomFilter | None) -> UrlRow:
 
 def _build_extras(entry: UrlEntry) -> str:
     """Return the entry's sitemap extensions as JSON."""
-    given = {name: value for name in EXTENSIONS if (value := getattr(entry, name))}
-    return json.dumps(given, default=str)
+    extensions = {name: value for name in EXTENSIONS if (value := getattr(entry, name))}
+    return json.dumps(extensions, default=str)
 
 
 STORE_EVERY_SECONDS = 0.5
@@ -135,7 +135,7 @@ async def batch_events(
         async for event in paused:
             if event is None:
                 # The engine stores a batch when the next one arrives, so an empty one flushes it.
-                if (tally.handful or tally.unseen) and not tally.concluded:
+                if (tally.pending_events or tally.unseen) and not tally.concluded:
                     yield tally.build_findings()
                 continue
             tally.add(event)
@@ -156,7 +156,7 @@ class ScanBuffer:
     reading: dict[str, bytearray] = field(default_factory=dict)
     """Digests so far of known sitemaps that are being read."""
     seen: dict[str, bytes] = field(default_factory=dict)
-    handful: list[ScanEvent | UrlRows] = field(default_factory=list)
+    pending_events: list[ScanEvent | UrlRows] = field(default_factory=list)
     urls: int = 0
     found: int = 0
     done: int = 0
@@ -174,7 +174,7 @@ class ScanBuffer:
             return
         if isinstance(event, SitemapDone):
             event = self._finish_sitemap(event)
-        self.handful.append(event)
+        self.pending_events.append(event)
         self.concluded = self.concluded or isinstance(event, Analysis)
         if isinstance(event, SitemapUnchanged):
             self.found += 1
@@ -187,11 +187,11 @@ class ScanBuffer:
 
     def _add_urls(self, event: UrlsFound) -> None:
         is_known = event.sitemap_url in self.read_before
-        found = UrlRows(event.sitemap_url, build_rows(event.entries, self.sightings), is_known)
-        self.handful.append(found)
-        self.urls += len(found.rows)
+        rows = UrlRows(event.sitemap_url, build_rows(event.entries, self.sightings), is_known)
+        self.pending_events.append(rows)
+        self.urls += len(rows.rows)
         if is_known:
-            self.reading.setdefault(event.sitemap_url, bytearray()).extend(found.digests())
+            self.reading.setdefault(event.sitemap_url, bytearray()).extend(rows.digests())
 
     def _finish_sitemap(self, event: SitemapDone) -> SitemapDone:
         """Record the digests of a complete read, which reveal missing URLs, and count distinct
@@ -210,22 +210,22 @@ class ScanBuffer:
 
     def is_full(self) -> bool:
         late = monotonic() - self.since > STORE_EVERY_SECONDS
-        many = len(self.handful) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
+        many = len(self.pending_events) >= STORE_EVERY_EVENTS or self.urls >= STORE_EVERY_URLS
         return (late or many) and not self.concluded
 
     def build_findings(self, *, ended: bool = False) -> ScanFindings:
         progress = 1.0 if ended else _estimate_progress(self.found, self.done)
         phase = "done" if ended else _get_phase(self.found)
         findings = ScanFindings(
-            tuple(self.handful),
+            tuple(self.pending_events),
             progress,
             phase,
             rhythm=RescanPolicy.of(self.settings),
             auto_import=self.settings.auto_import_sitemaps or self.import_asked,
             seen=self.seen,
         )
-        self.unseen = bool(self.handful)
-        self.handful, self.seen, self.urls, self.since = [], {}, 0, monotonic()
+        self.unseen = bool(self.pending_events)
+        self.pending_events, self.seen, self.urls, self.since = [], {}, 0, monotonic()
         return findings
 
 
@@ -252,10 +252,10 @@ async def add_idle_ticks(
             await upcoming
 
 
-def _estimate_progress(found: int, done: int) -> float:
+def _estimate_progress(urls: int, done: int) -> float:
     """Estimate the progress. The total is unknown, so that it stays below 1 until the end."""
-    return 0.02 if not found else min(0.95, 0.05 + 0.9 * done / (found + 1))
+    return 0.02 if not urls else min(0.95, 0.05 + 0.9 * done / (urls + 1))
 
 
-def _get_phase(found: int) -> str:
-    return "reading sitemaps" if found else "finding sitemaps"
+def _get_phase(urls: int) -> str:
+    return "reading sitemaps" if urls else "finding sitemaps"

@@ -8,10 +8,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields, status_url
+from scrapersky.jobs.listing import EXAMPLE_ID
+from scrapersky.jobs.schemas import JobOut, job_fields, status_url
+from scrapersky.lists import RowSchema
 from scrapersky.models import Job, SitemapFile
 from scrapersky.sitemaps.batches import BatchLine, BatchMember, BatchProgress, StoredBatch
 from scrapersky.sitemaps.changes import UrlChange, UrlChangeKind
+from scrapersky.sitemaps.listing import SITEMAP_FILES
 from scrapersky.sitemaps.service import MAX_PAGES_LIMIT
 from scrapersky.sitemaps.url_lists import StoredUrl
 
@@ -115,8 +118,8 @@ def _line_out(line: BatchLine) -> BatchLineOut:
 
 
 def batch_status(progress: BatchProgress, members: list[BatchMember], *, limit: int) -> BatchStatus:
-    shown = members[:limit]
-    more = str(shown[-1].position) if len(members) > limit else None
+    page = members[:limit]
+    more = str(page[-1].position) if len(members) > limit else None
     return BatchStatus(
         batch_id=progress.batch.id,
         created_at=progress.batch.created_at,
@@ -126,7 +129,7 @@ def batch_status(progress: BatchProgress, members: list[BatchMember], *, limit: 
         total=sum(progress.counts.values()),
         rejected=progress.batch.rejected,
         counts=dict(progress.counts),
-        items=[_member_out(each) for each in shown],
+        items=[_member_out(each) for each in page],
         next_cursor=more,
     )
 
@@ -159,49 +162,21 @@ class ScanOut(BaseModel):
     already_active: bool = Field(description="True if the site was already being scanned.")
 
 
-class SitemapBrief(BaseModel):
-    id: UUID
-    url: str = Field(examples=["https://example.com/sitemap.xml"])
-    type: str | None = Field(examples=["standard"])
-    url_count: int = Field(
-        description="Distinct URLs in this file. For an index, the number of its sitemaps."
-    )
-    status: str = Field(examples=["ok"])
-    reason: str | None
-    discovery_method: str = Field(examples=["robots_txt"])
+BRIEF_FIELDS = ("id", "url", "type", "url_count", "status", "reason", "discovery_method")
+
+
+class SitemapBrief(
+    RowSchema, columns=[each for each in SITEMAP_FILES.all_columns if each.name in BRIEF_FIELDS]
+):
+    pass
 
 
 class ScanStatus(JobOut):
     sitemaps: list[SitemapBrief]
 
 
-class SitemapFileOut(SitemapBrief):
-    domain_id: UUID
-    job_id: UUID | None
-    final_url: str | None
-    parent_url: str | None
-    depth: int
-    size_bytes: int
-    is_gzipped: bool
-    has_lastmod: bool
-    has_priority: bool
-    has_changefreq: bool
-    http_status: int | None
-    response_time_ms: int | None
-    generator: str | None
-    etag: str | None
-    last_modified: str | None
-    content_hash: str | None
+class SitemapFileOut(SitemapBrief, columns=SITEMAP_FILES.all_columns):
     dropped: dict[str, Any]
-    sitemap_import_status: str = Field(examples=["Complete"])
-    sitemap_import_error: str | None
-    curation_status: str = Field(examples=["New"])
-    last_processed_at: datetime | None
-    changed_at: datetime | None = Field(description="When its content last changed.")
-    gone_at: datetime | None = Field(description="When a scan no longer found it.")
-    created_by: UUID
-    created_at: datetime
-    updated_at: datetime
 
 
 class UrlOut(BaseModel):
@@ -235,27 +210,18 @@ def scan_out(job: Job, *, already_active: bool) -> ScanOut:
     )
 
 
-def brief_fields(file: SitemapFile) -> dict[str, Any]:
-    return {
-        "id": file.id,
-        "url": file.url,
-        "type": file.sitemap_type,
-        "url_count": file.url_count,
-        "status": file.status,
-        "reason": file.reason,
-        "discovery_method": file.discovery_method,
-    }
+def build_file_fields(file: SitemapFile) -> dict[str, Any]:
+    return {each.name: each.read(file) for each in SITEMAP_FILES.all_columns if each.api}
 
 
 def scan_status(job: Job, files: list[SitemapFile]) -> ScanStatus:
     return ScanStatus(
-        **job_fields(job), sitemaps=[SitemapBrief(**brief_fields(each)) for each in files]
+        **job_fields(job), sitemaps=[SitemapBrief(**build_file_fields(each)) for each in files]
     )
 
 
 def file_out(file: SitemapFile) -> SitemapFileOut:
-    own = set(SitemapFileOut.model_fields) - set(SitemapBrief.model_fields)
-    return SitemapFileOut(**brief_fields(file), **{name: getattr(file, name) for name in own})
+    return SitemapFileOut(**build_file_fields(file), dropped=file.dropped)
 
 
 def url_out(stored: StoredUrl) -> UrlOut:

@@ -89,10 +89,10 @@ async def upsert_domains(
     to be read, so the metadata stage is woken.
     """
     names = sorted(set(domains))
-    given = unnest_rows(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
+    input_rows = unnest_rows(id=(Uuid, [uuid7() for _ in names]), domain=(Text, names))
     values: dict[str, Any] = {
-        "id": given.c.id,
-        "domain": given.c.domain,
+        "id": input_rows.c.id,
+        "domain": input_rows.c.domain,
         "tenant_id": literal(actor.tenant_id, Uuid),
         "created_by": literal(actor.user_id, Uuid),
         "scan_interval": literal(settings.rescan_interval, Interval),
@@ -106,13 +106,13 @@ async def upsert_domains(
     )
     if inserted.all():
         wake_after_commit(session, METADATA_STAGE)
-    found = await session.execute(
+    result = await session.execute(
         select(Domain.domain, Domain.id).where(
             Domain.tenant_id == actor.tenant_id,
             Domain.domain == func.any(cast(list(names), ARRAY(Text))),
         )
     )
-    return dict(found.all())
+    return dict(result.all())
 
 
 async def _link(session: AsyncSession, domain_id: UUID, job_id: UUID) -> None:
@@ -140,41 +140,41 @@ async def get_domain_by_name(session: AsyncSession, actor: Actor, name: str) -> 
 
 
 async def get_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> Domain:
-    found = await session.scalar(
+    domain = await session.scalar(
         select(Domain).where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
     )
-    if found is None:
+    if domain is None:
         raise NotFound(f"There is no domain {domain_id}.")
-    return found
+    return domain
 
 
 async def list_job_files(session: AsyncSession, job: Job) -> Sequence[SitemapFile]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(SitemapFile)
         .where(SitemapFile.job_id == job.id)
         .order_by(SitemapFile.depth, SitemapFile.created_at, SitemapFile.id)
     )
-    return found.all()
+    return rows.all()
 
 
 async def list_domain_files(session: AsyncSession, domain_id: UUID) -> Sequence[SitemapFile]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(SitemapFile)
         .where(SitemapFile.domain_id == domain_id)
         .order_by(SitemapFile.depth, SitemapFile.created_at, SitemapFile.id)
     )
-    return found.all()
+    return rows.all()
 
 
 async def get_sitemap_file(session: AsyncSession, actor: Actor, file_id: UUID) -> SitemapFile:
-    found = await session.scalar(
+    sitemap_file = await session.scalar(
         select(SitemapFile).where(
             SitemapFile.id == file_id, SitemapFile.tenant_id == actor.tenant_id
         )
     )
-    if found is None:
+    if sitemap_file is None:
         raise NotFound(f"There is no sitemap file {file_id}.")
-    return found
+    return sitemap_file
 
 
 async def count_urls(session: AsyncSession, domain_id: UUID) -> int:
@@ -219,24 +219,29 @@ def parse_sitemap_entry(text: str, reader: SiteParser) -> SitemapEntry:
 
 
 async def store_sitemap_entries(
-    asker: ImportContext, entries: Sequence[SitemapEntry]
+    import_context: ImportContext, entries: Sequence[SitemapEntry]
 ) -> dict[FileKey, StoredEntry]:
     """Upsert the files, and create a job per file that reads it when queueing is requested.
     Existing files are read again. The rest of the site is not scanned.
     """
     names = {each.site.key for each in entries}
-    sites = await store_sites(asker.session, asker.actor, asker.settings, names)
+    sites = await store_sites(
+        import_context.session, import_context.actor, import_context.settings, names
+    )
     domains = {name: domain_id for name, (domain_id, _) in sites.items()}
-    found = await _upsert_files(asker, entries, domains)
-    if not asker.queue:
-        return {key: StoredEntry(file_id, is_new) for key, (file_id, is_new) in found.items()}
-    wanted = {
-        each.key: _build_job(each, domains[each.site.key], asker.settings) for each in entries
+    files = await _upsert_files(import_context, entries, domains)
+    if not import_context.queue:
+        return {key: StoredEntry(file_id, is_new) for key, (file_id, is_new) in files.items()}
+    by_subject = {
+        each.key: _build_job(each, domains[each.site.key], import_context.settings)
+        for each in entries
     }
-    jobs = list(wanted.values())
-    made = await create_many(asker.session, asker.actor, JobType.SITEMAP, jobs)
+    jobs = list(by_subject.values())
+    jobs_by_subject = await create_many(
+        import_context.session, import_context.actor, JobType.SITEMAP, jobs
+    )
     return {
-        each.key: _build_stored(*found[each.key], *made[wanted[each.key].subject])
+        each.key: _build_stored(*files[each.key], *jobs_by_subject[by_subject[each.key].subject])
         for each in entries
     }
 
@@ -258,59 +263,61 @@ def _build_job(entry: SitemapEntry, domain_id: UUID, settings: Settings) -> NewJ
 
 
 async def _upsert_files(
-    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+    import_context: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
 ) -> dict[FileKey, tuple[UUID, bool]]:
     """Upsert the files and return for each whether it is new."""
-    found: dict[FileKey, tuple[UUID, bool]] = {}
-    while missing := [each for each in entries if each.key not in found]:
-        made = await _insert_files(asker, missing, domains)
-        found |= {key: (file_id, True) for key, file_id in made.items()}
+    files: dict[FileKey, tuple[UUID, bool]] = {}
+    while missing := [each for each in entries if each.key not in files]:
+        inserted = await _insert_files(import_context, missing, domains)
+        files |= {key: (file_id, True) for key, file_id in inserted.items()}
         # A file deleted between the two statements is inserted in the next round.
-        others = [each for each in missing if each.key not in made]
-        there = await _find_existing(asker, others, domains)
-        found |= {key: (file_id, False) for key, file_id in there.items()}
-    return found
+        others = [each for each in missing if each.key not in inserted]
+        there = await _find_existing(import_context, others, domains)
+        files |= {key: (file_id, False) for key, file_id in there.items()}
+    return files
 
 
 async def _insert_files(
-    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+    import_context: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
 ) -> dict[FileKey, UUID]:
     keys = {uuid7(): each.key for each in entries}
-    given = unnest_rows(
+    input_rows = unnest_rows(
         id=(Uuid, list(keys)),
         domain_id=(Uuid, [domains[each.site.key] for each in entries]),
         url=(Text, [each.address for each in entries]),
         url_digest=(LargeBinary, [each.key[1] for each in entries]),
     )
     values: dict[str, Any] = {
-        **{each.name: each for each in given.c},
-        "tenant_id": literal(asker.actor.tenant_id, Uuid),
-        "created_by": literal(asker.actor.user_id, Uuid),
+        **{each.name: each for each in input_rows.c},
+        "tenant_id": literal(import_context.actor.tenant_id, Uuid),
+        "created_by": literal(import_context.actor.user_id, Uuid),
         "discovery_method": literal(DiscoveryMethod.MANUAL.value, Text),
         "status": literal(FileStatus.UNREAD.value, Text),
     }
-    made = await asker.session.scalars(
+    inserted = await import_context.session.scalars(
         insert(SitemapFile)
         .from_select(list(values), select(*values.values()), include_defaults=False)
         .on_conflict_do_nothing(index_elements=[SitemapFile.domain_id, SitemapFile.url_digest])
         .returning(SitemapFile.id)
     )
-    return {keys[each]: each for each in made}
+    return {keys[each]: each for each in inserted}
 
 
 async def _find_existing(
-    asker: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
+    import_context: ImportContext, entries: Sequence[SitemapEntry], domains: dict[str, UUID]
 ) -> dict[FileKey, UUID]:
     if not entries:
         return {}
     keys = {(domains[each.site.key], each.key[1]): each.key for each in entries}
     ids, digests = zip(*keys, strict=True)
-    given = unnest_rows(domain_id=(Uuid, ids), digest=(LargeBinary, digests))
-    same = (SitemapFile.domain_id == given.c.domain_id) & (SitemapFile.url_digest == given.c.digest)
-    found = await asker.session.execute(
-        select(SitemapFile.id, SitemapFile.domain_id, SitemapFile.url_digest).join(given, same)
+    input_rows = unnest_rows(domain_id=(Uuid, ids), digest=(LargeBinary, digests))
+    same = (SitemapFile.domain_id == input_rows.c.domain_id) & (
+        SitemapFile.url_digest == input_rows.c.digest
     )
-    return {keys[domain_id, bytes(digest)]: file_id for file_id, domain_id, digest in found}
+    result = await import_context.session.execute(
+        select(SitemapFile.id, SitemapFile.domain_id, SitemapFile.url_digest).join(input_rows, same)
+    )
+    return {keys[domain_id, bytes(digest)]: file_id for file_id, domain_id, digest in result}
 
 
 SITEMAP_IMPORT = Importer(

@@ -51,11 +51,11 @@ FAILED_STATUSES = (SitemapStatus.REFUSED, SitemapStatus.ERROR)
 URL_COLUMNS = (*ROW_COLUMNS, "sitemap_id", "first_seen")
 
 
-async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> None:
+async def store_robots(session: AsyncSession, job: Job, event: BaseFound) -> None:
     """Store robots.txt with its validators, for a conditional request in the next scan."""
     state = None
-    if found.robots is not None and len(found.robots[0]) <= MAX_ROBOTS_CHARACTERS:
-        text, etag, last_modified = found.robots
+    if event.robots is not None and len(event.robots[0]) <= MAX_ROBOTS_CHARACTERS:
+        text, etag, last_modified = event.robots
         text = await remove_erased(session, job.tenant_id, text.replace("\x00", ""))
         state = {"body": text, "etag": etag, "last_modified": last_modified}
     await session.execute(
@@ -65,22 +65,22 @@ async def store_robots(session: AsyncSession, job: Job, found: BaseFound) -> Non
     )
 
 
-async def store_file_found(session: AsyncSession, job: Job, found: SitemapFound) -> None:
+async def store_file_found(session: AsyncSession, job: Job, event: SitemapFound) -> None:
     """Upsert the sitemap file. An existing one keeps its ID and curation."""
     facts: dict[str, Any] = {
-        "final_url": found.final_url,
-        "parent_url": found.parent_url,
-        "sitemap_type": found.sitemap_type,
-        "discovery_method": found.discovery_method,
-        "depth": found.depth,
+        "final_url": event.final_url,
+        "parent_url": event.parent_url,
+        "sitemap_type": event.sitemap_type,
+        "discovery_method": event.discovery_method,
+        "depth": event.depth,
         "status": FileStatus.READING,
         "reason": None,
-        "is_gzipped": found.is_gzipped,
-        "http_status": found.http_status,
-        "response_time_ms": found.response_time_ms,
-        "etag": found.etag,
-        "last_modified": found.last_modified,
-        "generator": found.generator,
+        "is_gzipped": event.is_gzipped,
+        "http_status": event.http_status,
+        "response_time_ms": event.response_time_ms,
+        "etag": event.etag,
+        "last_modified": event.last_modified,
+        "generator": event.generator,
         "job_id": job.id,
     }
     await session.execute(
@@ -90,8 +90,8 @@ async def store_file_found(session: AsyncSession, job: Job, found: SitemapFound)
             tenant_id=job.tenant_id,
             created_by=get_system_user_id(session),
             domain_id=job.domain_id,
-            url=found.url,
-            url_digest=url_digest(found.url),
+            url=event.url,
+            url_digest=url_digest(event.url),
             **facts,
         )
         .on_conflict_do_update(
@@ -101,13 +101,13 @@ async def store_file_found(session: AsyncSession, job: Job, found: SitemapFound)
     )
 
 
-async def store_urls(session: AsyncSession, job: Job, found: UrlRows) -> ScanChanges:
+async def store_urls(session: AsyncSession, job: Job, url_rows: UrlRows) -> ScanChanges:
     """Insert new URLs and update changed ones. Unchanged rows are not written."""
-    rows = await _remove_erased_people(session, job, found.rows)
-    sitemap_id, now = await _get_file_and_now(session, job, found.sitemap_url)
+    rows = await _remove_erased_people(session, job, url_rows.rows)
+    sitemap_id, now = await _get_file_and_now(session, job, url_rows.sitemap_url)
     file = (sitemap_id, now)
     records = [row + file for row in rows]
-    if not found.is_known:
+    if not url_rows.is_known:
         added = await copy_insert(session, SitemapUrl, URL_COLUMNS, records)
         if added is not None:
             return ScanChanges(added=added)
@@ -126,33 +126,33 @@ async def _remove_erased_people(
     session: AsyncSession, job: Job, rows: Sequence[UrlRow]
 ) -> Sequence[UrlRow]:
     """Redact erased people in captions and titles. URLs are kept."""
-    said = {
+    values = {
         place: row[EXTRAS_INDEX] for place, row in enumerate(rows) if row[EXTRAS_INDEX] is not None
     }
-    erased = await load_erased(session, job.tenant_id) if said else None
+    erased = await load_erased(session, job.tenant_id) if values else None
     if not erased:
         return rows
     clean = await asyncio.to_thread(
-        erased.redact, {str(place): json.loads(extras) for place, extras in said.items()}
+        erased.redact, {str(place): json.loads(extras) for place, extras in values.items()}
     )
     return [
         (*row[:EXTRAS_INDEX], json.dumps(clean[str(place)]), *row[EXTRAS_INDEX + 1 :])
-        if place in said
+        if place in values
         else row
         for place, row in enumerate(rows)
     ]
 
 
 async def _get_file_and_now(session: AsyncSession, job: Job, url: str) -> tuple[UUID, datetime]:
-    found = await session.execute(select(SitemapFile.id, func.now()).where(_match_file(job, url)))
-    sitemap_id, now = found.one()
+    result = await session.execute(select(SitemapFile.id, func.now()).where(_match_file(job, url)))
+    sitemap_id, now = result.one()
     return sitemap_id, now
 
 
-async def mark_gone(session: AsyncSession, job: Job, url: str, seen: bytes) -> ScanChanges:
+async def mark_gone(session: AsyncSession, job: Job, url: str, present: bytes) -> ScanChanges:
     """Mark URLs that a complete read did not list as gone."""
-    starts = range(0, len(seen), DIGEST_BYTES)
-    digests = ((seen[start : start + DIGEST_BYTES],) for start in starts)
+    starts = range(0, len(present), DIGEST_BYTES)
+    digests = ((present[start : start + DIGEST_BYTES],) for start in starts)
     gone = await mark_missing(
         session,
         SitemapUrl,
@@ -217,18 +217,18 @@ async def store_unchanged(
 
     If the sitemap itself was requested, its index's lastmod was right and gains trust.
     """
-    said = _build_unchanged_rows(events)
-    was_right = and_(said.c.was_asked, SitemapFile.index_lastmod == said.c.index_lastmod)
+    rows = _build_unchanged_rows(events)
+    was_right = and_(rows.c.was_asked, SitemapFile.index_lastmod == rows.c.index_lastmod)
     await session.execute(
         update(SitemapFile)
-        .where(SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == said.c.url_digest)
+        .where(SitemapFile.domain_id == job.domain_id, SitemapFile.url_digest == rows.c.url_digest)
         .values(
             job_id=job.id,
             last_processed_at=func.now(),
-            last_asked_at=case((said.c.was_asked, func.now()), else_=SitemapFile.last_asked_at),
+            last_asked_at=case((rows.c.was_asked, func.now()), else_=SitemapFile.last_asked_at),
             error_streak=0,
             gone_at=None,
-            index_lastmod=said.c.index_lastmod,
+            index_lastmod=rows.c.index_lastmod,
             lastmod_kept=SitemapFile.lastmod_kept + case((was_right, 1), else_=0),
         )
         .execution_options(synchronize_session=False)
@@ -274,8 +274,8 @@ def _build_change_time(done: SitemapDone) -> Any:
 
 
 async def get_file_id(session: AsyncSession, job: Job, url: str) -> UUID:
-    found = await session.execute(select(SitemapFile.id).where(_match_file(job, url)))
-    return found.scalar_one()
+    result = await session.execute(select(SitemapFile.id).where(_match_file(job, url)))
+    return result.scalar_one()
 
 
 def _match_file(job: Job, url: str) -> ColumnElement[bool]:

@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from scrapersky.db.session import Database
-from scrapersky.errors import InvalidInput
 from scrapersky.models import SitemapFile, SitemapUrl
 
 STREAM_BATCH_SIZE = 5_000
@@ -40,17 +39,6 @@ class UrlCursor(NamedTuple):
     sitemap_id: UUID
     url_digest: bytes
 
-    def encode(self) -> str:
-        return f"{self.sitemap_id.hex}{self.url_digest.hex()}"
-
-    @classmethod
-    def decode(cls, cursor: str) -> UrlCursor:
-        try:
-            both = bytes.fromhex(cursor)
-            return cls(UUID(bytes=both[:16]), both[16:])
-        except ValueError:
-            raise InvalidInput("Invalid cursor. Start without one.") from None
-
 
 FIRST_CURSOR = UrlCursor(UUID(int=0), b"")
 
@@ -73,8 +61,8 @@ async def list_file_urls(
     session: AsyncSession, sitemap_id: UUID, *, after: UrlCursor = FIRST_CURSOR, limit: int = 1000
 ) -> Sequence[StoredUrl]:
     """List a sitemap's URLs after a position."""
-    found = await session.execute(_select_file_urls(SitemapUrl, sitemap_id, after, limit))
-    return [StoredUrl(*row) for row in found]
+    result = await session.execute(_select_file_urls(SitemapUrl, sitemap_id, after, limit))
+    return [StoredUrl(*row) for row in result]
 
 
 async def list_domain_urls(
@@ -86,24 +74,24 @@ async def list_domain_urls(
     underestimates the domain would read the beginning of every sitemap for each page.
     """
     files = await _list_files(session, domain_id, after)
-    found: list[StoredUrl] = []
+    urls: list[StoredUrl] = []
     at_once = 1
-    while files and len(found) < limit:
+    while files and len(urls) < limit:
         some, files = files[:at_once], files[at_once:]
-        more = await session.execute(_select_urls(domain_id, some, after, limit - len(found)))
-        found += [StoredUrl(*row) for row in more]
+        more = await session.execute(_select_urls(domain_id, some, after, limit - len(urls)))
+        urls += [StoredUrl(*row) for row in more]
         at_once *= FILE_BATCH_GROWTH
-    return found
+    return urls
 
 
 async def _list_files(session: AsyncSession, domain_id: UUID, place: UrlCursor) -> Sequence[UUID]:
     """List the domain's sitemaps in the order they were found, starting at a position."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(SitemapFile.id)
         .where(SitemapFile.domain_id == domain_id, SitemapFile.id >= place.sitemap_id)
         .order_by(SitemapFile.id)
     )
-    return found.all()
+    return rows.all()
 
 
 def _select_urls(
@@ -141,16 +129,16 @@ def _is_duplicate(domain_id: UUID, listed: Any) -> ColumnElement[bool]:
     """Return whether another sitemap of the domain owns the URL: the row with `may_repeat` false,
     else the one found first.
     """
-    other, twin = aliased(SitemapFile), aliased(SitemapUrl)
+    other, other_url = aliased(SitemapFile), aliased(SitemapUrl)
     return (
-        select(twin.url_digest)
-        .join(other, other.id == twin.sitemap_id)
+        select(other_url.url_digest)
+        .join(other, other.id == other_url.sitemap_id)
         .where(
             other.domain_id == domain_id,
-            twin.url_digest == listed.url_digest,
-            twin.sitemap_id != listed.sitemap_id,
-            twin.gone_at.is_(None),
-            or_(~twin.may_repeat, twin.sitemap_id < listed.sitemap_id),
+            other_url.url_digest == listed.url_digest,
+            other_url.sitemap_id != listed.sitemap_id,
+            other_url.gone_at.is_(None),
+            or_(~other_url.may_repeat, other_url.sitemap_id < listed.sitemap_id),
         )
         .correlate(listed)
         .exists()
@@ -175,14 +163,14 @@ async def stream_urls(
         after = rows[-1].place
 
 
-async def format_text(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
-    async for rows in handfuls:
+async def format_text(batches: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+    async for rows in batches:
         yield "".join(f"{row.url}\n" for row in rows)
 
 
-async def format_csv(handfuls: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
+async def format_csv(batches: AsyncIterator[Sequence[StoredUrl]]) -> AsyncIterator[str]:
     yield _csv_lines([CSV_COLUMNS])
-    async for rows in handfuls:
+    async for rows in batches:
         yield _csv_lines([_csv_row(row) for row in rows])
 
 

@@ -193,16 +193,16 @@ def check_key(request: web.BaseRequest, keys: frozenset[str]) -> None:
 
 def parse_mask(request: web.BaseRequest, method: str) -> FieldMask:
     query = request.query
-    given = request.headers.get("X-Goog-FieldMask") or query.get("$fields") or query.get("fields")
-    if not given:
+    text = request.headers.get("X-Goog-FieldMask") or query.get("$fields") or query.get("fields")
+    if not text:
         raise build_invalid_argument(_MISSING_MASK)
-    mask = FieldMask(method, tuple(given.split(",")))
+    mask = FieldMask(method, tuple(text.split(",")))
     try:
         _ = mask.tier
     except UnknownField as error:
         raise build_invalid_argument(
             "Request contains an invalid argument.",
-            field=given,
+            field=text,
             why="Error expanding 'fields' parameter. Cannot find matching fields for path "
             f"'{error.path}'.",
         ) from error
@@ -218,8 +218,8 @@ async def parse_body(request: web.BaseRequest) -> dict[str, Any]:
         raise build_invalid_argument("Invalid JSON payload received.")
     for name in body:
         if name not in KNOWN_NAMES:
-            said = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
-            raise build_invalid_argument(said, why=said)
+            message = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
+            raise build_invalid_argument(message, why=message)
     _check_types(body)
     _check_values(body)
     return body

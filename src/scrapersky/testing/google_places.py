@@ -41,7 +41,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 def build_place(place: FakePlace, language: str) -> dict[str, Any]:
     """Build the complete place. Unknown fields are omitted, as in Google's JSON."""
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": f"places/{place.place_id}",
         "id": place.place_id,
         "types": [*place.types, "point_of_interest", "establishment"],
@@ -65,18 +65,20 @@ def build_place(place: FakePlace, language: str) -> dict[str, Any]:
         **({} if place.is_service_area else _build_address(place, language)),
         **place.extra,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def apply_mask(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """Keep only the fields and subfields named by the paths."""
-    wanted: dict[str, list[str]] = {}
+    subfields: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition(".")
-        wanted.setdefault(name, []).append(rest)
-    if "*" in wanted:
+        subfields.setdefault(name, []).append(rest)
+    if "*" in subfields:
         return dict(document)
-    return {name: _mask_value(document[name], wanted[name]) for name in document if name in wanted}
+    return {
+        name: _mask_value(document[name], subfields[name]) for name in document if name in subfields
+    }
 
 
 def _mask_value(value: Any, parts: list[str]) -> Any:
@@ -177,32 +179,32 @@ class FakeGoogle:
     ) -> web.StreamResponse | None:
         """Handle a request. Return None to drop the connection."""
         method = SEARCH if request.path == "/v1/places:searchText" else DETAILS
-        asked = _Request(method)
+        call = _Request(method)
         try:
-            document = await self._document(request, asked, planned)
+            document = await self._document(request, call, planned)
         except GoogleErrorResponse as refused:
-            self._record(asked, refused.code)
+            self._record(call, refused.code)
             return refused.answer()
-        given = (
+        response = (
             build_broken_response(planned, document) if planned else None
         ) or web.json_response(document)
-        self._record(asked, given.status)
-        return None if planned is not None and planned.trouble is FailureMode.CUT else given
+        self._record(call, response.status)
+        return None if planned is not None and planned.trouble is FailureMode.CUT else response
 
     async def _document(
-        self, request: web.BaseRequest, asked: _Request, planned: PlannedFailure | None
+        self, request: web.BaseRequest, call: _Request, planned: PlannedFailure | None
     ) -> dict[str, Any]:
         check_key(request, self.keys)
-        self._count_daily_request(asked.method)
+        self._count_daily_request(call.method)
         if planned and (
-            refusal := get_planned_error(planned.trouble, asked.method, planned.retry_after)
+            refusal := get_planned_error(planned.trouble, call.method, planned.retry_after)
         ):
             raise refusal
-        asked.mask = parse_mask(request, asked.method)
+        call.mask = parse_mask(request, call.method)
         trouble = planned.trouble if planned else None
-        if asked.method == SEARCH:
-            return self._search(await parse_body(request), asked, trouble)
-        return self._details(request, asked)
+        if call.method == SEARCH:
+            return self._search(await parse_body(request), call, trouble)
+        return self._details(request, call)
 
     def _count_daily_request(self, method: str) -> None:
         """Count a request against the daily quota, unless the quota rejects it."""
@@ -214,26 +216,26 @@ class FakeGoogle:
     # Search
 
     def _search(
-        self, body: dict[str, Any], asked: _Request, trouble: FailureMode | None
+        self, body: dict[str, Any], call: _Request, trouble: FailureMode | None
     ) -> dict[str, Any]:
-        asked.text = body["textQuery"]
-        asked.area = str(body.get("locationRestriction") or "")
+        call.text = body["textQuery"]
+        call.area = str(body.get("locationRestriction") or "")
         start = self._start(body)
-        asked.page = start // PAGE_SIZE + 1
+        call.page = start // PAGE_SIZE + 1
         if trouble is FailureMode.ODD_PLACES:
             return {"places": _ODD_PLACES}
         shift = 1 if trouble is FailureMode.CHANGED and start else 0
-        found = self._search_places(body)[: MAX_RESULTS + shift]
+        places = self._search_places(body)[: MAX_RESULTS + shift]
         size = min(int(body.get("pageSize") or body.get("maxResultCount") or PAGE_SIZE), PAGE_SIZE)
-        page = found[max(0, start - shift) : start - shift + size]
+        page = places[max(0, start - shift) : start - shift + size]
         answer: dict[str, Any] = {}
         if page:
-            answer["places"] = self._masked(page, asked.mask, str(body.get("languageCode", "en")))
-        if start + size < min(len(found), MAX_RESULTS):
+            answer["places"] = self._masked(page, call.mask, str(body.get("languageCode", "en")))
+        if start + size < min(len(places), MAX_RESULTS):
             answer["nextPageToken"] = self._token(body, start + size)
         if trouble is FailureMode.REPEATED_TOKEN and "pageToken" in body:
             answer["nextPageToken"] = body["pageToken"]
-        return apply_mask(answer, ("places", *(asked.mask.paths if asked.mask else ())))
+        return apply_mask(answer, ("places", *(call.mask.paths if call.mask else ())))
 
     def _start(self, body: Mapping[str, Any]) -> int:
         if "pageToken" not in body:
@@ -274,9 +276,9 @@ class FakeGoogle:
 
     # Details
 
-    def _details(self, request: web.BaseRequest, asked: _Request) -> dict[str, Any]:
+    def _details(self, request: web.BaseRequest, call: _Request) -> dict[str, Any]:
         place_id = unquote(request.path.removeprefix("/v1/places/"))
-        asked.text = place_id
+        call.text = place_id
         if not _PLACE_ID.fullmatch(place_id):
             raise build_invalid_argument(f"Not a valid Place ID: {place_id}")
         known = (each for each in self._map.places if each.place_id == place_id)
@@ -287,20 +289,20 @@ class FakeGoogle:
                 "The provided Place ID is no longer valid. Please refresh cached Place IDs.",
             )
         language = request.query.get("languageCode", "en")
-        return apply_mask(build_place(place, language), asked.mask.paths if asked.mask else ())
+        return apply_mask(build_place(place, language), call.mask.paths if call.mask else ())
 
-    def _record(self, asked: _Request, status: int) -> None:
-        self._bill.asked.append(
+    def _record(self, call: _Request, status: int) -> None:
+        self._bill.requests.append(
             RecordedRequest(
                 service=ProviderService.GOOGLE,
-                method=asked.method,
-                sku=asked.mask.sku if asked.mask else None,
-                page=asked.page,
+                method=call.method,
+                sku=call.mask.sku if call.mask else None,
+                page=call.page,
                 status=status,
                 billed=status == 200,
-                text=asked.text,
-                mask=asked.mask.header if asked.mask else "",
-                area=asked.area,
+                text=call.text,
+                mask=call.mask.header if call.mask else "",
+                area=call.area,
             )
         )
 
@@ -323,5 +325,5 @@ def _is_visible(place: FakePlace, body: Mapping[str, Any]) -> bool:
         return False
     if body.get("openNow", False) and not place.open_now:
         return False
-    wanted = parse_min_rating(body)
-    return wanted == 0 or (place.rating or 0) >= wanted
+    min_rating = parse_min_rating(body)
+    return min_rating == 0 or (place.rating or 0) >= min_rating

@@ -48,13 +48,13 @@ class FakeNominatim:
     ) -> web.StreamResponse | None:
         self.times.append(monotonic())
         text = request.query.get("q", "")
-        given = self._answer(request, text, planned)
-        status = given.status if given is not None else 0
-        asked = RecordedRequest(
+        response = self._answer(request, text, planned)
+        status = response.status if response is not None else 0
+        recorded = RecordedRequest(
             ProviderService.NOMINATIM, request.path, None, 1, status, False, text
         )
-        self._bill.asked.append(asked)
-        return given
+        self._bill.requests.append(recorded)
+        return response
 
     def _answer(
         self, request: web.BaseRequest, text: str, planned: PlannedFailure | None
@@ -66,12 +66,12 @@ class FakeNominatim:
             status = _NOMINATIM_STATUSES[planned.trouble]
             return web.Response(status=status, text="<html>Access denied</html>", headers=wait)
         if request.path != "/search" or request.query.get("format") != "jsonv2" or not text.strip():
-            said = {"code": 400, "message": "Nothing to search for."}
-            return web.json_response({"error": said}, status=400)
-        found = self._map.find_area(text)
-        document = [] if found is None else [_describe_area(found)]
-        given = build_broken_response(planned, document) if planned else None
-        return given or web.json_response(document)
+            error = {"code": 400, "message": "Nothing to search for."}
+            return web.json_response({"error": error}, status=400)
+        area = self._map.find_area(text)
+        document = [] if area is None else [_describe_area(area)]
+        broken = build_broken_response(planned, document) if planned else None
+        return broken or web.json_response(document)
 
 
 def _describe_area(area: FakeArea) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def parse_query(text: str) -> OverpassQuery:
 
 
 def _tokenize(text: str) -> list[OverpassToken]:
-    found, position = [], 0
+    tokens, position = [], 0
     text = text.rstrip()
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -167,9 +167,9 @@ def _tokenize(text: str) -> list[OverpassToken]:
         value = match[kind]
         if kind == "text":
             value = _ESCAPE.sub(lambda each: _ESCAPES.get(each[1], each[1]), value)
-        found.append(OverpassToken(kind, value))
+        tokens.append(OverpassToken(kind, value))
         position = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -247,8 +247,8 @@ class _Parser:
 
     def _take(self, value: str) -> None:
         if not self._next_is(value):
-            found = self._tokens[self._at].value if self._at < len(self._tokens) else "end"
-            raise OverpassSyntaxError(f"'{value}' expected - '{found}' found.")
+            token = self._tokens[self._at].value if self._at < len(self._tokens) else "end"
+            raise OverpassSyntaxError(f"'{value}' expected - '{token}' found.")
         self._at += 1
 
     def _any(self, kind: str) -> OverpassToken:
@@ -279,12 +279,12 @@ class FakeOverpass:
     ) -> web.StreamResponse | None:
         form = parse_qs((await request.read()).decode("utf-8", "replace"))
         text = form.get("data", [""])[0]
-        given = self._answer(request, text, planned)
-        status = given.status if given is not None else 0
-        self._bill.asked.append(
+        response = self._answer(request, text, planned)
+        status = response.status if response is not None else 0
+        self._bill.requests.append(
             RecordedRequest(ProviderService.OVERPASS, request.path, None, 1, status, False, text)
         )
-        return given
+        return response
 
     def _answer(
         self, request: web.BaseRequest, text: str, planned: PlannedFailure | None
@@ -305,18 +305,18 @@ class FakeOverpass:
             return _build_error_page(f"line 1: parse error: {error}", 400, {})
         remark = _TIMEOUT_REMARK if trouble is FailureMode.REMARK else None
         document = self._document(query, remark)
-        given = build_broken_response(planned, document) if planned else None
-        return given or web.json_response(document)
+        broken = build_broken_response(planned, document) if planned else None
+        return broken or web.json_response(document)
 
     def _document(self, query: OverpassQuery, remark: str | None) -> dict[str, Any]:
         known = [each for each in self._map.places if each.osm_tags is not None and not each.gone]
-        found = (
+        places = (
             []
             if remark
             else [_build_element(each) for each in known if _matches_query(query, each)]
         )
-        said = {"copyright": "© OpenStreetMap contributors, ODbL."}
-        document: dict[str, Any] = {"version": 0.6, "osm3s": said, "elements": found}
+        osm3s = {"copyright": "© OpenStreetMap contributors, ODbL."}
+        document: dict[str, Any] = {"version": 0.6, "osm3s": osm3s, "elements": places}
         return {**document, "remark": remark} if remark else document
 
 
@@ -348,7 +348,7 @@ def _build_element(place: FakePlace) -> dict[str, Any]:
 
 
 def _build_error_page(sentence: str, status: int, headers: Mapping[str, str]) -> web.Response:
-    said = f'<p><strong style="color:#FF0000">Error</strong>: {html.escape(sentence)} </p>'
-    text = f"<html><head><title>OSM3S Response</title></head><body>{said}</body></html>"
+    error = f'<p><strong style="color:#FF0000">Error</strong>: {html.escape(sentence)} </p>'
+    text = f"<html><head><title>OSM3S Response</title></head><body>{error}</body></html>"
     text = re.sub(r"\s+", " ", text)
     return web.Response(text=text, status=status, content_type="text/html", headers=headers)

@@ -145,7 +145,7 @@ class PlacesProvider:
             ProviderService.NOMINATIM: self._nominatim,
             ProviderService.OVERPASS: self._overpass,
         }
-        asked = services[service]
+        service_handler = services[service]
 
         async def answer(request: web.BaseRequest) -> web.StreamResponse:
             # Read the whole request before waiting: it counts even if the client disconnects.
@@ -154,12 +154,12 @@ class PlacesProvider:
             if planned is not None and planned.trouble is FailureMode.SLOW:
                 await self._released.wait()
             await asyncio.sleep(self.answer_seconds)
-            given = await asked.answer(request, planned)
-            if given is None:
+            response = await service_handler.answer(request, planned)
+            if response is None:
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response()
-            return given
+            return response
 
         return answer
 

@@ -47,7 +47,7 @@ class Bill:
     """Bill for successful requests, with free tiers and bands as in the price list."""
 
     free_tier: bool = True
-    asked: list[RecordedRequest] = field(default_factory=list)
+    requests: list[RecordedRequest] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)
     """Requests by SKU made earlier in the month."""
 
@@ -61,14 +61,17 @@ class Bill:
         service: str | None = None,
     ) -> int:
         """Count the requests that match all given values."""
-        wanted = {"sku": sku, "method": method, "page": page, "billed": billed, "service": service}
-        said = {name: value for name, value in wanted.items() if value is not None}
-        return sum(all(getattr(each, name) == said[name] for name in said) for each in self.asked)
+        filters = {"sku": sku, "method": method, "page": page, "billed": billed, "service": service}
+        conditions = {name: value for name, value in filters.items() if value is not None}
+        return sum(
+            all(getattr(each, name) == conditions[name] for name in conditions)
+            for each in self.requests
+        )
 
     @property
     def billed(self) -> Counter[str]:
         """Billed requests by SKU, including free SKUs."""
-        return Counter(each.sku for each in self.asked if each.billed and each.sku)
+        return Counter(each.sku for each in self.requests if each.billed and each.sku)
 
     @property
     def paid(self) -> int:
@@ -173,15 +176,15 @@ class FakeMap:
 
     def find_area(self, text: str) -> FakeArea | None:
         """Find an area by name, ignoring the text after a comma."""
-        wanted = {normalize_text(text), normalize_text(text.partition(",")[0])}
-        return next((each for each in self.areas if each.names & wanted), None)
+        names = {normalize_text(text), normalize_text(text.partition(",")[0])}
+        return next((each for each in self.areas if each.names & names), None)
 
     def iter_matching(self, what: str, area: Area | None) -> Iterator[FakePlace]:
         """Yield places in map order whose words include all words of the query."""
-        wanted = set(iter_stems(what))
+        stems = set(iter_stems(what))
         for each in self.places:
             inside = area is None or geography.contains(area, each.latitude, each.longitude)
-            if inside and wanted and wanted <= each.search_words:
+            if inside and stems and stems <= each.search_words:
                 yield each
 
 

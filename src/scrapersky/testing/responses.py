@@ -75,14 +75,14 @@ def redirect_paths(base_url: str) -> Handler:
 
 def fail_first(answer: Handler) -> Handler:
     """Answer the first request of each town with 503, and later ones normally."""
-    asked: set[object] = set()
+    answered: set[object] = set()
 
     async def troubled(request: web.BaseRequest) -> web.StreamResponse:
         transport = request.transport
         town = transport.get_extra_info("sockname") if transport else None
-        if town in asked:
+        if town in answered:
             return await answer(request)
-        asked.add(town)
+        answered.add(town)
         return web.Response(status=503, text="Back in a moment.")
 
     return troubled

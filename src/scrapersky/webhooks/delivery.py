@@ -1,18 +1,21 @@
-"""Stage: deliver events to webhook endpoints, signed and retried with backoff."""
+"""Stage: deliver events to webhook endpoints and alerts to the operator, signed and retried.
+
+Signatures follow the Standard Webhooks specification.
+"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from sqlalchemy import Text, Uuid, column, func, literal, or_, select, update, values
 from sqlalchemy.ext.asyncio import AsyncSession
+from standardwebhooks import Webhook
 
 from scrapersky import __version__
 from scrapersky.errors import Rejected, RetryLater, ScraperSkyError, Skipped
@@ -33,11 +36,10 @@ from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.fetch_errors import Blocked, FetchFailed
 from scrapersky.scraper.http.webhook_client import (
     WebhookResponse,
-    build_signature_headers,
     describe_refusal,
     post_payload,
 )
-from scrapersky.settings import Pace
+from scrapersky.settings import Pace, Settings
 
 MAX_EXCERPT_CHARACTERS = 120
 
@@ -83,16 +85,18 @@ async def _skip_suppressed_contact(session: AsyncSession, tenant_id: UUID, data:
     if contact is None:
         raise Skipped("The contact was deleted.")
     kind, value = contact
-    told = {(kind, value), (kind, data.get("value"))}
-    if await _find_suppressed(session, tenant_id, told, site=data.get("domain")):
+    candidates = {(kind, value), (kind, data.get("value"))}
+    if await _find_suppressed(session, tenant_id, candidates, site=data.get("domain")):
         raise Skipped("The contact is suppressed.")
 
 
 async def _remove_suppressed_from_lead(
     session: AsyncSession, tenant_id: UUID, data: EventData
 ) -> dict[str, Any]:
-    found = set(_list_contacts(data))
-    out = await _find_suppressed(session, tenant_id, found, site=_parse_host(data.get("website")))
+    contacts = set(_list_contacts(data))
+    out = await _find_suppressed(
+        session, tenant_id, contacts, site=_parse_host(data.get("website"))
+    )
     lists = {
         name: [each for each in data.get(name) or () if (kind, each) not in out]
         for name, kind in _LIST_FIELDS.items()
@@ -119,21 +123,22 @@ def _parse_host(website: str | None) -> str | None:
 async def _find_suppressed(
     session: AsyncSession,
     tenant_id: UUID,
-    told: Iterable[tuple[str, str | None]],
+    contacts: Iterable[tuple[str, str | None]],
     *,
     site: str | None,
 ) -> set[tuple[str, str]]:
-    rows = [(kind, value, tenant_id) for kind, value in told if value]
+    rows = [(kind, value, tenant_id) for kind, value in contacts if value]
     if not rows:
         return set()
-    given = values(
+    input_rows = values(
         column("kind", Text), column("value", Text), column("tenant_id", Uuid), name="given"
     ).data(rows)
-    ways = build_suppression_conditions(given.c, literal(site or "", Text))
-    found = await session.execute(select(given.c.kind, given.c.value).where(or_(*ways)))
-    return {(kind, value) for kind, value in found}
+    ways = build_suppression_conditions(input_rows.c, literal(site or "", Text))
+    result = await session.execute(select(input_rows.c.kind, input_rows.c.value).where(or_(*ways)))
+    return {(kind, value) for kind, value in result}
 
 
+WHSEC_PREFIX = "whsec_"
 STATUS_GONE = 410
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
 """4xx statuses by which a receiver asks for a retry."""
@@ -144,21 +149,22 @@ MAX_POSTPONED_AGE = timedelta(days=3)
 
 @dataclass(frozen=True)
 class WebhookMessage:
-    """One event for one endpoint."""
+    """One event for one endpoint, or for the operator."""
 
     id: UUID
     tenant_id: UUID
-    endpoint_id: UUID
+    endpoint_id: UUID | None
     event: str
     data: Mapping[str, Any]
     created_at: datetime
     age: timedelta = timedelta()
     url: str = ""
-    secret: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Each signs the message. There are two for a while after a rotation."""
 
     @property
     def body(self) -> bytes:
-        told = {
+        payload = {
             "id": str(self.id),
             "event": self.event,
             "api_version": API_VERSION,
@@ -166,7 +172,7 @@ class WebhookMessage:
             "tenant_id": str(self.tenant_id),
             "data": self.data,
         }
-        return json.dumps(told, ensure_ascii=False).encode()
+        return json.dumps(payload, ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True)
@@ -201,73 +207,102 @@ def read(delivery: WebhookDelivery) -> WebhookMessage:
     )
 
 
-async def prepare(session: AsyncSession, parcel: WebhookMessage) -> WebhookMessage:
-    endpoint = await session.get(WebhookEndpoint, parcel.endpoint_id)
+async def prepare(session: AsyncSession, message: WebhookMessage) -> WebhookMessage:
+    now = (await session.scalars(select(func.now()))).one()
+    if message.endpoint_id is None:
+        return replace(message, age=now - message.created_at)
+    endpoint = await session.get(WebhookEndpoint, message.endpoint_id)
     if endpoint is None:
         raise Skipped("The endpoint was deleted.")
-    if not endpoint.is_active and parcel.event != WebhookEvent.TEST:
+    if not endpoint.is_active and message.event != WebhookEvent.TEST:
         raise Skipped("The endpoint is switched off.")
-    now = (await session.scalars(select(func.now()))).one()
     return replace(
-        parcel,
-        data=await remove_suppressed(session, parcel.tenant_id, parcel.event, parcel.data),
-        age=now - parcel.created_at,
+        message,
+        data=await remove_suppressed(session, message.tenant_id, message.event, message.data),
+        age=now - message.created_at,
         url=endpoint.url,
-        secret=endpoint.secret,
+        secrets=_list_secrets(endpoint, now),
     )
 
 
+def _list_secrets(endpoint: WebhookEndpoint, now: datetime) -> tuple[str, ...]:
+    expires_at = endpoint.previous_secret_expires_at
+    if endpoint.previous_secret is None or expires_at is None or expires_at <= now:
+        return (endpoint.secret,)
+    return endpoint.secret, endpoint.previous_secret
+
+
 async def work(
-    parcel: WebhookMessage, tools: Tools
+    message: WebhookMessage, tools: Tools
 ) -> AsyncIterator[DeliverySucceeded | DeliveryAttemptFailed]:
+    if message.endpoint_id is None:
+        message = _address_to_operator(message, tools.settings)
     try:
-        answer = await _post_message(parcel, tools)
+        answer = await _post_message(message, tools)
     except FetchFailed as error:
         yield DeliveryAttemptFailed(str(error))
         raise (Rejected if isinstance(error, Blocked) else DeliveryFailed)(str(error)) from error
     if answer.is_accepted:
         yield DeliverySucceeded(answer.status)
         return
-    verdict = _classify_response(parcel, answer)
+    verdict = _classify_response(message, answer)
     yield DeliveryAttemptFailed(str(verdict), answer.status, is_gone=answer.status == STATUS_GONE)
     raise verdict
 
 
-async def _post_message(parcel: WebhookMessage, tools: Tools) -> WebhookResponse:
-    body = parcel.body
+def _address_to_operator(message: WebhookMessage, settings: Settings) -> WebhookMessage:
+    if not settings.alert_webhook_url:
+        raise Skipped("ALERT_WEBHOOK_URL is not set.")
+    secret = settings.alert_webhook_secret
+    return replace(message, url=settings.alert_webhook_url, secrets=(secret,) if secret else ())
+
+
+async def _post_message(message: WebhookMessage, tools: Tools) -> WebhookResponse:
+    body = message.body
     return await post_payload(
-        parcel.url,
+        message.url,
         body,
-        headers=_build_headers(parcel, body),
+        headers=_build_headers(message, body),
         rules=AddressRules.from_webhook_settings(tools.settings),
         timeout_seconds=tools.settings.webhook_timeout_seconds,
         ca_file=tools.settings.fetch_ca_file,
     )
 
 
-def _build_headers(parcel: WebhookMessage, body: bytes) -> dict[str, str]:
+def _build_headers(message: WebhookMessage, body: bytes) -> dict[str, str]:
+    sent_at = datetime.now(UTC)
+    signatures = [sign_body(each, message.id, sent_at, body) for each in message.secrets]
     return {
         "Content-Type": "application/json",
         "User-Agent": f"ScraperSky/{__version__}",
-        "Idempotency-Key": str(parcel.id),
-        "X-ScraperSky-Delivery": str(parcel.id),
-        "X-ScraperSky-Event": parcel.event,
-        **build_signature_headers(parcel.secret, int(time.time()), body),
+        "webhook-id": str(message.id),
+        "webhook-timestamp": str(int(sent_at.timestamp())),
+        **({"webhook-signature": " ".join(signatures)} if signatures else {}),
     }
 
 
-def _classify_response(parcel: WebhookMessage, answer: WebhookResponse) -> ScraperSkyError:
+def sign_body(secret: str, message_id: UUID, sent_at: datetime, body: bytes) -> str:
+    """Return the signature `v1,…` of a body.
+
+    The key is the base64 after `whsec_`. Secrets without this prefix are older or were chosen by a
+    person: their own bytes are the key.
+    """
+    key = secret if secret.startswith(WHSEC_PREFIX) else secret.encode()
+    return Webhook(key).sign(str(message_id), sent_at, body.decode())
+
+
+def _classify_response(message: WebhookMessage, answer: WebhookResponse) -> ScraperSkyError:
     """Map an error response to the outcome of the delivery: rejected, postponed or retried."""
-    if answer.status == STATUS_GONE:
+    if answer.status == STATUS_GONE and message.endpoint_id:
         return Rejected("The receiver answered 410 Gone, so the endpoint was switched off.")
-    sentence = describe_refusal(parcel.url, answer)
+    sentence = describe_refusal(message.url, answer)
     if answer.is_public:
         # For a private target only the status: the body could leak internal content (SSRF).
         sentence += format_excerpt(answer.body)
     if 300 <= answer.status < 500 and answer.status not in RETRYABLE_STATUSES:
         return Rejected(sentence)
     wait = answer.retry_after_seconds
-    if answer.status in (429, 503) and wait is not None and parcel.age < MAX_POSTPONED_AGE:
+    if answer.status in (429, 503) and wait is not None and message.age < MAX_POSTPONED_AGE:
         return RetryLater(sentence, after=max(timedelta(seconds=wait), MIN_RETRY_DELAY))
     return DeliveryFailed(sentence)
 
@@ -276,6 +311,7 @@ async def store(
     session: AsyncSession, delivery: WebhookDelivery, end: DeliverySucceeded | DeliveryAttemptFailed
 ) -> None:
     delivery.response_status = end.status
+    # Alerts have no endpoint: the statements below then match no row.
     if isinstance(end, DeliverySucceeded):
         delivery.delivered_at = func.now()
         await _record_success(session, delivery.endpoint_id)
@@ -283,7 +319,7 @@ async def store(
         await _record_failure(session, delivery.endpoint_id, end)
 
 
-async def _record_success(session: AsyncSession, endpoint_id: UUID) -> None:
+async def _record_success(session: AsyncSession, endpoint_id: UUID | None) -> None:
     """Reset the endpoint's failures, with one write per transaction however many deliveries it
     stores.
     """
@@ -302,7 +338,7 @@ async def _record_success(session: AsyncSession, endpoint_id: UUID) -> None:
 
 
 async def _record_failure(
-    session: AsyncSession, endpoint_id: UUID, end: DeliveryAttemptFailed
+    session: AsyncSession, endpoint_id: UUID | None, end: DeliveryAttemptFailed
 ) -> None:
     switched_off = {"is_active": False} if end.is_gone else {}
     await session.execute(

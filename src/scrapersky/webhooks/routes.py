@@ -33,10 +33,10 @@ router = APIRouter(tags=["webhooks"], responses=problem_responses(401, 403, 422)
 
 @router.get("/webhooks", summary="List webhooks")
 async def list_webhooks(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(ENDPOINTS.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(ENDPOINTS.parse_query)]
 ) -> ListPage[WebhookOut]:
-    found = await ENDPOINTS.show(session, actor, asked)
-    return found.to_page(lambda each: webhook_out(each, actor))
+    page = await ENDPOINTS.show(session, actor, query)
+    return page.to_page(lambda each: webhook_out(each, actor))
 
 
 @router.post(
@@ -47,11 +47,11 @@ async def list_webhooks(
     responses=problem_responses(409),
 )
 async def create_webhook(
-    actor: Admin, context: Context, session: Transaction, wanted: WebhookIn
+    actor: Admin, context: Context, session: Transaction, body: WebhookIn
 ) -> NewWebhook:
     """The response contains the signing secret. It is shown only once."""
-    made = await service.create(session, actor, context.settings, **wanted.model_dump())
-    return new_webhook(*made)
+    created = await service.create(session, actor, context.settings, **body.model_dump())
+    return new_webhook(*created)
 
 
 @router.get("/webhooks/{webhook_id}", summary="Get a webhook", responses=problem_responses(404))
@@ -63,10 +63,10 @@ async def get_webhook(actor: Viewer, session: Reading, webhook_id: UUID) -> Webh
     "/webhooks/{webhook_id}", summary="Update a webhook", responses=problem_responses(404)
 )
 async def change_webhook(
-    actor: Admin, context: Context, session: Transaction, webhook_id: UUID, wanted: WebhookChange
+    actor: Admin, context: Context, session: Transaction, webhook_id: UUID, body: WebhookChange
 ) -> WebhookOut:
     """Pending deliveries go to the new URL. While the webhook is switched off, nothing is sent."""
-    changes = wanted.changes()
+    changes = body.changes()
     changed = await service.change(session, actor, context.settings, webhook_id, changes)
     return webhook_out(changed, actor)
 
@@ -90,7 +90,7 @@ async def delete_webhook(actor: Admin, session: Transaction, webhook_id: UUID) -
     responses=problem_responses(404, 409),
 )
 async def renew_secret(actor: Admin, session: Transaction, webhook_id: UUID) -> NewWebhook:
-    """The new secret is shown only once. The previous one is no longer used."""
+    """The new secret is shown only once. For 24 hours, deliveries carry a signature by each."""
     return new_webhook(*await service.renew_secret(session, actor, webhook_id))
 
 
@@ -114,10 +114,10 @@ async def list_deliveries(
     actor: Viewer,
     session: Reading,
     webhook_id: UUID,
-    asked: Annotated[ListQuery, Depends(DELIVERIES.parse_query)],
+    query: Annotated[ListQuery, Depends(DELIVERIES.parse_query)],
 ) -> ListPage[DeliveryOut]:
     endpoint = await service.get(session, actor, webhook_id)
-    return (await build_delivery_listing(endpoint.id).show(session, actor, asked)).to_page(
+    return (await build_delivery_listing(endpoint.id).show(session, actor, query)).to_page(
         delivery_out
     )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from scrapersky.lists import RowSchema
 from scrapersky.models import Actor, Role, WebhookDelivery, WebhookEndpoint, WebhookEvent
-
-EXAMPLE_URL = "https://hooks.example.com/catch/4711"
+from scrapersky.webhooks.listing import DELIVERIES, ENDPOINTS, EXAMPLE_URL
 
 SubscribableEvent = Literal[
     WebhookEvent.LEAD_COMPLETED,
@@ -20,7 +19,7 @@ SubscribableEvent = Literal[
     WebhookEvent.SITEMAP_CHANGED,
     WebhookEvent.JOB_FINISHED,
 ]
-"""All events but `test`, which is always sent to its endpoint."""
+"""All events but `test`, which is sent to any endpoint, and alerts, which are the operator's."""
 SubscribedEvents = Annotated[
     list[SubscribableEvent],
     Field(min_length=1, max_length=len(WebhookEvent)),
@@ -62,49 +61,24 @@ class WebhookChange(BaseModel):
         return {k: v for k, v in given.items() if v is not None or k == "description"}
 
 
-class WebhookOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    url: str = Field(
-        description="Admins see the full URL, others only the host: the path may hold a secret.",
-        examples=[EXAMPLE_URL],
-    )
-    events: list[str] = Field(examples=[["lead.completed"]])
-    description: str | None
-    is_active: bool
-    failures: int = Field(description="Consecutive failed attempts.")
-    last_error: str | None
-    last_delivery_at: datetime | None = Field(description="Time of the last successful delivery.")
-    created_by: UUID
-    created_at: datetime
-    updated_at: datetime
+class WebhookOut(RowSchema, columns=ENDPOINTS.all_columns):
+    pass
 
 
 class NewWebhook(WebhookOut):
-    secret: str = Field(description="The signing secret. It is shown only once.")
-
-
-class DeliveryOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID = Field(
-        description="The same for every attempt; receivers use it to detect duplicates."
+    secret: str = Field(
+        description="The signing secret. It is shown only once.",
+        examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="],
     )
-    endpoint_id: UUID
-    event: str = Field(examples=["lead.completed"])
-    subject_id: UUID | None = Field(description="Id of the lead, contact, domain or job.")
-    status: str = Field(examples=["delivered"])
-    attempts: int
+    previous_secret_expires_at: datetime | None = Field(
+        description="Until then, deliveries are signed with the previous secret too."
+    )
+
+
+class DeliveryOut(RowSchema, columns=DELIVERIES.all_columns):
     next_attempt_at: datetime | None = Field(
         description="When the next attempt is due. Only while it is pending."
     )
-    response_status: int | None = Field(
-        description="HTTP status of the last response.", examples=[200]
-    )
-    error: str | None = Field(description="Why the delivery failed or was skipped.")
-    created_at: datetime
-    delivered_at: datetime | None
 
 
 class DeliveryDetail(DeliveryOut):
@@ -119,7 +93,11 @@ def webhook_out(endpoint: WebhookEndpoint, actor: Actor) -> WebhookOut:
 
 
 def new_webhook(endpoint: WebhookEndpoint, secret: str) -> NewWebhook:
-    return NewWebhook(**WebhookOut.model_validate(endpoint).model_dump(), secret=secret)
+    return NewWebhook(
+        **WebhookOut.model_validate(endpoint).model_dump(),
+        secret=secret,
+        previous_secret_expires_at=endpoint.previous_secret_expires_at,
+    )
 
 
 def mask_url(url: str) -> str:

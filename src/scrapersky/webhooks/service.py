@@ -1,35 +1,44 @@
-"""Create, change, test and delete webhook endpoints, and redeliver events."""
+"""Create, change, test and delete webhook endpoints, redeliver events, deliver operator alerts."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy import delete as deletion
-from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.db.base import uuid7
+from scrapersky.db.session import Database
 from scrapersky.errors import Conflict, InvalidInput, NotFound
 from scrapersky.models import Actor, WebhookDelivery, WebhookEndpoint, WebhookEvent, record
-from scrapersky.models.accounts import KEY_PREFIX
 from scrapersky.pipeline.bulk import RESET, BulkOptions, restart_rows, retry_on_conflict
+from scrapersky.pipeline.claims import get_statements
+from scrapersky.pipeline.engine import run_engine
+from scrapersky.pipeline.tables import EventKind
 from scrapersky.pipeline.wake import wake_after_commit
 from scrapersky.scraper.http.addresses import DEFAULT_PORTS, AddressRules, is_loopback_name
 from scrapersky.scraper.http.fetch import get_gate_key
 from scrapersky.scraper.http.fetch_errors import Blocked
 from scrapersky.scraper.http.guard import check_url
 from scrapersky.settings import Settings
-from scrapersky.webhooks.delivery import STAGE
+from scrapersky.webhooks.delivery import STAGE, WHSEC_PREFIX
 from scrapersky.webhooks.schemas import mask_url
 
-SECRET_PREFIX = f"{KEY_PREFIX}hook_"
-"""Starts like our API keys, so that redaction removes it from texts too."""
+SECRET_BYTES = 32
+SECRET_OVERLAP = timedelta(hours=24)
+"""For how long deliveries are also signed with the previous secret after a rotation."""
 MAX_ENDPOINTS = 200
 """Per tenant: each event creates a row per endpoint."""
+MAX_OPERATOR_EVENTS = 100
+"""Alerts that one call of `deliver_operator_events` delivers, concurrently."""
 
 
 async def create(
@@ -56,8 +65,8 @@ async def create(
         is_active=is_active,
     )
     session.add(endpoint)
-    said = {"host": mask_url(url), "events": endpoint.events}
-    record(session, actor, "webhook.create", endpoint.id, **said)
+    details = {"host": mask_url(url), "events": endpoint.events}
+    record(session, actor, "webhook.create", endpoint.id, **details)
     return await _flush_endpoint(session, endpoint), endpoint.secret
 
 
@@ -80,7 +89,7 @@ def validate_url(url: str, settings: Settings) -> str:
 
 
 def _new_secret() -> str:
-    return SECRET_PREFIX + secrets.token_urlsafe(32)
+    return WHSEC_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 async def _check_endpoint_limit(session: AsyncSession, actor: Actor) -> None:
@@ -103,16 +112,19 @@ async def change(
 ) -> WebhookEndpoint:
     """Change an endpoint. Pending deliveries go to the new URL."""
     endpoint = await _get_endpoint(session, actor, endpoint_id, held=True)
-    wanted = dict(changes)
-    if "url" in wanted:
-        wanted["url"] = validate_url(wanted["url"], settings)
-        await _redirect_pending_deliveries(session, endpoint, wanted["url"])
-    if wanted.get("is_active") and not endpoint.is_active:
+    new_values = dict(changes)
+    if "url" in new_values:
+        new_values["url"] = validate_url(new_values["url"], settings)
+        await _redirect_pending_deliveries(session, endpoint, new_values["url"])
+    if new_values.get("is_active") and not endpoint.is_active:
         endpoint.failures, endpoint.last_error = 0, None
-    for name, value in wanted.items():
+    for name, value in new_values.items():
         setattr(endpoint, name, value)
-    said = {**wanted, **({"url": mask_url(wanted["url"])} if "url" in wanted else {})}
-    record(session, actor, "webhook.change", endpoint.id, changes=said)
+    details = {
+        **new_values,
+        **({"url": mask_url(new_values["url"])} if "url" in new_values else {}),
+    }
+    record(session, actor, "webhook.change", endpoint.id, changes=details)
     return await _flush_endpoint(session, endpoint)
 
 
@@ -131,8 +143,10 @@ async def _redirect_pending_deliveries(
 async def renew_secret(
     session: AsyncSession, actor: Actor, endpoint_id: UUID
 ) -> tuple[WebhookEndpoint, str]:
-    """Replace the signing secret, from the next delivery on."""
+    """Replace the signing secret. Deliveries are signed with both for SECRET_OVERLAP."""
     endpoint = await _get_endpoint(session, actor, endpoint_id, held=True)
+    endpoint.previous_secret = endpoint.secret
+    endpoint.previous_secret_expires_at = func.now() + SECRET_OVERLAP
     endpoint.secret = _new_secret()
     record(session, actor, "webhook.renew_secret", endpoint.id)
     return await _flush_endpoint(session, endpoint), endpoint.secret
@@ -170,22 +184,24 @@ async def send_test(session: AsyncSession, actor: Actor, endpoint_id: UUID) -> W
 
 
 async def get_delivery(session: AsyncSession, actor: Actor, delivery_id: UUID) -> WebhookDelivery:
-    found = await session.scalar(
+    delivery = await session.scalar(
         select(WebhookDelivery).where(
             WebhookDelivery.id == delivery_id, WebhookDelivery.tenant_id == actor.tenant_id
         )
     )
-    if found is None:
+    if delivery is None:
         raise NotFound(f"There is no delivery {delivery_id}.")
-    return found
+    return delivery
 
 
 async def redeliver(session: AsyncSession, actor: Actor, delivery_id: UUID) -> WebhookDelivery:
     """Queue a finished delivery again with the same id."""
     delivery = await get_delivery(session, actor, delivery_id)
     which = [WebhookDelivery.id == delivery_id]
-    taken = await restart_rows(session, STAGE, RESET, which, manner=BulkOptions(by=actor.user_id))
-    if not taken:
+    restarted = await restart_rows(
+        session, STAGE, RESET, which, options=BulkOptions(by=actor.user_id)
+    )
+    if not restarted:
         raise Conflict(
             f"Delivery {delivery_id} is {delivery.status}. Only a finished one can be redelivered."
         )
@@ -194,13 +210,41 @@ async def redeliver(session: AsyncSession, actor: Actor, delivery_id: UUID) -> W
     return delivery
 
 
+async def deliver_operator_events(database: Database, settings: Settings) -> int:
+    """Deliver due operator alerts in this process, and return how many were accepted.
+
+    Workers deliver them like any other event. But an alert must also arrive when no worker is left,
+    the stage is paused or its runs fail, so the process that evaluates the alerts does not rely on
+    them. It claims the rows as a worker does, so each is delivered by one process.
+    """
+    claims = get_statements(STAGE)
+    ours = WebhookDelivery.endpoint_id.is_(None)
+    dead_after = timedelta(seconds=settings.worker_dead_after_seconds)
+    is_lost = and_(claims.is_processing(), claims.is_lost(dead_after))
+    async with database.reading() as session:
+        if not await session.scalar(select(exists().where(ours, or_(claims.is_due(), is_lost)))):
+            return 0
+    # Starting the engine requeues lost rows. Its heartbeat keeps others from rescuing ours.
+    async with run_engine(database, settings, [STAGE]) as engine:
+        async with database.reading() as session:
+            due = select(WebhookDelivery.id).where(ours, claims.is_due())
+            first = due.order_by(WebhookDelivery.id).limit(MAX_OPERATOR_EVENTS)
+            ids = (await session.scalars(first)).all()
+        runner = engine.runner(STAGE.name)
+        claimed = [held for each in ids if (held := await runner.claim_by_id(each))]
+        ends = await asyncio.gather(*runner.begin_all(claimed))
+    return ends.count(EventKind.COMPLETED)
+
+
 async def _get_endpoint(
     session: AsyncSession, actor: Actor, endpoint_id: UUID, *, held: bool = False
 ) -> WebhookEndpoint:
-    wanted = select(WebhookEndpoint).where(
+    statement = select(WebhookEndpoint).where(
         WebhookEndpoint.id == endpoint_id, WebhookEndpoint.tenant_id == actor.tenant_id
     )
-    endpoint = await session.scalar(wanted.with_for_update(key_share=True) if held else wanted)
+    endpoint = await session.scalar(
+        statement.with_for_update(key_share=True) if held else statement
+    )
     if endpoint is None:
         raise NotFound(f"There is no webhook {endpoint_id}.")
     return endpoint

@@ -1,4 +1,4 @@
-"""One business or two: on labelled pairs, and on what must never be got wrong."""
+"""Entity matching on labelled pairs, and on cases that must never fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers without a network, for those tests that try a thousand of them."""
+"""Canned responses without a network, for tests with a thousand of them."""
 
 from __future__ import annotations
 

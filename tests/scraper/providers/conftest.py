@@ -1,4 +1,4 @@
-"""Providers on loopback, and clients that ask them through a real fetcher."""
+"""Fake providers, and clients that use them through a real fetcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's own lists."""
+"""CSV lists of businesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Areas and distances, at the date line and the poles too."""
+"""Areas and distances, including the date line and the poles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which Google refuses or fails, and what the operator is told."""
+"""Google's errors, and the message for the operator."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from scrapersky.scraper.providers.errors import (
     ProviderFailed,
 )
 from scrapersky.scraper.providers.google import GooglePlaces
+from scrapersky.scraper.providers.google.client import parse_response
 from scrapersky.scraper.providers.google.field_masks import FieldMask
-from scrapersky.scraper.providers.google.responses import parse_response
 from scrapersky.scraper.providers.prices import get_next_pacific_midnight
 from scrapersky.settings import SettingsSource, load_settings
 from scrapersky.testing import DEMO_KEY, FailureMode, PlacesProvider

@@ -1,4 +1,4 @@
-"""Masks name fields that there are, and are billed as what they ask for."""
+"""Field masks contain existing fields and are billed accordingly."""
 
 from __future__ import annotations
 

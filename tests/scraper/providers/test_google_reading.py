@@ -1,4 +1,4 @@
-"""What becomes of a place of Google's, however odd it is."""
+"""Parsing of Google's places, including unusual ones."""
 
 from __future__ import annotations
 

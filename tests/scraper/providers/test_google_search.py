@@ -1,4 +1,4 @@
-"""What is asked of Google, and what its answers become."""
+"""Requests to Google, and the parsing of its responses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_three_pages_bring_sixty_of_seventy_five_and_all_that_is_known(
     assert first.status is OperationalStatus.OPERATIONAL
     assert first.has_details
     assert first.oddities == ()
-    assert [each.page for each in provider.bill.asked] == [1, 2, 3]
+    assert [each.page for each in provider.bill.requests] == [1, 2, 3]
     assert provider.bill.billed == {"text_search.enterprise": 3}
 
 
@@ -218,7 +218,7 @@ async def test_details_bring_the_same_as_the_search(
     details = await google.details(found.place_id, language="de", region="DE")
 
     assert details == found
-    assert provider.bill.asked[-1].sku == "place_details.enterprise"
+    assert provider.bill.requests[-1].sku == "place_details.enterprise"
 
 
 async def test_a_place_that_moved_says_where_under_the_id_it_was_asked_by(
@@ -250,7 +250,7 @@ async def test_asking_whether_there_is_still_such_a_place_costs_nothing(
     assert found.place_id == place.place_id
     assert found.moved_to is None
     assert not found.has_details
-    assert provider.bill.asked[-1].sku == "place_details.ids"
+    assert provider.bill.requests[-1].sku == "place_details.ids"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ async def test_the_key_stands_in_one_header_and_nowhere_else(
     await google.search(BAKERIES)
 
     assert DEMO_KEY not in repr(google)
-    assert DEMO_KEY not in str(provider.bill.asked)
+    assert DEMO_KEY not in str(provider.bill.requests)
 
 
 async def test_a_key_out_of_a_file_may_end_with_a_line_break(

@@ -1,4 +1,4 @@
-"""The words people use for kinds of businesses, and OpenStreetMap's tags for them."""
+"""Business types that people type, and the matching OpenStreetMap tags."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scrapersky.scraper.providers.osm.query import (
+from scrapersky.scraper.providers.osm.overpass import (
     OsmTag,
     build_filters,
     find_tags,

@@ -1,4 +1,4 @@
-"""Where a named area lies."""
+"""Geocoding of named areas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of Overpass, what its answers become, and that nobody's words become a query."""
+"""Overpass queries, the parsing of responses, and protection against injection."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ from scrapersky.scraper.providers.errors import (
     ProviderFailed,
 )
 from scrapersky.scraper.providers.osm import ATTRIBUTION, Overpass
-from scrapersky.scraper.providers.osm.elements import parse_element
-from scrapersky.scraper.providers.osm.query import build_query, escape_pattern, quote_text
+from scrapersky.scraper.providers.osm.overpass import (
+    build_query,
+    escape_pattern,
+    parse_element,
+    quote_text,
+)
 from scrapersky.testing import FailureMode, FakePlace, PlacesProvider, ProviderService
 from scrapersky.testing.openstreetmap import parse_query
 from tests.scraper.providers.canned import (

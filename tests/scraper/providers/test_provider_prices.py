@@ -1,4 +1,4 @@
-"""Prices, free requests, bands; Google's day and month."""
+"""Prices, free requests and bands; Google's day and month."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ async def list_newest_domains(session: AsyncSession, tenant_id: UUID) -> list[Ne
         .limit(MAX_DOMAINS)
     )
     pages = _build_page_counts()
-    found = await session.execute(
+    result = await session.execute(
         newest.add_columns(
             Job.status,
             Lead.best_email,
@@ -86,7 +86,7 @@ async def list_newest_domains(session: AsyncSession, tenant_id: UUID) -> list[Ne
         .outerjoin(Lead, Lead.domain_id == Domain.id)
         .join(pages, true())
     )
-    return [_build_newest_domain(*row) for row in found]
+    return [_build_newest_domain(*row) for row in result]
 
 
 def _build_page_counts() -> Any:

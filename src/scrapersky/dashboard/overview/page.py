@@ -207,8 +207,8 @@ class OverviewLoader:
         is_large = counted.has_large or not all(each.done_is_all for each in figures)
         if not is_large or self.tenant_id is not None:
             return TableStatistics()
-        wanted = list_stage_attributes(self.context.stages) | totals.list_total_attributes()
-        return await load_statistics(self.session, wanted)
+        attributes = list_stage_attributes(self.context.stages) | totals.list_total_attributes()
+        return await load_statistics(self.session, attributes)
 
     async def _load_throughput(self, over: ChartPeriod, now: datetime) -> Throughput:
         if self.tenant_id is not None:
@@ -267,13 +267,13 @@ router = APIRouter(route_class=PageRoute)
 async def front_page(
     actor: Viewer, show: Renderer, session: Overview, over: ChartPeriod = ChartPeriod.DAY
 ) -> HTMLResponse:
-    seen = await OverviewLoader(show.request.app, session, actor).load(over)
+    data = await OverviewLoader(show.request.app, session, actor).load(over)
     return show.page(
         "overview/page.html",
         title="Overview",
         parts=PARTS,
         may_start=actor.role.includes(Role.CURATOR),
-        **_build_values(seen),
+        **_build_values(data),
     )
 
 
@@ -288,8 +288,10 @@ async def preview(
         entries = preview_entries(text, show.context.settings)
     except InvalidInput:
         entries = []
-    said = [(each, describe_entry(each, dry_run=True)) for each in entries]
-    return HTMLResponse(show.part("overview/preview.html", entries=said), headers=PAGE_HEADERS)
+    descriptions = [(each, describe_entry(each, dry_run=True)) for each in entries]
+    return HTMLResponse(
+        show.part("overview/preview.html", entries=descriptions), headers=PAGE_HEADERS
+    )
 
 
 async def render_live_parts(live: LiveContext) -> Parts:
@@ -303,12 +305,12 @@ async def render_live_parts(live: LiveContext) -> Parts:
     }
 
 
-def _build_values(seen: OverviewData) -> dict[str, Any]:
-    labels = build_axis_labels(seen.throughput)
-    rows = zip(labels, seen.throughput.starts, strict=True)
+def _build_values(data: OverviewData) -> dict[str, Any]:
+    labels = build_axis_labels(data.throughput)
+    rows = zip(labels, data.throughput.starts, strict=True)
     return {
-        "seen": seen,
-        "over": seen.throughput.over,
+        "seen": data,
+        "over": data.throughput.over,
         "overs": list(ChartPeriod),
         "rows": list(rows),
     }

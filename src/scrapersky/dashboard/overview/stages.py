@@ -153,7 +153,7 @@ async def load_figures(
     every part of a union.
     """
     every = union_all(*(_build_stage_query(each, tenant_id, places) for each in stages)).subquery()
-    found = await session.execute(
+    result = await session.execute(
         select(
             every,
             func.coalesce(StageControl.paused, False).label("paused"),
@@ -161,7 +161,7 @@ async def load_figures(
             StageControl.pace.label("pace"),
         ).outerjoin(StageControl, StageControl.stage == every.c.name)
     )
-    by_name = {row.name: StageFigures(**row._mapping) for row in found}
+    by_name = {row.name: StageFigures(**row._mapping) for row in result}
     return [by_name[each.name] for each in stages]
 
 
@@ -328,16 +328,16 @@ def _estimate_done(
 ) -> tuple[int, str]:
     if figures.done_is_all:
         return figures.done, ""
-    believed = statistics.done(stage)
-    if believed is None or believed < figures.done:
+    estimate = statistics.done(stage)
+    if estimate is None or estimate < figures.done:
         return figures.done, "more than"
-    return believed, "about"
+    return estimate, "about"
 
 
 def build_rows_path(stage: AnyStage, word: str) -> str | None:
     place = LIST_PATHS.get(str(stage.model.__tablename__))
-    asked = urlencode({stage.status: word, **stage.only})
-    return f"{place}?{asked}" if place else None
+    query = urlencode({stage.status: word, **stage.only})
+    return f"{place}?{query}" if place else None
 
 
 def _describe_state(

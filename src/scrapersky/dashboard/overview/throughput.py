@@ -77,7 +77,7 @@ async def load_stage_throughput(
     """Load the throughput of all tenants from events, by stage name with its title."""
     lately = func.sum(StageEvent.rows).filter(StageEvent.at > func.now() - RATE_WINDOW)
     bucket = _build_bucket(StageEvent.at, over)
-    found = await session.execute(
+    result = await session.execute(
         select(StageEvent.stage, bucket, func.sum(StageEvent.rows), func.coalesce(lately, 0))
         .where(
             StageEvent.stage.in_(list(titles)),
@@ -88,7 +88,7 @@ async def load_stage_throughput(
     )
     done: dict[tuple[str, int], int] = {}
     last_hour: Counter[str] = Counter()
-    for stage, number, rows, recent in found:
+    for stage, number, rows, recent in result:
         done[stage, int(number)] = int(rows)
         last_hour[stage] += int(recent)
     return _build_throughput(over, now, titles, done, last_hour)
@@ -98,7 +98,7 @@ async def load_tenant_throughput(
     session: AsyncSession, tenant_id: UUID, over: ChartPeriod, now: datetime
 ) -> Throughput:
     """Load the throughput of one tenant from created rows, because events have no tenant."""
-    found = await session.execute(
+    result = await session.execute(
         union_all(
             *(
                 _build_created_query(title, model, tenant_id, over)
@@ -106,8 +106,8 @@ async def load_tenant_throughput(
             )
         )
     )
-    made = {(title, int(bucket)): int(count) for title, bucket, count in found}
-    return _build_throughput(over, now, {each: each for each in CREATED_KINDS}, made, {})
+    counts = {(title, int(bucket)): int(count) for title, bucket, count in result}
+    return _build_throughput(over, now, {each: each for each in CREATED_KINDS}, counts, {})
 
 
 def _build_created_query(

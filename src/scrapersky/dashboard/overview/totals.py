@@ -65,16 +65,16 @@ class TableStatistics:
         return round(self.rows[name] * (1 - self.nulls.get((name, attribute), 0.0)))
 
 
-async def load_statistics(session: AsyncSession, wanted: Collection[Attribute]) -> TableStatistics:
-    names = sorted({name for name, _ in wanted})
-    attributes = sorted({attribute for _, attribute in wanted})
+async def load_statistics(session: AsyncSession, columns: Collection[Attribute]) -> TableStatistics:
+    names = sorted({name for name, _ in columns})
+    attributes = sorted({attribute for _, attribute in columns})
     words: Any = cast(cast(_pg_stats.c.most_common_vals, Text), ARRAY(Text))
     known = and_(
         _pg_stats.c.schemaname == func.current_schema(),
         _pg_stats.c.tablename == _pg_class.c.relname,
         _pg_stats.c.attname.in_(attributes),
     )
-    found = await session.execute(
+    result = await session.execute(
         select(
             _pg_class.c.relname,
             _pg_class.c.reltuples,
@@ -86,14 +86,14 @@ async def load_statistics(session: AsyncSession, wanted: Collection[Attribute]) 
         .select_from(_pg_class.outerjoin(_pg_stats, known))
         .where(_pg_class.c.oid.in_([func.to_regclass(name) for name in names]))
     )
-    return _build_statistics(found.all())
+    return _build_statistics(result.all())
 
 
-def _build_statistics(found: Collection[Any]) -> TableStatistics:
+def _build_statistics(anies: Collection[Any]) -> TableStatistics:
     rows: dict[str, int] = {}
     shares: dict[Attribute, dict[str, float]] = {}
     nulls: dict[Attribute, float] = {}
-    for name, count, attribute, words, frequencies, null_share in found:
+    for name, count, attribute, words, frequencies, null_share in anies:
         if count >= 0:
             rows[name] = round(count)
         if attribute is not None:
@@ -176,10 +176,10 @@ async def count_totals(session: AsyncSession, tenant_id: UUID | None) -> TotalCo
     """Count for one tenant, or for all if `tenant_id` is None."""
     most = MAX_EXACT_ROWS if tenant_id is None else MAX_EXACT_TENANT_COUNT
     numbers = [_build_bounded_count(each, tenant_id, most) for each in COUNTED_KINDS]
-    found = await session.execute(
+    result = await session.execute(
         select(*numbers, _count_warnings(tenant_id), _count_open_circuits())
     )
-    *kinds, warnings, circuits = found.one()
+    *kinds, warnings, circuits = result.one()
     return TotalCounts(kinds, most, warnings, circuits)
 
 
@@ -220,10 +220,10 @@ def _build_total(
 ) -> OverviewTotal:
     if number <= most:
         return OverviewTotal(kind.title, kind.path, number, "")
-    believed = statistics.filled(*kind.attribute)
-    if believed is None or believed <= most:
+    estimate = statistics.filled(*kind.attribute)
+    if estimate is None or estimate <= most:
         return OverviewTotal(kind.title, kind.path, most, "more than")
-    return OverviewTotal(kind.title, kind.path, believed, "about")
+    return OverviewTotal(kind.title, kind.path, estimate, "about")
 
 
 def list_total_attributes() -> set[Attribute]:

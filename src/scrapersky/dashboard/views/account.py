@@ -49,19 +49,19 @@ class SessionLine:
     @property
     def client(self) -> str:
         """`Firefox on Linux`, from the user agent."""
-        said = self.session.client
-        browser, system = _match_marker(BROWSERS, said), _match_marker(SYSTEMS, said)
+        client = self.session.client
+        browser, system = _match_marker(BROWSERS, client), _match_marker(SYSTEMS, client)
         return " on ".join(each for each in (browser, system) if each) or "Unknown browser"
 
 
-def _match_marker(known: dict[str, str], said: str) -> str:
-    return next((name for mark, name in known.items() if mark in said), "")
+def _match_marker(known: dict[str, str], client: str) -> str:
+    return next((name for mark, name in known.items() if mark in client), "")
 
 
 @account_router.get("/account", response_model=None)
 async def account(actor: Viewer, show: Renderer, context: Context, session: Reading) -> Response:
     settings = context.settings
-    found = await list_sessions(session, actor, settings)
+    active = await list_sessions(session, actor, settings)
     return show.page(
         "team/account.html",
         title="Your account",
@@ -69,7 +69,7 @@ async def account(actor: Viewer, show: Renderer, context: Context, session: Read
         tenant=await session.get_one(Tenant, actor.tenant_id),
         sessions=[
             SessionLine(each, get_expiry(each, settings), each.id == actor.session_id)
-            for each in found
+            for each in active
         ],
         hours=settings.session_hours,
         days=settings.session_max_days,
@@ -88,11 +88,11 @@ sign_in_router = APIRouter(route_class=PageRoute)
 async def sign_in(
     request: Request,
     context: Context,
-    wanted: Annotated[str, Query(alias="next", max_length=4000)] = OVERVIEW_PATH,
+    target: Annotated[str, Query(alias="next", max_length=4000)] = OVERVIEW_PATH,
     tenant: Annotated[str, Query(max_length=200)] = "",
     expired: str = "",
 ) -> Response:
-    following = sanitize_next_path(wanted)
+    following = sanitize_next_path(target)
     if context.settings.auth_mode == OPEN_MODE or await _has_session(request, context):
         return RedirectResponse(following, 303)
     show = PageRenderer(request, context, None)

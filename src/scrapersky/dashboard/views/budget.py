@@ -10,12 +10,13 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import get_permissions
 from scrapersky.dashboard.formats import EMPTY_VALUE, humanize
 from scrapersky.dashboard.labels import describe_billed_method, describe_sku, get_provider_label
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Overview, Reading
 from scrapersky.lists import ListQuery
@@ -111,16 +112,9 @@ LEDGER_TABLE = Table(
     listing=LISTING,
     search="",
     segments="state",
-    labels={"sku": "Request type", "is_free": "Free", "asked": "Time"},
-    columns=(
-        TableColumn("asked_at", "Time", cells.timestamp("asked_at"), sort="asked_at"),
-        TableColumn("provider", "Provider", _provider),
-        TableColumn("sku", "Request type", _kind, sort="sku"),
-        TableColumn("usd", "Cost", _costs, number=True),
-        TableColumn("state", "State", _state, sort="state"),
-        TableColumn("for", "For", _subject_cell),
-        TableColumn("settled_at", "Settled", cells.timestamp("settled_at"), usual=False),
-    ),
+    order="asked_at provider sku usd state for",
+    cells={"provider": _provider, "sku": _kind, "usd": _costs, "state": _state},
+    extra=(TableColumn("for", "For", _subject_cell),),
     nothing=EmptyState(
         "No billable requests yet. Search for businesses; the cost is estimated before the search "
         "starts.",

@@ -19,7 +19,7 @@ from sqlalchemy.orm import aliased
 from scrapersky.businesses.listing import BUSINESSES as LISTING
 from scrapersky.businesses.listing import CURATION, EXPORT
 from scrapersky.dashboard import cells
-from scrapersky.dashboard.cells import address_text, provider_list, rating, website
+from scrapersky.dashboard.cells import Row, address_text, provider_list, rating, website
 from scrapersky.dashboard.details import build_decision_form, find_open_dead_letter, get_permissions
 from scrapersky.dashboard.formats import humanize
 from scrapersky.dashboard.labels import (
@@ -32,7 +32,7 @@ from scrapersky.dashboard.labels import (
 )
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.dashboard.views import domain_progress
 from scrapersky.dashboard.views.domain_progress import (
     PageCounts,
@@ -168,7 +168,7 @@ def match_lead() -> Any:
 
 
 async def load_head(session: AsyncSession, actor: Actor, business_id: UUID) -> BusinessHead:
-    found = await session.execute(
+    result = await session.execute(
         select(LocalBusiness, Domain, Lead, User.name)
         .outerjoin(Domain, Domain.id == LocalBusiness.domain_id)
         .outerjoin(Lead, match_lead())
@@ -176,7 +176,7 @@ async def load_head(session: AsyncSession, actor: Actor, business_id: UUID) -> B
         .where(LocalBusiness.id == business_id, LocalBusiness.tenant_id == actor.tenant_id)
         .limit(1)
     )
-    row = found.one_or_none()
+    row = result.one_or_none()
     if row is None:
         raise NotFound(f"There is no business {business_id}.")
     return BusinessHead(*row)
@@ -185,14 +185,14 @@ async def load_head(session: AsyncSession, actor: Actor, business_id: UUID) -> B
 async def list_sightings(
     session: AsyncSession, business_id: UUID
 ) -> Sequence[tuple[BusinessSighting, Place | None]]:
-    found = await session.execute(
+    result = await session.execute(
         select(BusinessSighting, Place)
         .outerjoin(Place, Place.id == BusinessSighting.place_id)
         .where(BusinessSighting.business_id == business_id)
         .order_by(BusinessSighting.first_seen_at, BusinessSighting.id)
         .limit(MAX_SIGHTINGS)
     )
-    return [(sighting, place) for sighting, place in found]
+    return [(sighting, place) for sighting, place in result]
 
 
 def list_stated_facts(sighting: BusinessSighting) -> list[tuple[str, str]]:
@@ -223,7 +223,7 @@ async def list_duplicates(session: AsyncSession, business_id: UUID) -> list[Dupl
     """Return duplicate candidates, most likely first."""
     sides = (MergeCandidate.left_id, MergeCandidate.right_id)
     is_other = and_(LocalBusiness.id.in_(sides), LocalBusiness.id != business_id)
-    found = await session.execute(
+    result = await session.execute(
         select(MergeCandidate, LocalBusiness)
         .join(LocalBusiness, is_other)
         .where(
@@ -232,7 +232,7 @@ async def list_duplicates(session: AsyncSession, business_id: UUID) -> list[Dupl
         .order_by(MergeCandidate.score.desc(), MergeCandidate.id)
         .limit(MAX_DUPLICATES)
     )
-    return [DuplicateCandidate(question, business) for question, business in found]
+    return [DuplicateCandidate(question, business) for question, business in result]
 
 
 router = APIRouter(route_class=PageRoute)
@@ -245,7 +245,7 @@ async def business_page(
     actor: Viewer, session: Reading, show: Renderer, business_id: UUID
 ) -> HTMLResponse:
     head = await load_head(session, actor, business_id)
-    found = (await session.execute(build_searches_query(business_id))).all()
+    rows = (await session.execute(build_searches_query(business_id))).all()
     return show.page(
         "details/business.html",
         title=head.business.business_name or "Unnamed business",
@@ -253,8 +253,8 @@ async def business_page(
         domain=head.domain,
         lead=head.lead,
         maker=head.maker,
-        searches=found,
-        searches_count=found[0].total if found else 0,
+        searches=rows,
+        searches_count=rows[0].total if rows else 0,
         doubles=await list_duplicates(session, business_id),
         **await _load_provenance(session, head),
         **_get_formatters(head),
@@ -323,7 +323,7 @@ class BusinessRow:
 
 
 async def _load_rows(session: AsyncSession, rows: Sequence[Row]) -> list[BusinessRow]:
-    told = await session.execute(
+    result = await session.execute(
         select(
             BusinessSighting.business_id,
             func.array_agg(distinct(BusinessSighting.provider)),
@@ -333,13 +333,13 @@ async def _load_rows(session: AsyncSession, rows: Sequence[Row]) -> list[Busines
         .where(BusinessSighting.business_id.in_([each.id for each in rows]))
         .group_by(BusinessSighting.business_id)
     )
-    found = {business: (providers, searches) for business, providers, searches in told}
+    by_business = {business: (providers, searches) for business, providers, searches in result}
     names = await session.execute(
         select(Domain.id, Domain.domain).where(Domain.id.in_({each.domain_id for each in rows}))
     )
     domains: dict[UUID, str] = dict(names.all())
     return [
-        BusinessRow(each, *found.get(each.id, ((), 0)), domains.get(each.domain_id))
+        BusinessRow(each, *by_business.get(each.id, ((), 0)), domains.get(each.domain_id))
         for each in rows
     ]
 
@@ -355,13 +355,13 @@ def _providers(row: Row, _: bool) -> Markup:
 
 def _domain(row: Row, may_change: bool) -> Markup:
     """Render the extraction status and the domain."""
-    said = _extraction(row, may_change)
+    cell = _extraction(row, may_change)
     if row.domain is None:
-        return said
+        return cell
     link = Markup('<a href="/domains/{}">{}</a>').format(
         row.domain_id, cells.shorten(row.domain, 40)
     )
-    return link + Markup("<br>") + said
+    return link + Markup("<br>") + cell
 
 
 BUSINESSES_TABLE = Table(
@@ -377,47 +377,20 @@ BUSINESSES_TABLE = Table(
     segments="status",
     prepare=_load_rows,
     acts=(TableAction("Retry website", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
-    labels={
-        "status": "Decision",
-        "domain_extraction_status": "Find domain",
-        "website_kind": "Website type",
-        "business_status": "In business",
-        "provider": "Source",
-        "min_rating": "Minimum rating",
-        "min_reviews": "Minimum reviews",
-        "domain": "Site",
-        "error": "Error contains",
-        "created": "Added",
-        "refreshed": "Refreshed",
-        "search_id": "Search",
+    labels={"provider": "Source", "error": "Error contains", "search_id": "Search"},
+    order="business_name status address phone website_url domain rating providers searches",
+    cells={
+        "business_name": _name,
+        "address": address_text("address"),
+        "website_url": website,
+        "rating": rating("reviews_count"),
     },
-    columns=(
-        TableColumn("business_name", "Name", _name, sort="business_name"),
-        TableColumn("status", "Decision", cells.status_badge("status")),
-        TableColumn("address", "Address", address_text("address")),
-        TableColumn("phone", "Phone", cells.nowrap("phone")),
-        TableColumn("website", "Website", website),
+    extra=(
         TableColumn("domain", "Domain", _domain, sort="domain_extraction_status"),
-        TableColumn("rating", "Rating", rating("reviews_count"), sort="rating", number=True),
         TableColumn("providers", "Source", _providers),
-        TableColumn("searches", "Searches", cells.number("searches"), number=True),
-        TableColumn("city", "City", cells.text("city", 40), sort="city", usual=False),
-        TableColumn("country", "Country", cells.text("country"), usual=False),
-        TableColumn("categories", "Categories", cells.first_items("categories"), usual=False),
-        TableColumn("emails", "E-mails", cells.first_items("emails"), usual=False),
-        TableColumn("profiles", "Profiles", cells.first_items("profiles"), usual=False),
         TableColumn(
-            "business_status", "In business", cells.status_badge("business_status"), usual=False
+            "searches", "Searches", lambda row, _: cells.render_number(row.searches), number=True
         ),
-        TableColumn("website_note", "Website note", cells.text("website_note"), usual=False),
-        TableColumn(
-            "refreshed_at",
-            "Refreshed",
-            cells.timestamp("refreshed_at"),
-            "refreshed_at",
-            usual=False,
-        ),
-        TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
     ),
     nothing=EmptyState(
         "Businesses come from searches or from an imported list. Search for some, for example "

@@ -17,6 +17,7 @@ from scrapersky.contacts.listing import CONTACTS as LISTING
 from scrapersky.contacts.listing import CURATION, EXPORT
 from scrapersky.contacts.schemas import ContactEvent
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     MAX_ORIGINS,
     build_decision_form,
@@ -32,7 +33,7 @@ from scrapersky.dashboard.labels import (
 )
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table
 from scrapersky.errors import NotFound
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
@@ -128,25 +129,25 @@ async def _load_history(
 ) -> dict[str, Any]:
     """Load the audit entries of the contact and the users who created it and its site."""
     done = await load_history(session, actor, contact.id)
-    shown = done[:MAX_HISTORY]
-    people = [each.actor_id for each in shown]
+    visible = done[:MAX_HISTORY]
+    people = [each.actor_id for each in visible]
     makers = [contact.created_by, domain.created_by, job.created_by if job else None]
     return {
         "past": [
             (each, ACTION_LABELS.get(each.action, each.action), _list_changes(each))
-            for each in shown
+            for each in visible
         ],
-        "past_more": len(done) - len(shown),
+        "past_more": len(done) - len(visible),
         "names": await get_user_names(session, [*people, *makers]),
     }
 
 
 def _list_changes(happened: ContactEvent) -> list[tuple[str, Any, Any]]:
     """Return each change as field, old value, new value."""
-    found = happened.details.get("changes")
-    if not isinstance(found, dict):
+    changes = happened.details.get("changes")
+    if not isinstance(changes, dict):
         return []
-    pairs = [(name, pair) for name, pair in found.items() if isinstance(pair, list)]
+    pairs = [(name, pair) for name, pair in changes.items() if isinstance(pair, list)]
     return [(name, pair[0], pair[1]) for name, pair in pairs if len(pair) == 2]
 
 
@@ -156,8 +157,8 @@ SUPPRESSED_BADGE = Markup(
 
 
 def _value(row: Row, may_change: bool) -> Markup:
-    shown = cells.row_link("contacts", cells.attribute("value"))(row, may_change)
-    return shown + SUPPRESSED_BADGE if row.suppressed else shown
+    cell = cells.row_link("contacts", cells.attribute("value"))(row, may_change)
+    return cell + SUPPRESSED_BADGE if row.suppressed else cell
 
 
 def _name(row: Row, _: bool) -> Markup:
@@ -183,40 +184,9 @@ CONTACTS_TABLE = Table(
     hands_in="pages",
     segments="contact_curation_status",
     prepare=service.build_contacts_out,
-    labels={
-        "contact_curation_status": "Decision",
-        "email_type": "E-mail type",
-        "method": "Method",
-        "domain": "Site",
-        "has_name": "Has name",
-        "is_role_address": "Shared inbox",
-        "same_site": "Same domain",
-        "min_confidence": "Minimum confidence",
-        "suppressed": "Do not contact",
-        "created": "Added",
-        "last_seen": "Last seen",
-    },
-    columns=(
-        TableColumn("value", "Contact", _value, sort="value"),
-        TableColumn("kind", "Kind", _kind),
-        TableColumn(
-            "contact_curation_status", "Decision", cells.status_badge("contact_curation_status")
-        ),
-        TableColumn("name", "Person", _name),
-        TableColumn("domain", "Site", cells.nowrap("domain", 60)),
-        TableColumn("page_url", "Found on", cells.web_link("page_url")),
-        TableColumn("snippet", "Snippet", cells.text("snippet", 80), usual=False),
-        TableColumn("confidence", "Confidence", _percent, sort="confidence", number=True),
-        TableColumn("method", "Method", cells.word("method"), usual=False),
-        TableColumn("sightings", "Seen", cells.number("sightings"), number=True, usual=False),
-        TableColumn("note", "Note", cells.text("note"), usual=False),
-        TableColumn(
-            "last_seen_at", "Last seen", cells.timestamp("last_seen_at"), sort="last_seen_at"
-        ),
-        TableColumn(
-            "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
-        ),
-    ),
+    labels={"suppressed": "Do not contact"},
+    order="value kind contact_curation_status name domain page_url confidence last_seen_at",
+    cells={"value": _value, "kind": _kind, "name": _name, "confidence": _percent},
     nothing=EmptyState(
         "Contacts are found on pages. Import domains or single pages, and their contacts appear "
         "here.",

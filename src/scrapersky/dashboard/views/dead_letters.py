@@ -14,11 +14,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import get_permissions, get_user_names, list_events
-from scrapersky.dashboard.formats import humanize, render_badge
+from scrapersky.dashboard.formats import render_badge
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.models import Domain, Job, LocalBusiness, Page, Place, SitemapFile, WebhookDelivery
@@ -91,7 +92,7 @@ async def _load_subject(
 
 async def _list_others(session: AsyncSession, letter: DeadLetter) -> Sequence[DeadLetter]:
     """Return other dead letters of the same row."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(DeadLetter)
         .where(
             DeadLetter.row_id == letter.row_id,
@@ -101,7 +102,7 @@ async def _list_others(session: AsyncSession, letter: DeadLetter) -> Sequence[De
         .order_by(DeadLetter.died_at.desc())
         .limit(MAX_OTHERS)
     )
-    return found.all()
+    return rows.all()
 
 
 REPLAY_PATH = "/dead-letters/replay"
@@ -112,14 +113,10 @@ def _error(row: Row, may_change: bool) -> Markup:
     return _error_link(row, may_change) + cells.subtext(row.error_class)
 
 
-def _stage(row: Row, _: bool) -> Markup:
-    return cells.shorten(humanize(row.stage))
-
-
 def _state(row: Row, may_change: bool) -> Markup:
-    said = render_badge(row.state) + cells.subtext(row.note)
+    cell = render_badge(row.state) + cells.subtext(row.note)
     is_open = row.state == DeadLetterState.OPEN
-    return said + cells.retry_button(row, REPLAY_PATH, "Replay") if is_open and may_change else said
+    return cell + cells.retry_button(row, REPLAY_PATH, "Replay") if is_open and may_change else cell
 
 
 DEAD_LETTERS_TABLE = Table(
@@ -134,23 +131,9 @@ DEAD_LETTERS_TABLE = Table(
         TableAction("Replay", REPLAY_PATH, "replayed", key="r"),
         TableAction("Discard", "/dead-letters/discard", "discarded", key="d", danger=True),
     ),
-    labels={"died": "Failed", "first_failed": "First failed", "closed": "Closed"},
-    columns=(
-        TableColumn("error", "Error", _error, sort="error_class"),
-        TableColumn("stage", "Stage", _stage, sort="stage"),
-        TableColumn("state", "State", _state),
-        TableColumn("attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True),
-        TableColumn("died_at", "Failed", cells.timestamp("died_at"), sort="died_at"),
-        TableColumn("worker", "Worker", cells.text("worker", 40), usual=False),
-        TableColumn(
-            "first_failed_at",
-            "First failed",
-            cells.timestamp("first_failed_at"),
-            sort="first_failed_at",
-            usual=False,
-        ),
-        TableColumn("closed_at", "Closed", cells.timestamp("closed_at"), "closed_at", usual=False),
-    ),
+    order="error stage state",
+    cells={"state": _state},
+    extra=(TableColumn("error", "Error", _error, sort="error_class"),),
     nothing=EmptyState(
         "No failed rows are waiting for you. Rows that fail permanently appear here with the error."
     ),

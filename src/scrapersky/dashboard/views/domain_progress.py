@@ -66,11 +66,11 @@ async def count_pages(session: AsyncSession, domain_id: UUID) -> PageCounts:
         .limit(MAX_PAGES_COUNTED)
         .subquery()
     )
-    kind, status, found = some.c
+    kind, status, count = some.c
     counted = await session.execute(
-        select(kind, status, func.count(), func.coalesce(func.sum(found), 0)).group_by(kind, status)
+        select(kind, status, func.count(), func.coalesce(func.sum(count), 0)).group_by(kind, status)
     )
-    rows = [(word, state, int(pages), int(seen)) for word, state, pages, seen in counted]
+    rows = [(word, state, int(pages), int(read)) for word, state, pages, read in counted]
     statuses: Counter[str] = Counter()
     for _, state, pages, _ in rows:
         statuses[state] += pages
@@ -79,10 +79,10 @@ async def count_pages(session: AsyncSession, domain_id: UUID) -> PageCounts:
 
 def _group_by_kind(rows: Sequence[tuple[str | None, str, int, int]]) -> tuple[PageKindCounts, ...]:
     kinds = {word: PageKindCounts(word, 0, 0, 0) for word, *_ in rows}
-    for word, state, pages, seen in rows:
+    for word, state, pages, contacts in rows:
         kind, read = kinds[word], pages if state == PAGE_STATUSES.done else 0
         kinds[word] = PageKindCounts(
-            word, kind.pages + pages, kind.read + read, kind.contacts + seen
+            word, kind.pages + pages, kind.read + read, kind.contacts + contacts
         )
     return tuple(sorted(kinds.values(), key=lambda each: (-each.contacts, -each.read, -each.pages)))
 
@@ -93,17 +93,17 @@ async def list_first_pages(session: AsyncSession, domain_id: UUID) -> Sequence[P
     worth = mine.where(
         Page.priority_level <= MAX_CONTACT_PRIORITY_LEVEL, Page.page_type.is_not(None)
     )
-    found = (await session.scalars(worth.order_by(Page.priority_level))).all()
-    return found or (await session.scalars(mine.order_by(Page.created_at.desc()))).all()
+    rows = (await session.scalars(worth.order_by(Page.priority_level))).all()
+    return rows or (await session.scalars(mine.order_by(Page.created_at.desc()))).all()
 
 
 async def list_failed_pages(session: AsyncSession, domain_id: UUID) -> Sequence[UUID]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(Page.id)
         .where(Page.domain_id == domain_id, Page.page_processing_status == PAGE_STATUSES.failed)
         .limit(MAX_RETRIED_PAGES)
     )
-    return found.all()
+    return rows.all()
 
 
 def build_activity_query(domain_id: UUID) -> Select[bool]:
@@ -149,9 +149,9 @@ async def list_last_jobs(session: AsyncSession, domain_id: UUID) -> tuple[Sequen
 
 
 async def _fetch_and_count(
-    session: AsyncSession, wanted: Select[T, int]
+    session: AsyncSession, statement: Select[T, int]
 ) -> tuple[Sequence[T], int]:
-    rows = (await session.execute(wanted)).all()
+    rows = (await session.execute(statement)).all()
     return [each for each, _ in rows], rows[0][1] if rows else 0
 
 
@@ -188,12 +188,12 @@ class SitemapTree:
 
 
 async def load_sitemap_tree(session: AsyncSession, domain_id: UUID) -> SitemapTree:
-    found = (await session.execute(_build_files_query(domain_id))).all()
-    if not found:
+    rows = (await session.execute(_build_files_query(domain_id))).all()
+    if not rows:
         return SitemapTree([])
-    first: Any = found[0]
-    files = [row[0] for row in found]
-    siblings = {row[0].parent_url: row.siblings for row in found}
+    first: Any = rows[0]
+    files = [row[0] for row in rows]
+    siblings = {row[0].parent_url: row.siblings for row in rows}
     roots, nodes = _build_tree(files)
     for node in nodes:
         node.more = max(_count_listed(node.file, siblings) - len(node.below), 0)

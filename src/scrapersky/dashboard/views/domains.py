@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.charts import build_change_chart
 from scrapersky.dashboard.details import (
     MAX_ORIGINS,
@@ -22,7 +23,7 @@ from scrapersky.dashboard.details import (
     load_origins,
     parse_subject_id,
 )
-from scrapersky.dashboard.formats import render_badge
+from scrapersky.dashboard.formats import render_badge, url_total
 from scrapersky.dashboard.labels import (
     describe_extraction_method,
     describe_search,
@@ -31,7 +32,7 @@ from scrapersky.dashboard.labels import (
 from scrapersky.dashboard.live import LiveContext, LiveView, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction
 from scrapersky.dashboard.views import domain_progress
 from scrapersky.dashboard.views.domain_progress import (
     DomainProgress,
@@ -59,9 +60,9 @@ ACTIVE_STATUSES = (JOB_STATUSES.queued, JOB_STATUSES.processing)
 async def domain_page(
     actor: Viewer, session: Reading, show: Renderer, domain_id: UUID
 ) -> HTMLResponse:
-    seen = await _load_domain(session, actor, domain_id)
-    title = seen["domain"].domain
-    return show.page("details/domain.html", title=title, parts=PARTS, **seen)
+    data = await _load_domain(session, actor, domain_id)
+    title = data["domain"].domain
+    return show.page("details/domain.html", title=title, parts=PARTS, **data)
 
 
 async def _load_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> dict[str, Any]:
@@ -99,13 +100,13 @@ async def _load_domain(session: AsyncSession, actor: Actor, domain_id: UUID) -> 
 async def _load_head(
     session: AsyncSession, actor: Actor, domain_id: UUID
 ) -> tuple[Domain, Lead | None, str | None]:
-    found = await session.execute(
+    result = await session.execute(
         select(Domain, Lead, User.name)
         .outerjoin(Lead, Lead.domain_id == Domain.id)
         .outerjoin(User, User.id == Domain.created_by)
         .where(Domain.id == domain_id, Domain.tenant_id == actor.tenant_id)
     )
-    row = found.one_or_none()
+    row = result.one_or_none()
     if row is None:
         raise NotFound(f"There is no domain {domain_id}.")
     return row[0], row[1], row[2]
@@ -115,9 +116,9 @@ async def _render_parts(live: LiveContext) -> Parts:
     domain_id = parse_subject_id(live)
     if await _is_quiet(live, domain_id):
         return {}
-    seen = await _load_domain(live.session, live.actor, domain_id)
+    data = await _load_domain(live.session, live.actor, domain_id)
     return {
-        f"domain-{name}": live.show.part(f"details/domain_{name}.html", **seen) for name in PARTS
+        f"domain-{name}": live.show.part(f"details/domain_{name}.html", **data) for name in PARTS
     }
 
 
@@ -184,6 +185,10 @@ def _title(row: Row, _: bool) -> Markup:
     return cells.shorten(row.title) + cells.subtext(row.description)
 
 
+def _url_total(row: Row, _: bool) -> Markup:
+    return Markup("{}").format(url_total(row.sitemap_urls))
+
+
 DOMAINS_TABLE = Table(
     kind="domains",
     title="Domains",
@@ -200,61 +205,17 @@ DOMAINS_TABLE = Table(
         ),
         TableAction("Retry sitemaps", RETRY_SITEMAPS_PATH, "queued for retry", by_filter=False),
     ),
-    labels={
-        "sitemap_curation_status": "Decision",
-        "status": "Home page",
-        "sitemap_analysis_status": "Sitemaps",
-        "cms": "CMS",
-        "is_wordpress": "WordPress",
-        "has_elementor": "Elementor",
-        "has_contact_form": "Contact form",
-        "domain": "Site",
-        "created": "Added",
-        "last_scan": "Last scan",
-        "next_scan": "Next scan",
-        "metadata_read": "Home page read",
-        "has_warning": "Has warning",
-        "text": "Title or description",
+    labels={"site_state": "Site state", "text": "Title or description"},
+    order="domain title sitemap_curation_status site_state status sitemap_analysis_status "
+    "sitemap_urls next_scan_at",
+    cells={
+        "domain": cells.row_link("domains", cells.attribute("domain")),
+        "title": _title,
+        "site_state": _state,
+        "status": _home_page_cell,
+        "sitemap_analysis_status": _sitemaps,
+        "sitemap_urls": _url_total,
     },
-    columns=(
-        TableColumn(
-            "domain", "Domain", cells.row_link("domains", cells.attribute("domain")), sort="domain"
-        ),
-        TableColumn("title", "Title", _title),
-        TableColumn(
-            "sitemap_curation_status", "Decision", cells.status_badge("sitemap_curation_status")
-        ),
-        TableColumn("site_state", "Site", _state, sort="site_state"),
-        TableColumn("status", "Home page", _home_page_cell, sort="status"),
-        TableColumn(
-            "sitemap_analysis_status", "Sitemaps", _sitemaps, sort="sitemap_analysis_status"
-        ),
-        TableColumn(
-            "sitemap_urls", "URLs", cells.url_total("sitemap_urls"), "sitemap_urls", number=True
-        ),
-        TableColumn(
-            "next_scan_at", "Next scan", cells.timestamp("next_scan_at"), sort="next_scan_at"
-        ),
-        TableColumn("language", "Language", cells.text("language"), usual=False),
-        TableColumn("cms", "CMS", cells.text("cms", 30), usual=False),
-        TableColumn("shop_system", "Shop", cells.text("shop_system", 30), usual=False),
-        TableColumn("form", "Contact form", cells.boolean("has_contact_form"), usual=False),
-        TableColumn(
-            "total_sitemaps",
-            "Sitemaps found",
-            cells.number("total_sitemaps"),
-            sort="total_sitemaps",
-            number=True,
-            usual=False,
-        ),
-        TableColumn("link", "Link", cells.web_link("base_url"), usual=False),
-        TableColumn(
-            "last_scan", "Last scan", cells.timestamp("last_scan"), "last_scan", usual=False
-        ),
-        TableColumn(
-            "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
-        ),
-    ),
     nothing=EmptyState(
         "Import a list of domains to start. Their home pages are read, their sitemaps are found, "
         "and their contacts become leads.",

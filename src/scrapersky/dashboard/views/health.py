@@ -19,12 +19,11 @@ from scrapersky.http.application import AppContext
 from scrapersky.http.auth import OperatorViewer
 from scrapersky.http.context import Overview
 from scrapersky.http.health import SchedulersHealth, build_schedulers_health
-from scrapersky.models import Actor, Role
+from scrapersky.models import DELIVERY_STATUSES, Actor, Role, WebhookDelivery
 from scrapersky.operations.alerts import list_firing_alerts, list_recent_alerts
 from scrapersky.operations.routes import AlertsOut, alerts_out
 from scrapersky.pipeline.queue_stats import describe_count
 from scrapersky.pipeline.report import PipelineStatus, load_full_status
-from scrapersky.pipeline.tables import AlertPost
 from scrapersky.redaction import redact
 
 
@@ -37,13 +36,13 @@ class HealthLine:
     paused: tuple[str, ...] = ()
 
 
-def build_health_line(context: AppContext, standing: PipelineStatus) -> HealthLine:
-    health = build_schedulers_health(context, standing)
+def build_health_line(context: AppContext, status: PipelineStatus) -> HealthLine:
+    health = build_schedulers_health(context, status)
     of_stages = ((each.stage, problem) for each in health.stages for problem in each.problems)
     problems = (*of_stages, *(("", problem) for problem in health.problems))
     paused = tuple(each.stage for each in health.stages if each.paused)
     if health.status == "healthy":
-        return HealthLine(True, _describe_healthy(health, len(standing.workers)), (), paused)
+        return HealthLine(True, _describe_healthy(health, len(status.workers)), (), paused)
     return HealthLine(False, _describe_problems(health, problems), problems, paused)
 
 
@@ -87,23 +86,25 @@ async def _load_values(context: AppContext, session: AsyncSession) -> dict[str, 
 
 
 async def _load_webhook_outcomes(session: AsyncSession, alerts: AlertsOut) -> dict[UUID, str]:
-    """Describe the outcome of each alert's webhook posts."""
+    """Describe the state of each alert's deliveries to ALERT_WEBHOOK_URL."""
     noted = [each.id for each in alerts.firing if each.id]
     ids = [*noted, *(each.id for each in alerts.recent)]
-    found = await session.scalars(
-        select(AlertPost).where(AlertPost.alert_id.in_(ids)).order_by(AlertPost.id)
+    rows = await session.scalars(
+        select(WebhookDelivery)
+        .where(WebhookDelivery.endpoint_id.is_(None), WebhookDelivery.subject_id.in_(ids))
+        .order_by(WebhookDelivery.created_at)
     )
-    said = defaultdict[UUID, list[str]](list)
-    for each in found:
-        said[each.alert_id].append(f"{each.event}: {_describe_post(each)}")
-    return {alert: "; ".join(words) for alert, words in said.items()}
+    outcomes = defaultdict[UUID | None, list[str]](list)
+    for each in rows:
+        outcomes[each.subject_id].append(f"{each.event.removeprefix('alert.')}: {_describe(each)}")
+    return {alert: "; ".join(words) for alert, words in outcomes.items() if alert}
 
 
-def _describe_post(post: AlertPost) -> str:
-    if post.ended_at is None:
-        why = f", {redact(post.error)}" if post.error else ""
-        return f"retrying, {_pluralize(post.attempts, 'attempt')}{why}"
-    return "delivered" if post.error is None else f"failed: {redact(post.error)}"
+def _describe(delivery: WebhookDelivery) -> str:
+    why = f", {redact(delivery.error)}" if delivery.error else ""
+    if delivery.status == DELIVERY_STATUSES.queued and delivery.attempts:
+        return f"retrying, {_pluralize(delivery.attempts, 'attempt')}{why}"
+    return f"{delivery.status}{why}"
 
 
 async def _render_parts(live: LiveContext) -> Parts:

@@ -17,11 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.auth import audit
 from scrapersky.auth.service import select_users
 from scrapersky.dashboard import cells
-from scrapersky.dashboard.cells import add_creator_names, creator
+from scrapersky.dashboard.cells import Row, add_creator_names, creator
 from scrapersky.dashboard.formats import format_number, format_time, humanize, render_badge
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableColumn
 from scrapersky.http.auth import Admin
 from scrapersky.http.context import Reading
 from scrapersky.lists.cursor import CursorParam
@@ -44,8 +44,10 @@ def _describe_selection(row: Row, _: bool) -> Markup:
     if row.details.get("ids"):
         return Markup("{} selected").format(format_number(row.details["ids"]))
     meant = row.details.get("filter") or {}
-    said = "; ".join(f"{humanize(name)}: {_format_value(value)}" for name, value in meant.items())
-    return cells.shorten(said or "all rows", 120)
+    summary = "; ".join(
+        f"{humanize(name)}: {_format_value(value)}" for name, value in meant.items()
+    )
+    return cells.shorten(summary or "all rows", 120)
 
 
 def _format_value(value: object) -> str:
@@ -71,18 +73,12 @@ BULK_ACTIONS_TABLE = Table(
     listing=LISTING,
     search="",
     prepare=add_creator_names,
-    labels={
-        "kind": "Rows",
-        "to_status": "Decision",
-        "created": "Time",
-        "has_undone_at": "Undone",
-    },
-    columns=(
+    labels={"has_undone_at": "Undone"},
+    order="what chosen queued_count who",
+    extra=(
         TableColumn("what", "Action", _describe_action, sort="updated_count"),
         TableColumn("chosen", "Rows", _describe_selection),
-        TableColumn("queued_count", "Queued", cells.number("queued_count"), number=True),
         TableColumn("who", "User", creator),
-        TableColumn("created_at", "Time", cells.timestamp("created_at"), sort="created_at"),
         TableColumn("undo", "Undo", _undo_cell, sort="undone_at"),
     ),
     nothing=EmptyState(
@@ -131,15 +127,15 @@ class AuditFilter:
         return any((self.who, self.what, self.since, self.until))
 
     def address(self, cursor: str) -> str:
-        asked = {**vars(self), "cursor": cursor}
-        return "?" + urlencode({name: text for name, text in asked.items() if text})
+        parameters = {**vars(self), "cursor": cursor}
+        return "?" + urlencode({name: text for name, text in parameters.items() if text})
 
 
 def _parse_time(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if not 1970 <= found.year < 9000:
+    parsed = datetime.fromisoformat(text)
+    if not 1970 <= parsed.year < 9000:
         raise ValueError("The time is out of range.")
-    return found
+    return parsed
 
 
 def _parse_or_none(kind: Callable[[str], Value], text: str) -> Value | None:
@@ -168,14 +164,14 @@ async def audit_log(
     narrowed: Annotated[AuditFilter, Depends()],
     cursor: CursorParam = None,
 ) -> Response:
-    found, following = await audit.list_audit_entries(
+    entries, following = await audit.list_audit_entries(
         session, actor, narrowed.conditions, cursor=cursor, limit=PER_PAGE
     )
     people = await _list_users(session, actor)
     return show.page(
         "team/audit_log.html",
         title="Audit log",
-        entries=await _add_user_names(session, people, found),
+        entries=await _add_user_names(session, people, entries),
         people=people,
         actions=await _list_recent_actions(session, actor),
         narrowed=narrowed,
@@ -191,13 +187,13 @@ async def _list_users(session: AsyncSession, actor: Actor) -> Sequence[User]:
 
 
 async def _add_user_names(
-    session: AsyncSession, people: Sequence[User], found: Sequence[AuditEntry]
+    session: AsyncSession, people: Sequence[User], entries: Sequence[AuditEntry]
 ) -> list[AuditLine]:
     names = {each.id: each.name for each in people}
-    if missing := {each.actor_id for each in found} - names.keys():
+    if missing := {each.actor_id for each in entries} - names.keys():
         others = select(User.id, User.name).where(User.id.in_(missing))
         names |= {row[0]: row[1] for row in await session.execute(others)}
-    return [AuditLine(each, names.get(each.actor_id, str(each.actor_id))) for each in found]
+    return [AuditLine(each, names.get(each.actor_id, str(each.actor_id))) for each in entries]
 
 
 async def _list_recent_actions(session: AsyncSession, actor: Actor) -> list[str]:
@@ -208,5 +204,5 @@ async def _list_recent_actions(session: AsyncSession, actor: Actor) -> list[str]
         .limit(MAX_RECENT_ENTRIES)
         .subquery()
     )
-    found = await session.scalars(select(latest.c.action).distinct())
-    return sorted(found.all())
+    rows = await session.scalars(select(latest.c.action).distinct())
+    return sorted(rows.all())

@@ -38,13 +38,15 @@ class HostFilter:
 
     def query(self, **changes: Any) -> str:
         left_alone = "true" if self.left_alone else ""
-        said = {"left_alone": left_alone, "name": self.name, "cursor": self.cursor, **changes}
-        return urlencode({key: value for key, value in said.items() if value})
+        values = {"left_alone": left_alone, "name": self.name, "cursor": self.cursor, **changes}
+        return urlencode({key: value for key, value in values.items() if value})
 
     @classmethod
     def from_query(cls, query: str) -> HostFilter:
-        said = {key: values[0] for key, values in parse_qs(query).items()}
-        return cls("left_alone" in said, said.get("name", ""), said.get("cursor", ""))
+        parameters = {key: values[0] for key, values in parse_qs(query).items()}
+        return cls(
+            "left_alone" in parameters, parameters.get("name", ""), parameters.get("cursor", "")
+        )
 
 
 def parse_host_filter(
@@ -60,35 +62,37 @@ async def hosts_page(
     actor: OperatorViewer,
     show: Renderer,
     session: Overview,
-    asked: Annotated[HostFilter, Depends(parse_host_filter)],
+    filters: Annotated[HostFilter, Depends(parse_host_filter)],
 ) -> HTMLResponse:
-    values = await _load_values(show.context, session, asked)
+    values = await _load_values(show.context, session, filters)
     return show.page(
         "control/hosts.html", title="Hosts", powers=get_operator_permissions(actor), **values
     )
 
 
 async def _load_values(
-    context: AppContext, session: AsyncSession, asked: HostFilter
+    context: AppContext, session: AsyncSession, filters: HostFilter
 ) -> dict[str, Any]:
     now = await load_status(session, context.stages, context.settings)
-    found = await _list_hosts(session, asked)
-    more = len(found) > HOSTS_PER_PAGE
-    shown = found[:HOSTS_PER_PAGE]
+    hosts = await _list_hosts(session, filters)
+    more = len(hosts) > HOSTS_PER_PAGE
+    page = hosts[:HOSTS_PER_PAGE]
     return {
         "health": build_health_line(context, now),
         "now": now.now,
-        "hosts": shown,
-        "asked": asked,
-        "next_query": asked.query(cursor=shown[-1][0].host) if more else None,
+        "hosts": page,
+        "asked": filters,
+        "next_query": filters.query(cursor=page[-1][0].host) if more else None,
         "settings": context.settings,
     }
 
 
-async def _list_hosts(session: AsyncSession, asked: HostFilter) -> list[tuple[Host, int]]:
-    statement = service.select_hosts(left_alone=asked.left_alone).where(Host.host > asked.cursor)
-    if asked.name:
-        statement = statement.where(Host.host.contains(asked.name, autoescape=True))
+async def _list_hosts(session: AsyncSession, filters: HostFilter) -> list[tuple[Host, int]]:
+    statement = service.select_hosts(left_alone=filters.left_alone).where(
+        Host.host > filters.cursor
+    )
+    if filters.name:
+        statement = statement.where(Host.host.contains(filters.name, autoescape=True))
     rows = await session.execute(statement.order_by(Host.host).limit(HOSTS_PER_PAGE + 1))
     return [(host, int(in_flight)) for host, in_flight in rows]
 
@@ -96,8 +100,8 @@ async def _list_hosts(session: AsyncSession, asked: HostFilter) -> list[tuple[Ho
 async def _render_parts(live: LiveContext) -> Parts:
     if not live.actor.is_operator:
         return {}
-    show, asked = live.show, HostFilter.from_query(live.subject)
-    values = await _load_values(show.context, live.session, asked)
+    show, filters = live.show, HostFilter.from_query(live.subject)
+    values = await _load_values(show.context, live.session, filters)
     return {
         "health": show.part("control/health.html", **values),
         "hosts": show.part(

@@ -13,6 +13,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     find_open_dead_letter,
     get_permissions,
@@ -24,7 +25,7 @@ from scrapersky.dashboard.details import (
 from scrapersky.dashboard.live import LiveContext, LiveView, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.jobs import service as job_service
@@ -47,19 +48,19 @@ async def job_page(actor: Viewer, session: Reading, show: Renderer, job_id: UUID
     job = await job_service.get(session, actor, job_id)
     if job.job_type == JobType.PLACE_SEARCH:
         return RedirectResponse(f"/searches/{job.id}", 303)
-    seen = await _load_job(session, actor, job)
-    title = f"Scan of {seen['job'].subject}"
-    return show.page("details/job.html", title=title, parts=PARTS, **seen)
+    data = await _load_job(session, actor, job)
+    title = f"Scan of {data['job'].subject}"
+    return show.page("details/job.html", title=title, parts=PARTS, **data)
 
 
 async def _load_job(session: AsyncSession, actor: Actor, job: Job) -> dict[str, Any]:
-    domain, asker, host, pid = await _load_context(session, job)
+    domain, created_by, host, pid = await _load_context(session, job)
     files = (await session.execute(_build_files_query(job))).all()
     return {
         **get_permissions(actor),
         "job": job,
         "domain": domain,
-        "asker": asker,
+        "asker": created_by,
         "worker": f"{host}, process {pid}" if host and actor.is_operator else None,
         "files": [each[0] for each in files],
         "file_count": files[0].total if files else 0,
@@ -80,7 +81,7 @@ async def _find_dead_letter(session: AsyncSession, job: Job) -> UUID | None:
 
 async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
     """Load the domain of the job, its creator and its worker."""
-    found = await session.execute(
+    result = await session.execute(
         select(Domain, User.name, Worker.hostname, Worker.pid)
         .select_from(Job)
         .outerjoin(Domain, Domain.id == Job.domain_id)
@@ -88,7 +89,7 @@ async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
         .outerjoin(Worker, Worker.id == Job.worker_id)
         .where(Job.id == job.id)
     )
-    return found.one_or_none() or (None, None, None, None)
+    return result.one_or_none() or (None, None, None, None)
 
 
 def _build_files_query(job: Job) -> Select[SitemapFile, int, int]:
@@ -108,8 +109,8 @@ async def _render_parts(live: LiveContext) -> Parts:
     stamp = (job.status, job.attempts, job.finished_at, job.updated_at, job.error)
     if is_unchanged(live, stamp) and job.status not in ACTIVE_STATUSES:
         return {}
-    seen = await _load_job(session, actor, job)
-    return {f"job-{name}": live.show.part(f"details/job_{name}.html", **seen) for name in PARTS}
+    data = await _load_job(session, actor, job)
+    return {f"job-{name}": live.show.part(f"details/job_{name}.html", **data) for name in PARTS}
 
 
 VIEW = LiveView("job", handle_deleted_row(_render_parts, "job-head"))
@@ -137,29 +138,13 @@ JOBS_TABLE = Table(
         TableAction("Retry", RETRY_PATH, "queued for retry", key="r"),
         TableAction("Cancel", "/jobs/cancel", "cancelled", key="c", danger=True),
     ),
-    labels={
-        "job_type": "Type",
-        "domain": "Site",
-        "created": "Created",
-        "started": "Started",
-        "finished": "Finished",
-        "due": "Due",
-        "has_error": "Has error",
-    },
-    columns=(
+    order="subject job_type status progress",
+    cells={"status": _status},
+    extra=(
         TableColumn(
             "subject", "Job", cells.row_link("jobs", cells.attribute("subject")), sort="subject"
         ),
-        TableColumn("job_type", "Type", cells.word("job_type")),
-        TableColumn("status", "Status", _status, sort="status"),
         TableColumn("progress", "Progress", _progress, sort="progress"),
-        TableColumn("attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True),
-        TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
-        TableColumn("finished_at", "Finished", cells.timestamp("finished_at"), sort="finished_at"),
-        TableColumn(
-            "started_at", "Started", cells.timestamp("started_at"), "started_at", usual=False
-        ),
-        TableColumn("due_at", "Due", cells.timestamp("due_at"), "due_at", usual=False),
     ),
     nothing=EmptyState(
         "Each scan of a site or sitemap is a job. Import domains, and their jobs appear here.",

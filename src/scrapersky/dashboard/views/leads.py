@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import select
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     MAX_ORIGINS,
     build_decision_form,
@@ -24,7 +25,7 @@ from scrapersky.dashboard.labels import (
 )
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.leads import service
@@ -91,36 +92,9 @@ LEADS_TABLE = Table(
     export=EXPORT,
     hands_in="domains",
     segments="lead_curation_status",
-    labels={
-        "lead_curation_status": "Decision",
-        "why_empty": "Empty reason",
-        "is_empty": "No contact",
-        "has_email": "Has e-mail",
-        "domain": "Site",
-        "created": "Added",
-        "updated": "Changed",
-    },
-    columns=(
-        TableColumn("name", "Name", _name, sort="name"),
-        TableColumn("lead_curation_status", "Decision", cells.status_badge("lead_curation_status")),
-        TableColumn("best_email", "E-mail", _email),
-        TableColumn("phone", "Phone", cells.nowrap("phone")),
-        TableColumn("website", "Website", cells.web_link("website")),
-        TableColumn("category", "Category", cells.text("category", 40), usual=False),
-        TableColumn("address", "Address", cells.text("address", 60), usual=False),
-        TableColumn("contacts", "Contacts", cells.number("contacts"), sort="contacts", number=True),
-        TableColumn(
-            "other_emails", "Other e-mails", cells.first_items("other_emails"), usual=False
-        ),
-        TableColumn("other_phones", "Other phones", cells.first_items("other_phones"), usual=False),
-        TableColumn("profiles", "Profiles", cells.first_items("profiles"), usual=False),
-        TableColumn("rating", "Rating", cells.number("rating"), "rating", number=True, usual=False),
-        TableColumn("reviews", "Reviews", cells.number("reviews_count"), number=True, usual=False),
-        TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
-        TableColumn(
-            "updated_at", "Changed", cells.timestamp("updated_at"), "updated_at", usual=False
-        ),
-    ),
+    labels={"is_empty": "No contact", "has_email": "Has e-mail"},
+    order="name lead_curation_status best_email phone website contacts",
+    cells={"name": _name, "best_email": _email},
     nothing=EmptyState(
         "Leads come from your sites. Import a list of domains, and each becomes a lead as soon as "
         "its pages are read.",

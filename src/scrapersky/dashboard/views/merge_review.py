@@ -16,12 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from scrapersky.businesses.listing import MERGE_CANDIDATES as LISTING
 from scrapersky.businesses.merge import UNDECIDED_STATUSES
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import get_permissions
 from scrapersky.dashboard.formats import EMPTY_VALUE, format_time, humanize
 from scrapersky.dashboard.labels import describe_match, get_provider_label
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.models import (
@@ -127,27 +128,27 @@ def _build_open_query(actor: Actor) -> Select[MergeCandidate]:
 
 
 async def load_review_position(
-    session: AsyncSession, actor: Actor, wanted: UUID | None
+    session: AsyncSession, actor: Actor, candidate_id: UUID | None
 ) -> ReviewPosition | None:
     """Return the requested pair, or the first pending one if it is no longer pending; None if the
     queue is empty.
     """
-    question = await _choose_candidate(session, actor, wanted)
+    question = await _choose_candidate(session, actor, candidate_id)
     if question is None:
         return None
     return await _build_review_position(session, actor, question)
 
 
 async def _choose_candidate(
-    session: AsyncSession, actor: Actor, wanted: UUID | None
+    session: AsyncSession, actor: Actor, candidate_id: UUID | None
 ) -> MergeCandidate | None:
     order = [MergeCandidate.score.desc(), MergeCandidate.id]
-    if wanted is not None:
-        order.insert(0, (MergeCandidate.id == wanted).desc())
-    found: MergeCandidate | None = await session.scalar(
+    if candidate_id is not None:
+        order.insert(0, (MergeCandidate.id == candidate_id).desc())
+    merge_candidate: MergeCandidate | None = await session.scalar(
         _build_open_query(actor).order_by(*order).limit(1)
     )
-    return found
+    return merge_candidate
 
 
 async def _build_review_position(
@@ -171,8 +172,8 @@ async def _build_review_position(
     return ReviewPosition(question, ahead + 1, total, before, after)
 
 
-def _build_first_query(wanted: Select[MergeCandidate], *order: Any) -> Select[UUID]:
-    return wanted.with_only_columns(MergeCandidate.id).order_by(*order).limit(1)
+def _build_first_query(statement: Select[MergeCandidate], *order: Any) -> Select[UUID]:
+    return statement.with_only_columns(MergeCandidate.id).order_by(*order).limit(1)
 
 
 def _ranks_before(question: MergeCandidate) -> ColumnElement[bool]:
@@ -212,34 +213,34 @@ class ReviewSide:
 async def merge_review(
     actor: Viewer, session: Reading, show: Renderer, id: Annotated[UUID | None, Query()] = None
 ) -> HTMLResponse:
-    turn = await load_review_position(session, actor, id)
-    shown = await _load_pair(session, turn) if turn else {}
-    is_gone = turn is not None and id is not None and turn.question.id != id
+    position = await load_review_position(session, actor, id)
+    values = await _load_pair(session, position) if position else {}
+    is_gone = position is not None and id is not None and position.question.id != id
     return show.page(
         "merging/review.html",
         title="Merge review",
-        turn=turn,
+        turn=position,
         is_gone=is_gone,
-        **shown,
+        **values,
         **get_permissions(actor),
     )
 
 
-async def _load_pair(session: AsyncSession, turn: ReviewPosition) -> dict[str, Any]:
-    ids = (turn.question.left_id, turn.question.right_id)
-    found = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
-    known = {each.id: each for each in found}
+async def _load_pair(session: AsyncSession, position: ReviewPosition) -> dict[str, Any]:
+    ids = (position.question.left_id, position.question.right_id)
+    rows = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
+    known = {each.id: each for each in rows}
     left, right = (known[each] for each in ids)
-    told = await _list_sightings(session, ids)
+    sightings = await _list_sightings(session, ids)
     return {
         "sides": (
-            ReviewSide("left", "1", left, told[left.id]),
-            ReviewSide("right", "2", right, told[right.id]),
+            ReviewSide("left", "1", left, sightings[left.id]),
+            ReviewSide("right", "2", right, sightings[right.id]),
         ),
         "suggested": suggest_survivor(left, right),
         "lines": tuple(build_comparison(left, right)),
         "distance": format_distance(left, right),
-        "is_osm": any(each.provider == Provider.OSM for one in told.values() for each in one),
+        "is_osm": any(each.provider == Provider.OSM for one in sightings.values() for each in one),
         "provider": get_provider_label,
         "matched": describe_match,
         "sightings_shown": MAX_SIGHTINGS,
@@ -255,15 +256,15 @@ def suggest_survivor(left: LocalBusiness, right: LocalBusiness) -> str:
 async def _list_sightings(
     session: AsyncSession, businesses: Sequence[UUID]
 ) -> dict[UUID, list[BusinessSighting]]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(BusinessSighting)
         .where(BusinessSighting.business_id.in_(businesses))
         .order_by(BusinessSighting.first_seen_at, BusinessSighting.id)
     )
-    told: dict[UUID, list[BusinessSighting]] = {each: [] for each in businesses}
-    for each in found:
-        told[each.business_id].append(each)
-    return told
+    by_business: dict[UUID, list[BusinessSighting]] = {each: [] for each in businesses}
+    for each in rows:
+        by_business[each.business_id].append(each)
+    return by_business
 
 
 @dataclass(frozen=True)
@@ -280,8 +281,8 @@ class CandidatePair:
 
 async def _load_pairs(session: AsyncSession, rows: Sequence[Row]) -> list[CandidatePair]:
     ids = {side for each in rows for side in (each.left_id, each.right_id)}
-    found = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
-    known: dict[UUID, LocalBusiness] = {each.id: each for each in found}
+    found_rows = await session.scalars(select(LocalBusiness).where(LocalBusiness.id.in_(ids)))
+    known: dict[UUID, LocalBusiness] = {each.id: each for each in found_rows}
     return [CandidatePair(each, known.get(each.left_id), known.get(each.right_id)) for each in rows]
 
 
@@ -342,19 +343,14 @@ MERGE_CANDIDATES_TABLE = Table(
     search="",
     segments="state",
     prepare=_load_pairs,
-    labels={
-        "min_score": "Minimum confidence (0–1)",
-        "created": "Found",
-        "business_id": "Business",
-    },
-    columns=(
+    labels={"min_score": "Minimum confidence (0–1)", "business_id": "Business"},
+    order="compare left right score reasons",
+    cells={"score": _score_cell},
+    extra=(
         TableColumn("compare", "Compare", _compare_cell),
         TableColumn("left", "Left", _left_cell),
         TableColumn("right", "Right", _right_cell),
-        TableColumn("score", "Confidence", _score_cell, sort="score", number=True),
         TableColumn("reasons", "Reasons", _reasons_cell),
-        TableColumn("state", "State", cells.status_badge("state"), usual=False),
-        TableColumn("created_at", "Found", cells.timestamp("created_at"), sort="created_at"),
     ),
     nothing=EmptyState("No possible duplicates. Certain duplicates are merged automatically."),
 )

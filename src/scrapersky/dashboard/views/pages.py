@@ -12,6 +12,7 @@ from sqlalchemy import Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     build_decision_form,
     find_open_dead_letter,
@@ -22,7 +23,7 @@ from scrapersky.dashboard.formats import render_badge
 from scrapersky.dashboard.labels import describe_extraction_method, highlight_snippet
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.models import (
@@ -59,7 +60,7 @@ async def page_page(actor: Viewer, session: Reading, show: Renderer, page_id: UU
     page = await service.get_page(session, actor, page_id)
     around = (await session.execute(_build_context_query(page))).one_or_none()
     domain, file, listed, maker = around or (None, None, None, None)
-    found = (await session.execute(_build_contacts_query(page))).all()
+    rows = (await session.execute(_build_contacts_query(page))).all()
     return show.page(
         "details/page.html",
         title=page.title or page.url,
@@ -69,8 +70,8 @@ async def page_page(actor: Viewer, session: Reading, show: Renderer, page_id: UU
         file=file,
         listed=listed,
         maker=maker,
-        found=found,
-        found_count=found[0].total if found else 0,
+        found=rows,
+        found_count=rows[0].total if rows else 0,
         attempts=page.page_processing_attempts,
         due_at=page.page_processing_due_at,
         waits=page.page_processing_status == PAGE_STATUSES.queued,
@@ -152,43 +153,16 @@ PAGES_TABLE = Table(
     segments="page_curation_status",
     prepare=_add_reasons,
     acts=(TableAction("Retry reading", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
-    labels={
-        "page_curation_status": "Decision",
-        "page_processing_status": "Reading",
-        "contact_scrape_status": "Contacts",
-        "page_type": "Kind",
-        "has_page_type": "Classified",
-        "http_status": "HTTP status",
-        "priority_level": "Priority",
-        "domain": "Site",
-        "created": "Added",
-        "lastmod": "Last modified",
-        "read": "Read",
-        "has_error": "Has error",
-        "text": "Title or heading",
+    labels={"has_page_type": "Classified", "text": "Title or heading"},
+    order="url title page_curation_status page_type page_processing_status contacts_found "
+    "http_status read_at",
+    cells={
+        "url": cells.row_link("pages", lambda row: row.url.split("://", 1)[-1]),
+        "title": _title,
+        "page_processing_status": _reading_cell,
+        "contacts_found": _contacts_cell,
     },
-    columns=(
-        TableColumn(
-            "url", "Page", cells.row_link("pages", lambda row: row.url.split("://", 1)[-1])
-        ),
-        TableColumn("title", "Title", _title),
-        TableColumn("page_curation_status", "Decision", cells.status_badge("page_curation_status")),
-        TableColumn("page_type", "Kind", cells.word("page_type")),
-        TableColumn("page_processing_status", "Reading", _reading_cell),
-        TableColumn(
-            "contacts_found", "Contacts", _contacts_cell, sort="contacts_found", number=True
-        ),
-        TableColumn("http_status", "HTTP", cells.number("http_status"), "http_status", number=True),
-        TableColumn("read_at", "Read", cells.timestamp("read_at"), sort="read_at"),
-        TableColumn("language", "Language", cells.text("language"), usual=False),
-        TableColumn("form", "Contact form", cells.boolean("has_contact_form"), usual=False),
-        TableColumn("page_rule", "Classified by", cells.text("page_rule"), usual=False),
-        TableColumn("link", "Link", cells.web_link("url"), usual=False),
-        TableColumn("lastmod", "Last modified", cells.timestamp("lastmod"), "lastmod", usual=False),
-        TableColumn(
-            "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
-        ),
-    ),
+    extra=(TableColumn("link", "Link", lambda row, _: cells.external_link(row.url), usual=False),),
     nothing=EmptyState(
         "Pages come from the sitemaps and home pages of your sites, or from an import.",
         "/import?kind=pages",

@@ -15,7 +15,7 @@ from sqlalchemy import Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
-from scrapersky.dashboard.cells import address_text, provider_list, rating, website
+from scrapersky.dashboard.cells import Row, address_text, provider_list, rating, website
 from scrapersky.dashboard.details import build_decision_form, find_open_dead_letter, get_permissions
 from scrapersky.dashboard.formats import EMPTY_VALUE, humanize, render_badge
 from scrapersky.dashboard.labels import (
@@ -27,7 +27,7 @@ from scrapersky.dashboard.labels import (
 )
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.models import (
@@ -56,14 +56,14 @@ async def place_page(
     actor: Viewer, session: Reading, show: Renderer, place_id: UUID
 ) -> HTMLResponse:
     place = await service.get_place(session, actor, place_id)
-    found = (await session.execute(_build_searches_query(place.id))).all()
+    rows = (await session.execute(_build_searches_query(place.id))).all()
     return show.page(
         "details/place.html",
         title=place.name or "Unnamed place",
         place=place,
         **await _load_business(session, place),
-        searches=found,
-        searches_count=found[0].total if found else 0,
+        searches=rows,
+        searches_count=rows[0].total if rows else 0,
         what_of=describe_search,
         provider=get_provider_label(place.provider),
         is_osm=place.provider == Provider.OSM,
@@ -84,7 +84,7 @@ async def place_page(
 
 async def _load_business(session: AsyncSession, place: Place) -> dict[str, Any]:
     """Load the business it was matched to, the reason, and the domain."""
-    found = await session.execute(
+    result = await session.execute(
         select(LocalBusiness, BusinessSighting, Domain)
         .outerjoin(
             BusinessSighting,
@@ -97,7 +97,7 @@ async def _load_business(session: AsyncSession, place: Place) -> dict[str, Any]:
         .where(LocalBusiness.id == place.local_business_id)
         .limit(1)
     )
-    business, sighting, domain = found.one_or_none() or (None, None, None)
+    business, sighting, domain = result.one_or_none() or (None, None, None)
     return {"business": business, "sighting": sighting, "domain": domain}
 
 
@@ -195,46 +195,27 @@ PLACES_TABLE = Table(
         ),
     ),
     labels={
-        "status": "Decision",
-        "deep_scan_status": "Details",
-        "business_status": "In business",
-        "has_details": "Has details",
-        "has_business": "Has business",
         "is_gone": "Removed by provider",
-        "has_moved": "Has moved",
-        "is_service_area": "Service area",
-        "min_rating": "Minimum rating",
-        "min_ratings": "Minimum ratings",
         "fits": "Matches search filters",
-        "place_id": "Provider id",
         "error": "Error contains",
-        "created": "Found",
-        "seen": "Last seen",
-        "details": "Details from",
         "search_id": "Search",
-        "local_business_id": "Business",
     },
-    columns=(
-        TableColumn("name", "Name", _name, sort="name"),
-        TableColumn("status", "Decision", cells.status_badge("status")),
-        TableColumn("address", "Address", address_text("formatted_address")),
-        TableColumn("phone", "Phone", cells.nowrap("phone")),
-        TableColumn("website", "Website", website),
-        TableColumn("deep_scan_status", "Details", _scan, sort="deep_scan_status"),
-        TableColumn("rating", "Rating", rating("user_ratings_total"), sort="rating", number=True),
-        TableColumn("provider", "Provider", _provider),
-        TableColumn("searches", "Searches", cells.number("searches"), number=True),
-        TableColumn("business", "Business", _business_cell),
-        TableColumn("state", "In business", _state, usual=False),
-        TableColumn("category", "Category", cells.word("category"), sort="category", usual=False),
-        TableColumn("types", "Types", cells.first_items("types"), usual=False),
-        TableColumn("emails", "E-mails", cells.first_items("emails"), usual=False),
-        TableColumn("map", "Map", cells.web_link("maps_url"), usual=False),
+    order="name status formatted_address phone website_url deep_scan_status rating provider "
+    "searches business",
+    cells={
+        "name": _name,
+        "formatted_address": address_text("formatted_address"),
+        "website_url": website,
+        "deep_scan_status": _scan,
+        "rating": rating("user_ratings_total"),
+        "provider": _provider,
+        "business_status": _state,
+    },
+    extra=(
         TableColumn(
-            "details_at", "Details from", cells.timestamp("details_at"), "details_at", usual=False
+            "searches", "Searches", lambda row, _: cells.render_number(row.searches), number=True
         ),
-        TableColumn("seen_at", "Last seen", cells.timestamp("seen_at"), "seen_at", usual=False),
-        TableColumn("created_at", "Found", cells.timestamp("created_at"), sort="created_at"),
+        TableColumn("business", "Business", _business_cell),
     ),
     nothing=EmptyState(
         "Places are search results. Search for example for bakeries in Leipzig; each place "

@@ -180,17 +180,17 @@ async def live_shared(
     actor: Viewer, show: Renderer, view: Annotated[list[str], Query(max_length=MAX_SHARED_VIEWS)]
 ) -> EventStream:
     """Stream the live views of all open pages of a browser over one connection."""
-    found = [each for address in dict.fromkeys(view) for each in _iter_subscriptions(address)]
-    return stream_views(show, found)
+    views = [each for address in dict.fromkeys(view) for each in _iter_subscriptions(address)]
+    return stream_views(show, views)
 
 
 def _iter_subscriptions(address: str) -> Iterator[Subscription]:
     """Yield the subscriptions; unknown addresses are skipped, so that the other pages stay live."""
     path, _, query = address.partition("?")
-    wanted = _find_view(path.removeprefix("/live/"))
-    if wanted is not None:
+    view = _find_view(path.removeprefix("/live/"))
+    if view is not None:
         subject = dict(parse_qsl(query)).get("subject", "")
-        yield Subscription(address, wanted, subject)
+        yield Subscription(address, view, subject)
 
 
 def _find_view(name: str) -> LiveView | None:

@@ -177,7 +177,7 @@ async def load_coverage(session: AsyncSession, search_id: UUID) -> CoverageMap |
 
 async def _load_tiles(session: AsyncSession, search_id: UUID) -> Sequence[SearchTile]:
     """Return the whole area and its leaf tiles."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(SearchTile)
         .where(
             SearchTile.search_id == search_id,
@@ -186,11 +186,11 @@ async def _load_tiles(session: AsyncSession, search_id: UUID) -> Sequence[Search
         .order_by(SearchTile.path)
         .limit(MAX_TILES + 1)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _load_dots(session: AsyncSession, search_id: UUID) -> Sequence[Dot]:
-    found: Any = await session.execute(
+    result: Any = await session.execute(
         select(Place.latitude, Place.longitude, SearchPlace.fits)
         .join(SearchPlace, SearchPlace.place_id == Place.id)
         .where(
@@ -201,7 +201,7 @@ async def _load_dots(session: AsyncSession, search_id: UUID) -> Sequence[Dot]:
         .order_by(SearchPlace.position)
         .limit(MAX_DOTS + 1)
     )
-    return [tuple(each) for each in found]
+    return [tuple(each) for each in result]
 
 
 def build_coverage_map(tiles: Sequence[SearchTile], dots: Sequence[Dot]) -> CoverageMap | None:
@@ -209,17 +209,17 @@ def build_coverage_map(tiles: Sequence[SearchTile], dots: Sequence[Dot]) -> Cove
     if whole is None:
         return None
     projection = Projection.of(whole)
-    shown = [each for each in tiles[:MAX_TILES] if each.state not in INNER_STATES]
+    visible = [each for each in tiles[:MAX_TILES] if each.state not in INNER_STATES]
     at = dots[:MAX_DOTS]
     return CoverageMap(
         width=projection.width,
         height=projection.height,
         scale=projection.scale_bar,
-        counts=tuple(_iter_counts(projection, shown)),
+        counts=tuple(_iter_counts(projection, visible)),
         fitting=build_points_path(projection, (each[:2] for each in at if each[2])),
         others=build_points_path(projection, (each[:2] for each in at if not each[2])),
         dots=len(at),
-        notes=_list_notes(shown),
+        notes=_list_notes(visible),
         is_cut=len(tiles) > MAX_TILES or len(dots) > MAX_DOTS,
     )
 
@@ -252,15 +252,19 @@ def _iter_counts(projection: Projection, tiles: Sequence[SearchTile]) -> Iterato
 
 
 def _list_notes(tiles: Sequence[SearchTile]) -> tuple[str, ...]:
-    said = dict.fromkeys(each.note for each in tiles if each.note)
-    return tuple(each for each in said if each)[:MAX_NOTES]
+    notes = dict.fromkeys(each.note for each in tiles if each.note)
+    return tuple(each for each in notes if each)[:MAX_NOTES]
 
 
 def describe_counts(counts: Sequence[TileCount]) -> str:
     """Describe the searched share of the area, by size rather than by number of tiles."""
     whole = sum(each.km2 for each in counts)
-    asked = sum(each.km2 for each in counts if each.state in ASKED_STATES)
-    return f"{_format_percent(asked / whole)} of {format_area(whole)} searched." if whole else ""
+    requested_km2 = sum(each.km2 for each in counts if each.state in ASKED_STATES)
+    return (
+        f"{_format_percent(requested_km2 / whole)} of {format_area(whole)} searched."
+        if whole
+        else ""
+    )
 
 
 def _format_percent(share: float) -> str:

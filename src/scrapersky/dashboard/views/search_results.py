@@ -59,11 +59,11 @@ async def load_changes(session: AsyncSession, job: Job) -> SearchChanges | None:
     before = await find_previous_run(session, job)
     if before is None:
         return None
-    found = await list_changes(
+    changes = await list_changes(
         session, before, job, kinds=tuple(PlaceChangeKind), after=None, limit=MAX_CHANGES + 1
     )
     return SearchChanges(
-        before.id, tuple(found[:MAX_CHANGES]), len(found) > MAX_CHANGES, can_detect_gone(job)
+        before.id, tuple(changes[:MAX_CHANGES]), len(changes) > MAX_CHANGES, can_detect_gone(job)
     )
 
 
@@ -102,11 +102,11 @@ async def load_counts(session: AsyncSession, search_id: UUID) -> SearchCounts:
         _build_cost_counts(search_id),
         _build_tile_counts(search_id),
     )
-    wanted: Any = select(*places.c, *entries.c, *tiles.c, _build_lead_count(search_id))
-    found = await session.execute(
-        wanted.select_from(places.join(entries, true()).join(tiles, true()))
+    statement: Any = select(*places.c, *entries.c, *tiles.c, _build_lead_count(search_id))
+    result = await session.execute(
+        statement.select_from(places.join(entries, true()).join(tiles, true()))
     )
-    return SearchCounts(**found.one()._mapping)
+    return SearchCounts(**result.one()._mapping)
 
 
 def _build_place_counts(search_id: UUID) -> Subquery:
@@ -143,15 +143,15 @@ def _build_tile_counts(search_id: UUID) -> Subquery:
 
 def _build_lead_count(search_id: UUID) -> Label[int]:
     """Count leads of the businesses' sites, and of businesses without a site."""
-    found = (
+    leads = (
         select(LocalBusiness.id, LocalBusiness.domain_id)
         .join(Place, Place.local_business_id == LocalBusiness.id)
         .join(SearchPlace, SearchPlace.place_id == Place.id)
         .where(SearchPlace.search_id == search_id)
         .cte("its_businesses")
     )
-    without_site = and_(Lead.domain_id.is_(None), Lead.local_business_id.in_(select(found.c.id)))
-    its = or_(Lead.domain_id.in_(select(found.c.domain_id)), without_site)
+    without_site = and_(Lead.domain_id.is_(None), Lead.local_business_id.in_(select(leads.c.id)))
+    its = or_(Lead.domain_id.in_(select(leads.c.domain_id)), without_site)
     return select(func.count()).where(its).scalar_subquery().label("leads")
 
 
@@ -186,7 +186,7 @@ async def list_newest_places(session: AsyncSession, search_id: UUID) -> Sequence
         .order_by(*newest)
         .limit(MAX_NEWEST_PLACES)
     )
-    found: Any = await session.execute(
+    result: Any = await session.execute(
         select(SearchPlace, Place, LocalBusiness, Domain, Lead)
         .join(Place, Place.id == SearchPlace.place_id)
         .outerjoin(LocalBusiness, LocalBusiness.id == Place.local_business_id)
@@ -195,7 +195,7 @@ async def list_newest_places(session: AsyncSession, search_id: UUID) -> Sequence
         .where(SearchPlace.search_id == search_id, SearchPlace.place_id.in_(chosen))
         .order_by(*newest)
     )
-    rows: Sequence[Any] = found.all()
+    rows: Sequence[Any] = result.all()
     return rows
 
 

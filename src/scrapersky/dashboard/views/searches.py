@@ -16,6 +16,7 @@ from sqlalchemy import and_, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells, labels
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     find_open_dead_letter,
     get_permissions,
@@ -28,7 +29,7 @@ from scrapersky.dashboard.labels import describe_search, get_provider_label, lis
 from scrapersky.dashboard.live import LiveContext, LiveView, Parts
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.dashboard.views.search_coverage import load_coverage
 from scrapersky.dashboard.views.search_results import (
     build_leads_path,
@@ -133,13 +134,13 @@ ENDED_POLL_SECONDS = 5
 async def search_page(
     actor: Viewer, session: Reading, show: Renderer, search_id: UUID
 ) -> HTMLResponse:
-    seen = await _load_search(session, actor, await get_search(session, actor, search_id))
-    title = f"Search: {seen['what']}"
-    return show.page("searching/search.html", title=title, parts=PARTS, **seen)
+    data = await _load_search(session, actor, await get_search(session, actor, search_id))
+    title = f"Search: {data['what']}"
+    return show.page("searching/search.html", title=title, parts=PARTS, **data)
 
 
 async def _load_search(session: AsyncSession, actor: Actor, job: Job) -> dict[str, Any]:
-    saved, asker, host, pid = await _load_context(session, job)
+    saved, created_by, host, pid = await _load_context(session, job)
     counts = await load_counts(session, job.id)
     coverage = await load_coverage(session, job.id)
     return {
@@ -151,7 +152,7 @@ async def _load_search(session: AsyncSession, actor: Actor, job: Job) -> dict[st
         "provider": get_provider_label(job.params.get("provider")),
         "is_osm": job.params.get("provider") == Provider.OSM,
         "saved": saved,
-        "asker": asker,
+        "asker": created_by,
         "worker": f"{host}, process {pid}" if host and actor.is_operator else None,
         "counts": counts,
         "coverage": coverage,
@@ -182,7 +183,7 @@ async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
         SavedSearch.subject == Job.subject,
         SavedSearch.is_active,
     )
-    found = await session.execute(
+    result = await session.execute(
         select(SavedSearch, User.name, Worker.hostname, Worker.pid)
         .select_from(Job)
         .outerjoin(SavedSearch, repeats)
@@ -190,7 +191,7 @@ async def _load_context(session: AsyncSession, job: Job) -> Sequence[Any]:
         .outerjoin(Worker, Worker.id == Job.worker_id)
         .where(Job.id == job.id)
     )
-    return found.one_or_none() or (None, None, None, None)
+    return result.one_or_none() or (None, None, None, None)
 
 
 async def _render_parts(live: LiveContext) -> Parts:
@@ -199,9 +200,9 @@ async def _render_parts(live: LiveContext) -> Parts:
     stamp = (job.status, job.updated_at, int(monotonic() / ENDED_POLL_SECONDS))
     if is_unchanged(live, stamp) and job.status not in ACTIVE_STATUSES:
         return {}
-    seen = await _load_search(session, actor, job)
+    data = await _load_search(session, actor, job)
     return {
-        f"search-{name}": live.show.part(f"searching/search_{name}.html", **seen) for name in PARTS
+        f"search-{name}": live.show.part(f"searching/search_{name}.html", **data) for name in PARTS
     }
 
 
@@ -242,10 +243,10 @@ async def load_search_rows(session: AsyncSession, rows: Sequence[Row]) -> list[S
         .where(CostEntry.search_id.in_(ids), CostEntry.state != CostState.NOT_BILLED)
         .group_by(CostEntry.search_id)
     )
-    brought = {search_id: (found, new) for search_id, found, new in places}
+    by_search = {search_id: (count, new) for search_id, count, new in places}
     usd: dict[Any, Decimal] = dict(spent.all())
     return [
-        SearchRow(each, *brought.get(each.id, (0, 0)), usd.get(each.id, Decimal(0)))
+        SearchRow(each, *by_search.get(each.id, (0, 0)), usd.get(each.id, Decimal(0)))
         for each in rows
     ]
 
@@ -266,9 +267,9 @@ def _provider_cell(row: Row, _: bool) -> Markup:
 def _status(row: Row, may_change: bool) -> Markup:
     """Render the status with the progress while it runs, or the reason it waits or failed."""
     share = f" {round(row.progress * 100)} %" if row.status == JOB_STATUSES.processing else ""
-    said = render_badge(row.status) + share + cells.subtext(row.error)
+    cell = render_badge(row.status) + share + cells.subtext(row.error)
     failed = row.status == JOB_STATUSES.failed and may_change
-    return said + cells.retry_button(row, RETRY_PATH) if failed else said
+    return cell + cells.retry_button(row, RETRY_PATH) if failed else cell
 
 
 def _results_cell(row: Row, _: bool) -> Markup:
@@ -293,17 +294,11 @@ SEARCHES_TABLE = Table(
         TableAction("Retry", RETRY_PATH, "queued for retry", key="r", by_filter=False),
         TableAction("Cancel", "/jobs/cancel", "cancelled", key="c", danger=True, by_filter=False),
     ),
-    labels={"created": "Created", "finished": "Finished", "has_error": "Has error"},
-    columns=(
-        TableColumn("subject", "Search", _query, sort="subject"),
-        TableColumn("provider", "Provider", _provider_cell),
-        TableColumn("status", "State", _status, sort="status"),
+    order="subject provider status found cost",
+    cells={"subject": _query, "provider": _provider_cell, "status": _status},
+    extra=(
         TableColumn("found", "Found", _results_cell, number=True),
         TableColumn("cost", "Cost", _cost, number=True),
-        TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
-        TableColumn("finished_at", "Finished", cells.timestamp("finished_at"), sort="finished_at"),
-        TableColumn("phase", "Phase", cells.text("phase"), usual=False),
-        TableColumn("started_at", "Started", cells.timestamp("started_at"), usual=False),
     ),
     nothing=EmptyState(
         "Search for a type of business in an area. Places are found first, then their websites, "

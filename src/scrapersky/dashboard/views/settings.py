@@ -61,14 +61,14 @@ def get_meanings() -> dict[str, str]:
 @cache
 def get_pace_meanings() -> dict[str, str]:
     """Return the description of each pace value."""
-    said = _parse_attribute_docs(Pace)
-    return {each.name: said.get(each.name, "") for each in fields(Pace)}
+    docs = _parse_attribute_docs(Pace)
+    return {each.name: docs.get(each.name, "") for each in fields(Pace)}
 
 
 @cache
 def get_groups() -> dict[str, tuple[str, ...]]:
     """Group the names under the comment above them, in declaration order."""
-    found: dict[str, tuple[str, ...]] = {}
+    groups: dict[str, tuple[str, ...]] = {}
     title = "Other"
     for line in inspect.getsource(Settings).splitlines():
         text = line.strip()
@@ -76,19 +76,19 @@ def get_groups() -> dict[str, tuple[str, ...]]:
         if text.startswith("# "):
             title = text.removeprefix("# ")
         elif name in Settings.model_fields and name != "environ":
-            found[title] = (*found.get(title, ()), name)
-    return found
+            groups[title] = (*groups.get(title, ()), name)
+    return groups
 
 
 def _parse_attribute_docs(kind: type) -> dict[str, str]:
     """Parse the docstrings below fields, which Python discards."""
     declared = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(declared, ast.ClassDef)
-    found = {}
+    docs = {}
     for above, below in zip(declared.body, declared.body[1:], strict=False):
         if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name):
-            found[above.target.id] = _parse_doc(below)
-    return {name: text for name, text in found.items() if text}
+            docs[above.target.id] = _parse_doc(below)
+    return {name: text for name, text in docs.items() if text}
 
 
 def _parse_doc(node: ast.stmt) -> str:
@@ -129,22 +129,24 @@ async def settings_page(actor: OperatorAdmin, show: Renderer, session: Overview)
 
 def build_setting_groups(settings: Settings, stages: Sequence[AnyStage]) -> list[SettingGroup]:
     source = get_startup_source(settings)
-    found = {each.variable: each for each in list_effective_settings(settings, source, stages)}
-    made = [
+    by_variable = {
+        each.variable: each for each in list_effective_settings(settings, source, stages)
+    }
+    groups = [
         SettingGroup(
-            title, tuple(_build_line(found[name.upper()], settings, name) for name in names)
+            title, tuple(_build_line(by_variable[name.upper()], settings, name) for name in names)
         )
         for title, names in get_groups().items()
     ]
-    return made + [_build_stage_group(stage, settings, found) for stage in stages]
+    return groups + [_build_stage_group(stage, settings, by_variable) for stage in stages]
 
 
 def _build_stage_group(
-    stage: AnyStage, settings: Settings, found: dict[str, EffectiveSetting]
+    stage: AnyStage, settings: Settings, settings_by_name: dict[str, EffectiveSetting]
 ) -> SettingGroup:
     lines = []
     for name, means in get_pace_meanings().items():
-        each = found[f"{stage.prefix}_{name.upper()}"]
+        each = settings_by_name[f"{stage.prefix}_{name.upper()}"]
         value, origin = each.value or "", get_origin_label(each.origin)
         lines.append(SettingLine(each.variable, value, origin, means, each.is_set))
     return SettingGroup(stage.name, tuple(lines))
@@ -155,8 +157,8 @@ def _build_line(each: EffectiveSetting, settings: Settings, name: str) -> Settin
     origin, changed = get_origin_label(each.origin), each.is_set
     if each.origin is SettingOrigin.DEFAULT and _differs_from_default(name, value):
         origin, changed = "set at startup", True
-    shown = _mask_secret(value) if each.secret else each.value or ""
-    return SettingLine(each.variable, shown, origin, get_meanings().get(name, ""), changed)
+    text = _mask_secret(value) if each.secret else each.value or ""
+    return SettingLine(each.variable, text, origin, get_meanings().get(name, ""), changed)
 
 
 def _differs_from_default(name: str, value: object) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import Select, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import (
     build_decision_form,
     find_open_dead_letter,
@@ -18,7 +19,7 @@ from scrapersky.dashboard.details import (
 )
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.http.auth import Viewer
 from scrapersky.http.context import Reading
 from scrapersky.models import Domain, Job, SitemapFile, User
@@ -105,13 +106,13 @@ def _build_context_query(file: SitemapFile) -> Select[Domain, Job, str]:
 async def _find_parent(session: AsyncSession, file: SitemapFile) -> SitemapFile | None:
     if file.parent_url is None:
         return None
-    found: SitemapFile | None = await session.scalar(
+    sitemap_file: SitemapFile | None = await session.scalar(
         select(SitemapFile).where(
             SitemapFile.domain_id == file.domain_id,
             SitemapFile.url_digest == url_digest(file.parent_url),
         )
     )
-    return found
+    return sitemap_file
 
 
 def _build_children_query(file: SitemapFile) -> Select[SitemapFile, int]:
@@ -145,48 +146,14 @@ SITEMAP_FILES_TABLE = Table(
     hands_in="sitemap-files",
     segments="curation_status",
     acts=(TableAction("Retry import", RETRY_PATH, "queued for retry", key="r", by_filter=False),),
-    labels={
-        "curation_status": "Decision",
-        "sitemap_import_status": "Import",
-        "http_status": "HTTP status",
-        "discovery_method": "Found by",
-        "domain": "Site",
-        "created": "Added",
-        "last_processed": "Last scan",
+    order="url status url_count sitemap_import_status curation_status type discovery_method "
+    "last_processed_at",
+    cells={
+        "url": cells.row_link("sitemap-files", _strip_scheme),
+        "status": cells.status_reason("status", cells.attribute("reason")),
+        "sitemap_import_status": _import_cell,
     },
-    columns=(
-        TableColumn("url", "Sitemap", cells.row_link("sitemap-files", _strip_scheme)),
-        TableColumn(
-            "status",
-            "State",
-            cells.status_reason("status", cells.attribute("reason")),
-            sort="status",
-        ),
-        TableColumn("url_count", "URLs", cells.number("url_count"), sort="url_count", number=True),
-        TableColumn("sitemap_import_status", "Import", _import_cell, sort="sitemap_import_status"),
-        TableColumn("curation_status", "Decision", cells.status_badge("curation_status")),
-        TableColumn("type", "Type", cells.word("sitemap_type")),
-        TableColumn("discovery_method", "Found by", cells.word("discovery_method")),
-        TableColumn(
-            "last_processed_at",
-            "Last scan",
-            cells.timestamp("last_processed_at"),
-            sort="last_processed_at",
-        ),
-        TableColumn(
-            "size_bytes",
-            "Bytes",
-            cells.number("size_bytes"),
-            "size_bytes",
-            number=True,
-            usual=False,
-        ),
-        TableColumn("http_status", "HTTP", cells.number("http_status"), number=True, usual=False),
-        TableColumn("link", "Link", cells.web_link("url"), usual=False),
-        TableColumn(
-            "created_at", "Added", cells.timestamp("created_at"), "created_at", usual=False
-        ),
-    ),
+    extra=(TableColumn("link", "Link", lambda row, _: cells.external_link(row.url), usual=False),),
     nothing=EmptyState(
         "Sitemaps are found on your sites automatically. You can also import sitemap URLs.",
         "/import?kind=sitemap-files",

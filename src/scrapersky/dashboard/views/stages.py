@@ -78,34 +78,35 @@ class StageCard:
         return ROW_PATHS.get(self.stage.model.__tablename__)
 
 
-def build_stage_cards(standing: PipelineStatus, stages: Sequence[AnyStage]) -> list[StageCard]:
-    return [build_stage_card(standing, each) for each in stages]
+def build_stage_cards(status: PipelineStatus, stages: Sequence[AnyStage]) -> list[StageCard]:
+    return [build_stage_card(status, each) for each in stages]
 
 
-def build_stage_card(standing: PipelineStatus, stage: AnyStage) -> StageCard:
-    control = standing.controls.get(stage.name)
+def build_stage_card(status: PipelineStatus, stage: AnyStage) -> StageCard:
+    control = status.controls.get(stage.name)
     changes = (control.pace if control else None) or {}
     note = control.note if control and control.paused else None
-    lines = build_pace_lines(stage, standing.settings, changes)
-    return StageCard(stage, standing.report(stage), note, lines)
+    lines = build_pace_lines(stage, status.settings, changes)
+    return StageCard(stage, status.report(stage), note, lines)
 
 
 def build_pace_lines(
     stage: AnyStage, settings: Settings, changes: Mapping[str, Any]
 ) -> tuple[PaceLine, ...]:
-    said = asdict(stage.get_pace(settings))
+    defaults = asdict(stage.get_pace(settings))
     return tuple(
-        _build_pace_line(stage, settings, name, said[name], changes.get(name)) for name in said
+        _build_pace_line(stage, settings, name, defaults[name], changes.get(name))
+        for name in defaults
     )
 
 
 def _build_pace_line(
-    stage: AnyStage, settings: Settings, name: str, said: Any, change: Any
+    stage: AnyStage, settings: Settings, name: str, default: Any, change: Any
 ) -> PaceLine:
     variable = f"{stage.prefix}_{name.upper()}"
     changeable = name in CHANGEABLE_FIELDS
     changed = format_value(change) if changeable else ""
-    by_settings = format_value(said)
+    by_settings = format_value(default)
     origin = get_origin_label(get_startup_source(settings).get_origin(variable))
     return PaceLine(
         name=name,
@@ -151,10 +152,10 @@ async def stage_page(
 
 
 async def _load_stages(context: AppContext, session: AsyncSession) -> dict[str, Any]:
-    standing = await load_full_status(session, context.stages, context.settings)
+    status = await load_full_status(session, context.stages, context.settings)
     return {
-        "cards": build_stage_cards(standing, context.stages),
-        "health": build_health_line(context, standing),
+        "cards": build_stage_cards(status, context.stages),
+        "health": build_health_line(context, status),
     }
 
 
@@ -162,22 +163,22 @@ async def _load_stage(
     context: AppContext, session: AsyncSession, stage: AnyStage
 ) -> dict[str, Any]:
     """Load all stages, because the health line covers all of them."""
-    standing = await load_full_status(session, context.stages, context.settings)
+    status = await load_full_status(session, context.stages, context.settings)
     return {
-        "card": build_stage_card(standing, stage),
-        "health": build_health_line(context, standing),
+        "card": build_stage_card(status, stage),
+        "health": build_health_line(context, status),
         "events": await list_recent_events(session, stage),
     }
 
 
 async def list_recent_events(session: AsyncSession, stage: AnyStage) -> Sequence[StageEvent]:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(StageEvent)
         .where(StageEvent.stage == stage.name)
         .order_by(StageEvent.at.desc(), StageEvent.id.desc())
         .limit(MAX_EVENTS)
     )
-    return found.all()
+    return rows.all()
 
 
 async def _render_stages_parts(live: LiveContext) -> Parts:

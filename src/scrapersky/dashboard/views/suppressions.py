@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from scrapersky.contacts.listing import SUPPRESSIONS as LISTING
 from scrapersky.dashboard import cells
-from scrapersky.dashboard.cells import add_creator_names, creator
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableColumn
+from scrapersky.dashboard.cells import Row, add_creator_names, creator
+from scrapersky.dashboard.table import EmptyState, Table, TableColumn
 
 ERASED_LABEL = Markup('<span class="soft">erased person (digest only)</span>')
 REMOVE_QUESTION = "Remove from the do-not-contact list? It can be contacted again."
@@ -32,13 +32,11 @@ SUPPRESSIONS_TABLE = Table(
     listing=LISTING,
     prepare=add_creator_names,
     adds="tables/add_suppressions.html",
-    labels={"created": "Added", "value": "Exact value"},
-    columns=(
-        TableColumn("value", "Value", _value, sort="value"),
-        TableColumn("kind", "Kind", cells.word("kind")),
-        TableColumn("reason", "Reason", cells.text("reason")),
+    labels={"value": "Exact value"},
+    order="value kind reason who",
+    cells={"value": _value},
+    extra=(
         TableColumn("who", "Added by", creator),
-        TableColumn("created_at", "Added", cells.timestamp("created_at"), sort="created_at"),
         TableColumn("remove", "Remove", _remove_cell),
     ),
     nothing=EmptyState(

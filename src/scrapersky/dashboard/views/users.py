@@ -53,23 +53,23 @@ async def keys(
     cursor: CursorParam = None,
     revoked: bool = False,
 ) -> Response:
-    wanted = select(ApiKey).where(ApiKey.tenant_id == actor.tenant_id)
-    found, following = await fetch_newest_first(
+    statement = select(ApiKey).where(ApiKey.tenant_id == actor.tenant_id)
+    api_keys, following = await fetch_newest_first(
         session,
-        wanted if revoked else wanted.where(ApiKey.revoked_at.is_(None)),
+        statement if revoked else statement.where(ApiKey.revoked_at.is_(None)),
         at=ApiKey.created_at,
         key=ApiKey.id,
         cursor=cursor,
         limit=KEYS_PER_PAGE,
     )
-    owners = select(User.id, User.name).where(User.id.in_([each.user_id for each in found]))
+    owners = select(User.id, User.name).where(User.id.in_([each.user_id for each in api_keys]))
     names = {row[0]: row[1] for row in await session.execute(owners)}
     now = (await session.execute(select(func.now()))).scalar_one()
     active = select_users(actor).where(User.deactivated_at.is_(None)).order_by(User.name)
     return show.page(
         "team/keys.html",
         title="API keys",
-        keys=[ApiKeyLine(each, names.get(each.user_id, ""), now) for each in found],
+        keys=[ApiKeyLine(each, names.get(each.user_id, ""), now) for each in api_keys],
         users=(await session.scalars(active.limit(MAX_USER_CHOICES))).all(),
         roles=list(Role),
         following=following,
@@ -109,7 +109,7 @@ class UserLine:
 async def users(
     actor: Admin, show: Renderer, context: Context, session: Reading, cursor: CursorParam = None
 ) -> Response:
-    found, following = await fetch_newest_first(
+    page, following = await fetch_newest_first(
         session,
         select_users(actor),
         at=User.created_at,
@@ -117,7 +117,7 @@ async def users(
         cursor=cursor,
         limit=USERS_PER_PAGE,
     )
-    people = await _build_user_lines(session, actor, context.settings, list(found))
+    people = await _build_user_lines(session, actor, context.settings, list(page))
     return show.page(
         "team/users.html",
         title="Users",
@@ -129,23 +129,23 @@ async def users(
 
 
 async def _build_user_lines(
-    session: AsyncSession, actor: Actor, settings: Settings, found: list[User]
+    session: AsyncSession, actor: Actor, settings: Settings, users: list[User]
 ) -> list[UserLine]:
-    seen = {row[0]: row[1] for row in await session.execute(_build_last_seen_query(found))}
+    last_seen = {row[0]: row[1] for row in await session.execute(_build_last_seen_query(users))}
     return [
         UserLine(
             each,
-            seen.get(each.id),
+            last_seen.get(each.id),
             is_oneself=each.id == actor.user_id,
             works_the_queues=each.id == settings.scheduler_system_user_id,
         )
-        for each in found
+        for each in users
     ]
 
 
-def _build_last_seen_query(found: list[User]) -> Select[object, datetime]:
+def _build_last_seen_query(users: list[User]) -> Select[object, datetime]:
     """Select the last dashboard or API key use; requests with tokens are not recorded."""
-    ids = [each.id for each in found]
+    ids = [each.id for each in users]
     sessions = select(UserSession.user_id, UserSession.last_seen_at.label("at"))
     keys = select(ApiKey.user_id, ApiKey.last_used_at)
     either = (

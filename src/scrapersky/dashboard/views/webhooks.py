@@ -13,12 +13,13 @@ from markupsafe import Markup
 from sqlalchemy import select
 
 from scrapersky.dashboard import cells
+from scrapersky.dashboard.cells import Row
 from scrapersky.dashboard.details import find_open_dead_letter, list_events
 from scrapersky.dashboard.filters import ViewUrl
 from scrapersky.dashboard.formats import EMPTY_VALUE, format_time, render_badge
 from scrapersky.dashboard.page_route import PageRoute
 from scrapersky.dashboard.rendering import PAGE_HEADERS, Renderer
-from scrapersky.dashboard.table import EmptyState, Row, Table, TableAction, TableColumn
+from scrapersky.dashboard.table import EmptyState, Table, TableAction, TableColumn
 from scrapersky.dashboard.table_view import ViewRequest, build_view_dependency, load_view
 from scrapersky.http.auth import Admin
 from scrapersky.http.context import Reading
@@ -55,10 +56,10 @@ def _subject_cell(row: Row, _: bool) -> Markup:
 
 
 def _state_cell(row: Row, _: bool) -> Markup:
-    said = render_badge(row.status) + cells.subtext(row.error)
+    cell = render_badge(row.status) + cells.subtext(row.error)
     if row.status != DELIVERY_STATUSES.queued or not row.attempts:
-        return said
-    return said + Markup('<div class="why">retry {}</div>').format(format_time(row.due_at))
+        return cell
+    return cell + Markup('<div class="why">retry {}</div>').format(format_time(row.due_at))
 
 
 def _redeliver_cell(row: Row, may_change: bool) -> Markup:
@@ -85,26 +86,14 @@ def build_deliveries_table(listing: Listing) -> Table:
                 "Redeliver", REDELIVER_PATH, "queued for redelivery", key="r", by_filter=False
             ),
         ),
-        labels={
-            "status": "State",
-            "created": "Created",
-            "error": "Error contains",
-            "has_error": "Has error",
+        labels={"error": "Error contains"},
+        order="event status response_status attempts about",
+        cells={
+            "event": cells.row_link("webhook-deliveries", cells.attribute("event")),
+            "status": _state_cell,
         },
-        columns=(
-            TableColumn(
-                "event", "Event", cells.row_link("webhook-deliveries", cells.attribute("event"))
-            ),
-            TableColumn("status", "State", _state_cell),
-            TableColumn("answer", "HTTP status", cells.number("response_status"), number=True),
-            TableColumn(
-                "attempts", "Attempts", cells.number("attempts"), sort="attempts", number=True
-            ),
+        extra=(
             TableColumn("about", "Subject", _subject_cell),
-            TableColumn("created_at", "Created", cells.timestamp("created_at"), sort="created_at"),
-            TableColumn(
-                "delivered_at", "Delivered", cells.timestamp("delivered_at"), sort="delivered_at"
-            ),
             TableColumn("again", "Redeliver", _redeliver_cell),
         ),
         nothing=EmptyState(
@@ -124,15 +113,18 @@ async def delivery_page(
     actor: Admin, session: Reading, show: Renderer, delivery_id: UUID
 ) -> HTMLResponse:
     delivery = await service.get_delivery(session, actor, delivery_id)
-    endpoint = await service.get(session, actor, delivery.endpoint_id)
-    told = json.dumps(delivery.payload, ensure_ascii=False, indent=2)
+    endpoint_id = delivery.endpoint_id
+    endpoint = await service.get(session, actor, endpoint_id) if endpoint_id else None
+    receiver = (endpoint.description or endpoint.url) if endpoint else "ALERT_WEBHOOK_URL"
+    payload = json.dumps(delivery.payload, ensure_ascii=False, indent=2)
     return show.page(
         "webhooks/delivery.html",
-        title=f"{delivery.event} to {endpoint.description or endpoint.url}",
+        title=f"{delivery.event} to {receiver}",
         delivery=delivery_detail(delivery),
         endpoint=endpoint,
+        receiver=receiver,
         subject=build_subject_path(delivery.event, delivery.subject_id),
-        told=told[:MAX_PAYLOAD_LENGTH],
+        told=payload[:MAX_PAYLOAD_LENGTH],
         has_ended=delivery.status in ENDED_STATUSES,
         events=await list_events(session, DELIVERY_STAGE, delivery.id),
         letter_id=await find_open_dead_letter(session, DELIVERY_STAGE, delivery.id),
@@ -196,9 +188,9 @@ async def webhook_page(
     if wanted.only_rows:
         return HTMLResponse(show.part("tables/rows.html", view=view), headers=PAGE_HEADERS)
     title = endpoint.description or endpoint.url
-    shown = EndpointLine(endpoint)
+    line = EndpointLine(endpoint)
     return show.page(
-        "webhooks/endpoint.html", title=title, view=view, shown=shown, events=EVENT_LABELS
+        "webhooks/endpoint.html", title=title, view=view, shown=line, events=EVENT_LABELS
     )
 
 
@@ -207,7 +199,7 @@ endpoints_router = APIRouter(route_class=PageRoute)
 
 @endpoints_router.get("/webhooks")
 async def webhooks_page(actor: Admin, session: Reading, show: Renderer) -> HTMLResponse:
-    found = await session.scalars(
+    rows = await session.scalars(
         select(WebhookEndpoint)
         .where(WebhookEndpoint.tenant_id == actor.tenant_id)
         .order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc())
@@ -216,6 +208,6 @@ async def webhooks_page(actor: Admin, session: Reading, show: Renderer) -> HTMLR
     return show.page(
         "webhooks/endpoints.html",
         title="Webhooks",
-        endpoints=[EndpointLine(each) for each in found],
+        endpoints=[EndpointLine(each) for each in rows],
         events=EVENT_LABELS,
     )

@@ -36,8 +36,8 @@ class WorkerLine:
     @property
     def hears(self) -> str:
         """Whether it receives push wake-ups for new rows."""
-        said = {"up": "yes", "down": "no", "off": "not needed"}
-        return said.get(str(self.worker.vitals.get("listener")), "")
+        labels = {"up": "yes", "down": "no", "off": "not needed"}
+        return labels.get(str(self.worker.vitals.get("listener")), "")
 
     @property
     def deaf_since(self) -> datetime | None:

@@ -74,8 +74,9 @@ class Account:
         """Raise an error if root lacks the capability to switch to this user."""
         if self.run("/bin/sh", "-c", ":").returncode != 0:
             raise DatabaseRefused(
-                f"PostgreSQL refuses to run as root, and this root may not become {self.name};"
-                " give it CAP_SETUID and CAP_SETGID, run as an ordinary user, or set DATABASE_URL."
+                "PostgreSQL refuses to run as root, and this process cannot switch to user "
+                f"{self.name}."
+                " Grant it CAP_SETUID and CAP_SETGID, run as an ordinary user, or set DATABASE_URL."
             )
 
 
@@ -92,13 +93,13 @@ def get_server_account(cluster_owner: int | None = None) -> Account:
     """
     if os.geteuid() != 0:
         return Account(get_user_name(os.geteuid()), os.geteuid(), os.getegid())
-    found = [each for each in map(_find_account, UNPRIVILEGED_USERS) if each is not None]
-    if not found:
+    accounts = [each for each in map(_find_account, UNPRIVILEGED_USERS) if each is not None]
+    if not accounts:
         raise DatabaseRefused(
-            "PostgreSQL refuses to run as root and there is no user postgres or nobody to run it;"
-            " create one, run as an ordinary user, or set DATABASE_URL."
+            "PostgreSQL refuses to run as root, and neither user postgres nor nobody exists."
+            " Create one, run as an ordinary user, or set DATABASE_URL."
         )
-    return next((each for each in found if each.uid == cluster_owner), found[0])
+    return next((each for each in accounts if each.uid == cluster_owner), accounts[0])
 
 
 def _find_account(name: str) -> Account | None:

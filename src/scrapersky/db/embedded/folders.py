@@ -36,8 +36,8 @@ def ensure_data_folder(path: Path) -> None:
         # Root's server runs as another user, which must be able to traverse this folder to its
         # cluster.
         make_folder(path, 0o711 if os.geteuid() == 0 else 0o700)
-    if objection := find_data_folder_problem(path):
-        raise DatabaseRefused(objection)
+    if problem := find_data_folder_problem(path):
+        raise DatabaseRefused(problem)
 
 
 def find_data_folder_problem(path: Path) -> str | None:
@@ -52,9 +52,9 @@ def find_data_folder_problem(path: Path) -> str | None:
         way_out = own if os.access(path, os.W_OK | os.X_OK) else advice
         return f"The data folder {path} belongs to {owner}; run as {owner}, or {way_out}"
     if facts.st_mode & stat.S_IWOTH:
-        return f"Everybody may write to the data folder {path}; {own}"
+        return f"Any user may write to the data folder {path}; {own}"
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        return f"The data folder {path} cannot be written to; make it writable, or {advice}"
+        return f"The data folder {path} is not writable; make it writable, or {advice}"
     return None
 
 
@@ -62,7 +62,7 @@ def refuse_long_path(path: Path) -> None:
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise DatabaseRefused(
             f"The path of the data folder is longer than {MAX_PATH_BYTES} bytes, which PostgreSQL"
-            " cannot handle; choose a shorter one with SCRAPERSKY_DATA_DIR."
+            " cannot handle. Choose a shorter one with SCRAPERSKY_DATA_DIR."
         )
 
 
@@ -74,7 +74,7 @@ def ensure_shared_folder(name: str, account: Account) -> Path:
     if not account.can_enter(SHARED_ROOT / name):
         raise DatabaseRefused(
             f"The user {account.name}, who runs PostgreSQL for root, cannot enter "
-            f"{SHARED_ROOT / name}; allow it (chmod a+x {SHARED_ROOT}), or set DATABASE_URL."
+            f"{SHARED_ROOT / name}. Allow it (chmod a+x {SHARED_ROOT}), or set DATABASE_URL."
         )
     return SHARED_ROOT / name
 
@@ -84,15 +84,15 @@ def refuse_unless_private(path: Path, *, owner: int, others_may_enter: bool = Fa
     facts = path.lstat()
     forbidden = 0o022 if others_may_enter else 0o077
     if not stat.S_ISDIR(facts.st_mode):
-        raise DatabaseRefused(f"{path} is not a folder; remove it and start again.")
+        raise DatabaseRefused(f"{path} is not a folder. Remove it and start again.")
     if facts.st_uid != owner:
         raise DatabaseRefused(
-            f"{path} belongs to {get_user_name(facts.st_uid)} instead of {get_user_name(owner)};"
-            " have it removed and start again."
+            f"{path} belongs to {get_user_name(facts.st_uid)} instead of {get_user_name(owner)}."
+            " Remove it and start again."
         )
     if facts.st_mode & forbidden:
         raise DatabaseRefused(
-            f"Other users have access to {path}; remove it, or chmod"
+            f"Other users have access to {path}. Remove it, or chmod"
             f" {0o711 if others_may_enter else 0o700:o} it, and start again."
         )
 
@@ -109,13 +109,13 @@ def translate_os_errors(data_dir: Path) -> Iterator[None]:
 def _describe_os_error(error: OSError, data_dir: Path) -> str:
     where = error.filename or data_dir
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk under {where} is full; free some space and start again."
+        return f"The disk of {where} is full. Free some space and start again."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (
-            f"{where} cannot be written to ({error.strerror});"
-            " choose another folder with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
+            f"{where} is not writable ({error.strerror})."
+            " Choose another folder with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
         )
     return (
-        f"The data folder {data_dir} cannot be used ({where}: {error.strerror});"
-        " choose another with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
+        f"The data folder {data_dir} cannot be used ({where}: {error.strerror})."
+        " Choose another with SCRAPERSKY_DATA_DIR, or set DATABASE_URL."
     )

@@ -95,8 +95,8 @@ def resolve_data_dir(data_dir: Path) -> Path:
         return data_dir.expanduser().resolve()
     except (OSError, RuntimeError) as error:
         raise DatabaseRefused(
-            f"The data folder {data_dir} cannot be found ({error});"
-            " choose another with SCRAPERSKY_DATA_DIR."
+            f"The data folder {data_dir} cannot be resolved ({error})."
+            " Choose another with SCRAPERSKY_DATA_DIR."
         ) from error
 
 
@@ -118,8 +118,8 @@ def find_layout(data_dir: Path) -> Layout | None:
     if layout.cluster.exists():
         raise DatabaseRefused(
             f"The user {layout.account.name}, who runs PostgreSQL for root, cannot enter"
-            f" {data_dir}, where the database lies; let it pass (chmod a+x on that folder and"
-            " those above it), or move the folder to where it can."
+            f" {data_dir}, which holds the database. Allow it (chmod a+x on that folder and"
+            " its parents), or move the folder to where it can."
         )
     return None
 
@@ -143,8 +143,8 @@ def _build_layout(data_dir: Path, home: Path) -> Layout:
     account = get_server_account(owner)
     if owner != account.uid:
         raise DatabaseRefused(
-            f"The database in {home / CLUSTER_FOLDER} belongs to another user than {account.name},"
-            " who would run it; give it back to its owner, or choose another folder"
+            f"The database in {home / CLUSTER_FOLDER} does not belong to {account.name},"
+            " the user that would run it. Restore its owner, or choose another folder"
             " with SCRAPERSKY_DATA_DIR."
         )
     return Layout(data_dir, home, account)
@@ -159,19 +159,19 @@ def follow_pointer(data_dir: Path) -> Path:
     home = Path(os.fsdecode(pointer.read_bytes().strip()))
     if os.geteuid() != 0 or home.parent != folders.SHARED_ROOT / "clusters":
         raise DatabaseRefused(
-            f"The database of {data_dir} was made by root and lies in {home}; run as root,"
+            f"The database of {data_dir} was created by root and is in {home}. Run as root,"
             " or choose another folder with SCRAPERSKY_DATA_DIR."
         )
     if not home.is_dir():
         raise DatabaseRefused(
-            f"The database of {data_dir} lay in {home}, which is gone; bring it back,"
-            f" or remove {pointer} to begin with an empty one."
+            f"The database of {data_dir} was in {home}, which no longer exists. Restore it,"
+            f" or remove {pointer} to start with an empty one."
         )
     owner = _read_record(home)
     if owner not in (None, data_dir) and _has_pointer(owner, home):
         raise DatabaseRefused(
-            f"{data_dir} is a copy of {owner}, and two folders cannot share a database;"
-            f" use {owner}, or remove {pointer} to begin with an empty one."
+            f"{data_dir} is a copy of {owner}, and two folders cannot share a database."
+            f" Use {owner}, or remove {pointer} to start with an empty one."
         )
     return home
 

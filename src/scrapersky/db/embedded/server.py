@@ -88,8 +88,8 @@ REPORT_INTERVAL_SECONDS = 5.0
 class ProgressReporter:
     """Passes progress messages to a callback, and limits repeated ones to one every few seconds."""
 
-    def __init__(self, say: Callable[[str], None] | None) -> None:
-        self._say = say or (lambda sentence: None)
+    def __init__(self, report: Callable[[str], None] | None) -> None:
+        self._say = report or (lambda sentence: None)
         self._next = time.monotonic() + FIRST_REPORT_SECONDS
 
     def tell(self, sentence: str) -> None:
@@ -117,7 +117,7 @@ class ServerUnreachable(DatabaseRefused):
 
 
 def wait_until_ready(
-    layout: Layout, binaries: Binaries, postmaster: ProcessIdentity, narrator: ProgressReporter
+    layout: Layout, binaries: Binaries, postmaster: ProcessIdentity, progress: ProgressReporter
 ) -> ServerAddress | None:
     """Return the address once the server accepts connections, or None if it exited.
 
@@ -134,7 +134,7 @@ def wait_until_ready(
             began = last_sign = time.monotonic()
         if time.monotonic() - last_sign > UNREACHABLE_SECONDS:
             raise ServerUnreachable(_describe_unreachable(postmaster, noted))
-        narrator.waiting(_describe_state(layout, noted))
+        progress.waiting(_describe_state(layout, noted))
         # Each probe writes a line to the server's log, so a long recovery is probed less often.
         waited = time.monotonic() - began
         time.sleep(min(max(POLL_SECONDS, waited / 10), MAX_POLL_SECONDS))
@@ -174,9 +174,9 @@ def _describe_state(layout: Layout, noted: PidFile | None) -> str:
 def _describe_unreachable(postmaster: ProcessIdentity, noted: PidFile | None) -> str:
     where = noted.socket_dir if noted else "its socket"
     return (
-        f"PostgreSQL runs (process {postmaster.pid}) but cannot be reached through {where}"
-        " from here, perhaps for a private /tmp; stop the programs that use it and start again,"
-        " or set DATABASE_URL."
+        f"PostgreSQL is running (process {postmaster.pid}) but cannot be reached through {where}"
+        " from here, possibly because of a private /tmp. Stop the programs that use it and start"
+        " again, or set DATABASE_URL."
     )
 
 
@@ -186,7 +186,7 @@ REMNANTS_TIMEOUT_SECONDS = 60.0
 log = get_logger(__name__)
 
 
-def start_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter) -> ProcessIdentity:
+def start_server(layout: Layout, binaries: Binaries, progress: ProgressReporter) -> ProcessIdentity:
     """Start the server without waiting until it is ready. Call it only under the start lock.
 
     The server and its children inherit a lock, which is held while any of them is alive. It also
@@ -195,7 +195,7 @@ def start_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter)
     """
     alive = open_lock(layout.alive)
     try:
-        if came_first := _wait_for_remnants(layout, alive, narrator):
+        if came_first := _wait_for_remnants(layout, alive, progress):
             return came_first
         _clear_stale_pid_file(layout.cluster)
         sockets = make_socket_folder(layout)
@@ -208,25 +208,25 @@ def start_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter)
 
 
 def _wait_for_remnants(
-    layout: Layout, alive: int, narrator: ProgressReporter
+    layout: Layout, alive: int, progress: ProgressReporter
 ) -> ProcessIdentity | None:
     """Wait for the lock; return a running server instead if its starter was just killed."""
     deadline = time.monotonic() + REMNANTS_TIMEOUT_SECONDS
     while not try_exclusive(alive):
-        if found := find_postmaster(layout.cluster):
-            return found
+        if postmaster := find_postmaster(layout.cluster):
+            return postmaster
         if time.monotonic() > deadline:
             raise DatabaseRefused(_describe_still_in_use(layout))
-        narrator.waiting("What is left of a killed PostgreSQL is still ending; waiting.")
+        progress.waiting("Processes of a killed PostgreSQL are still ending; waiting.")
         time.sleep(POLL_SECONDS)
     return None
 
 
 def _describe_still_in_use(layout: Layout) -> str:
     return (
-        f"Processes that cannot be seen from here still use the database in {layout.cluster},"
-        " perhaps in another container; end them, or give each container DATABASE_URL"
-        " or a data folder of its own."
+        f"Processes that are not visible from here still use the database in {layout.cluster},"
+        " possibly in another container. Stop them, or give each container DATABASE_URL"
+        " or its own data folder."
     )
 
 
@@ -243,8 +243,8 @@ def _clear_stale_pid_file(cluster: Path) -> None:
         return
     if classify_pid(noted.pid, cluster) is PidState.DOUBTFUL:
         raise DatabaseRefused(
-            f"Process {noted.pid} is a PostgreSQL server that may be using {cluster};"
-            " stop it and start again."
+            f"Process {noted.pid} is a PostgreSQL server that may be using {cluster}."
+            " Stop it and start again."
         )
     if (PROC / str(noted.pid)).exists():
         (cluster / "postmaster.pid").unlink()
@@ -292,15 +292,15 @@ FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
 
 
-def stop_server(layout: Layout, postmaster: ProcessIdentity, narrator: ProgressReporter) -> None:
+def stop_server(layout: Layout, postmaster: ProcessIdentity, progress: ProgressReporter) -> None:
     """Stop the server with a fast shutdown, which closes its connections and loses nothing.
 
     If that takes too long, an immediate shutdown follows; the next start then runs crash recovery.
     """
     postmaster.send(signal.SIGINT)
-    if not _wait_for_end(postmaster, FAST_STOP_SECONDS, narrator):
+    if not _wait_for_end(postmaster, FAST_STOP_SECONDS, progress):
         postmaster.send(signal.SIGQUIT)
-        if not _wait_for_end(postmaster, IMMEDIATE_STOP_SECONDS, narrator):
+        if not _wait_for_end(postmaster, IMMEDIATE_STOP_SECONDS, progress):
             log.error("postgres does not stop", pid=postmaster.pid)
             return
     # A server that lost its files or was stopped immediately leaves its socket behind.
@@ -309,12 +309,12 @@ def stop_server(layout: Layout, postmaster: ProcessIdentity, narrator: ProgressR
 
 
 def _wait_for_end(
-    postmaster: ProcessIdentity, within_seconds: float, narrator: ProgressReporter
+    postmaster: ProcessIdentity, within_seconds: float, progress: ProgressReporter
 ) -> bool:
     deadline = time.monotonic() + within_seconds
     while postmaster.is_alive():
         if time.monotonic() > deadline:
             return False
-        narrator.waiting("PostgreSQL is stopping; waiting.")
+        progress.waiting("PostgreSQL is stopping; waiting.")
         time.sleep(POLL_SECONDS)
     return True

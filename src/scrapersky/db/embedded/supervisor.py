@@ -74,7 +74,7 @@ def _refuse_if_used(layout: Layout) -> None:
         unused = reference.is_last() and try_exclusive(alive)
         if not unused or find_postmaster(layout.cluster):
             raise DatabaseRefused(
-                f"The database of {layout.data_dir} is in use; stop what uses it first."
+                f"The database of {layout.data_dir} is in use. Stop the programs that use it first."
             )
     finally:
         reference.drop()
@@ -83,7 +83,7 @@ def _refuse_if_used(layout: Layout) -> None:
 
 def _refuse_if_not_a_cluster(cluster: Path) -> None:
     if not clusters.is_cluster_missing(cluster) and not (cluster / "PG_VERSION").is_file():
-        raise DatabaseRefused(f"{cluster} is not a PostgreSQL cluster; remove it by hand.")
+        raise DatabaseRefused(f"{cluster} is not a PostgreSQL cluster. Remove it manually.")
 
 
 def _remove_files(layout: Layout) -> None:
@@ -115,35 +115,35 @@ class RunningServer:
 
 
 def ensure_running(
-    layout: Layout, binaries: Binaries, reference: ServerReference, narrator: ProgressReporter
+    layout: Layout, binaries: Binaries, reference: ServerReference, progress: ProgressReporter
 ) -> RunningServer:
     """Join or start the server. Call it only under the start lock and while holding a reference."""
     rotate_log(layout.log)
     patience = time.monotonic() + REMNANTS_TIMEOUT_SECONDS
     while True:
-        found = find_postmaster(layout.cluster)
-        postmaster = found or _prepare_and_start(layout, binaries, narrator)
-        address = _wait_or_restart(layout, binaries, postmaster, reference, narrator)
+        existing = find_postmaster(layout.cluster)
+        postmaster = existing or _prepare_and_start(layout, binaries, progress)
+        address = _wait_or_restart(layout, binaries, postmaster, reference, progress)
         if address is not None:
             return RunningServer(address, postmaster)
-        if found or find_postmaster(layout.cluster):
+        if existing or find_postmaster(layout.cluster):
             # It stopped while we waited, or another process started one that we had not seen.
             continue
         if time.monotonic() > patience or not _is_retryable(layout):
             raise DatabaseRefused(_describe_failed_start(layout))
-        narrator.waiting("PostgreSQL was kept from starting; trying again.")
+        progress.waiting("PostgreSQL could not start; retrying.")
         time.sleep(RETRY_SECONDS)
 
 
 def _prepare_and_start(
-    layout: Layout, binaries: Binaries, narrator: ProgressReporter
+    layout: Layout, binaries: Binaries, progress: ProgressReporter
 ) -> ProcessIdentity:
     for_server = get_runnable_binaries(layout.account, binaries)
     make_socket_folder(layout)
     if is_cluster_missing(layout.cluster):
-        narrator.tell(f"Making a new database in {layout.home}.")
+        progress.tell(f"Creating a new database in {layout.home}.")
     ensure_cluster(layout, for_server)
-    return start_server(layout, for_server, narrator)
+    return start_server(layout, for_server, progress)
 
 
 def _wait_or_restart(
@@ -151,17 +151,17 @@ def _wait_or_restart(
     binaries: Binaries,
     postmaster: ProcessIdentity,
     reference: ServerReference,
-    narrator: ProgressReporter,
+    progress: ProgressReporter,
 ) -> ServerAddress | None:
-    if objection := find_cluster_problem(layout.cluster, binaries):
-        raise DatabaseRefused(objection)
+    if problem := find_cluster_problem(layout.cluster, binaries):
+        raise DatabaseRefused(problem)
     try:
-        return wait_until_ready(layout, binaries, postmaster, narrator)
+        return wait_until_ready(layout, binaries, postmaster, progress)
     except ServerUnreachable:
         # For example, its socket was deleted. If no other process uses it, a restart helps.
         if not reference.is_last():
             raise
-        stop_server(layout, postmaster, narrator)
+        stop_server(layout, postmaster, progress)
         reference.share()
         return None
 
@@ -172,8 +172,10 @@ def _is_retryable(layout: Layout) -> bool:
     Either the server was killed before it logged anything, or it encountered remaining backends of
     a killed server that we did not start.
     """
-    said = [line for line in _read_server_messages(layout) if "FATAL:" in line or "PANIC:" in line]
-    return not said or any("pre-existing shared memory block" in line for line in said)
+    errors = [
+        line for line in _read_server_messages(layout) if "FATAL:" in line or "PANIC:" in line
+    ]
+    return not errors or any("pre-existing shared memory block" in line for line in errors)
 
 
 def _read_server_messages(layout: Layout) -> list[str]:
@@ -186,9 +188,9 @@ def _read_server_messages(layout: Layout) -> list[str]:
 def _describe_failed_start(layout: Layout) -> str:
     lines = _read_server_messages(layout)
     if any("No space left on device" in line for line in lines):
-        return f"The disk under {layout.cluster} is full; free some space and start again."
-    shown = "\n".join(lines[-MAX_LOG_LINES_SHOWN:])
-    return f"PostgreSQL did not start; {layout.log} ends with:\n{shown}"
+        return f"The disk of {layout.cluster} is full. Free some space and start again."
+    tail = "\n".join(lines[-MAX_LOG_LINES_SHOWN:])
+    return f"PostgreSQL did not start. {layout.log} ends with:\n{tail}"
 
 
 @dataclass(frozen=True)
@@ -213,11 +215,11 @@ class EmbeddedPostgres:
         data_dir: Path,
         *,
         pg_bin: Path | None = None,
-        say: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         self._given = data_dir
         self._pg_bin = pg_bin
-        self._say = say
+        self._say = report
         self._shares: list[_Acquisition] = []
 
     @cached_property
@@ -232,17 +234,17 @@ class EmbeddedPostgres:
     def tool_env(self) -> dict[str, str]:
         """Return the caller's environment with the connection variables of this server."""
         if not self._shares:
-            raise DatabaseRefused("The database is not running for us; acquire it first.")
+            raise DatabaseRefused("The database has not been acquired. Call acquire() first.")
         ours = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return {**ours, **self._shares[-1].running.address.libpq_env()}
 
     def acquire(self) -> ServerAddress:
         """Take a reference, and return once the server accepts connections."""
-        binaries, narrator = self.binaries, ProgressReporter(self._say)
+        binaries, progress = self.binaries, ProgressReporter(self._say)
         with translate_os_errors(self.data_dir):
             ensure_data_folder(self.data_dir)
-            with self._hold_start_lock(narrator):
-                share = _join_server(establish_layout(self.data_dir), binaries, narrator)
+            with self._hold_start_lock(progress):
+                share = _join_server(establish_layout(self.data_dir), binaries, progress)
         self._shares.append(share)
         return share.running.address
 
@@ -253,20 +255,20 @@ class EmbeddedPostgres:
         """
         if not self._shares:
             return
-        share, narrator = self._shares.pop(), ProgressReporter(self._say)
+        share, progress = self._shares.pop(), ProgressReporter(self._say)
         try:
-            with self._hold_start_lock(narrator):
-                found = find_postmaster(share.layout.cluster)
-                postmaster = found or share.running.postmaster
-                _leave_server(share.layout, share.reference, postmaster, narrator)
+            with self._hold_start_lock(progress):
+                current = find_postmaster(share.layout.cluster)
+                postmaster = current or share.running.postmaster
+                _leave_server(share.layout, share.reference, postmaster, progress)
         except FileNotFoundError:
             # The data folder was removed or moved. The server must not outlive it.
-            _leave_server(share.layout, share.reference, share.running.postmaster, narrator)
+            _leave_server(share.layout, share.reference, share.running.postmaster, progress)
 
     def revive(self) -> ServerAddress:
         """Restart the server if it died. Our reference and its address stay valid."""
         if not self._shares:
-            raise DatabaseRefused("The database is not ours to revive; acquire it first.")
+            raise DatabaseRefused("The database has not been acquired. Call acquire() first.")
         address = self.acquire()
         self.release()
         return address
@@ -279,8 +281,8 @@ class EmbeddedPostgres:
         if not self.data_dir.is_dir():
             return
         with translate_os_errors(self.data_dir):
-            if objection := find_data_folder_problem(self.data_dir):
-                raise DatabaseRefused(objection)
+            if problem := find_data_folder_problem(self.data_dir):
+                raise DatabaseRefused(problem)
             with self._hold_start_lock(ProgressReporter(self._say)):
                 remove_cluster(self.data_dir)
 
@@ -295,21 +297,21 @@ class EmbeddedPostgres:
     ) -> None:
         self.release()
 
-    def _hold_start_lock(self, narrator: ProgressReporter) -> AbstractContextManager[None]:
+    def _hold_start_lock(self, progress: ProgressReporter) -> AbstractContextManager[None]:
         return hold_exclusive_lock(
             get_start_lock(self.data_dir),
-            while_waiting=lambda: narrator.waiting(
+            while_waiting=lambda: progress.waiting(
                 "Another process is starting or stopping PostgreSQL; waiting."
             ),
         )
 
 
-def _join_server(layout: Layout, binaries: Binaries, narrator: ProgressReporter) -> _Acquisition:
+def _join_server(layout: Layout, binaries: Binaries, progress: ProgressReporter) -> _Acquisition:
     reference = ServerReference(layout.holders)
     try:
-        running = ensure_running(layout, binaries, reference, narrator)
+        running = ensure_running(layout, binaries, reference, progress)
     except BaseException:
-        _leave_server(layout, reference, find_postmaster(layout.cluster), narrator)
+        _leave_server(layout, reference, find_postmaster(layout.cluster), progress)
         raise
     return _Acquisition(layout, running, reference)
 
@@ -318,12 +320,12 @@ def _leave_server(
     layout: Layout,
     reference: ServerReference,
     postmaster: ProcessIdentity | None,
-    narrator: ProgressReporter,
+    progress: ProgressReporter,
 ) -> None:
     try:
         if reference.is_last():
             if postmaster and postmaster.is_alive():
-                stop_server(layout, postmaster, narrator)
+                stop_server(layout, postmaster, progress)
             remove_socket_folder(layout)
     finally:
         reference.drop()

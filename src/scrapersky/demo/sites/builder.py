@@ -145,13 +145,13 @@ class SitePages:
         return {path: serve_html(self.html(path)) for path in self.pieces}
 
     def html(self, path: str) -> str:
-        house, name = self.house, escape(self.house.name)
-        title = name if path == HOME_PATH else f"{escape(house.links.get(path, path))} | {name}"
+        layout, name = self.house, escape(self.house.name)
+        title = name if path == HOME_PATH else f"{escape(layout.links.get(path, path))} | {name}"
         pieces = "\n".join(each.html for each in self.pieces[path])
         return (
-            f'<!doctype html>\n<html lang="{house.language}"><head><meta charset="utf-8">'
-            f"<title>{title}</title>{_build_generator_tag(house)}{house.head}</head>\n"
-            f"<body><nav>{''.join(_iter_menu(house))}</nav>\n<h1>{name}</h1>\n{pieces}\n</body></html>\n"
+            f'<!doctype html>\n<html lang="{layout.language}"><head><meta charset="utf-8">'
+            f"<title>{title}</title>{_build_generator_tag(layout)}{layout.head}</head>\n"
+            f"<body><nav>{''.join(_iter_menu(layout))}</nav>\n<h1>{name}</h1>\n{pieces}\n</body></html>\n"
         )
 
     @property
@@ -160,19 +160,19 @@ class SitePages:
 
         If several pages publish a contact, the first one wins; later ones are never more explicit.
         """
-        found: dict[tuple[ContactChannel, str], PublishedContact] = {}
+        contacts: dict[tuple[ContactChannel, str], PublishedContact] = {}
         for pieces in self.pieces.values():
             for each in (contact for piece in pieces for contact in piece.contacts):
-                found.setdefault((each.kind, each.value), each)
-        return found
+                contacts.setdefault((each.kind, each.value), each)
+        return contacts
 
 
-def _build_generator_tag(house: SiteLayout) -> str:
-    return f'<meta name="generator" content="{house.generator}">' if house.generator else ""
+def _build_generator_tag(layout: SiteLayout) -> str:
+    return f'<meta name="generator" content="{layout.generator}">' if layout.generator else ""
 
 
-def _iter_menu(house: SiteLayout) -> Iterator[str]:
-    for path, text in house.links.items():
+def _iter_menu(layout: SiteLayout) -> Iterator[str]:
+    for path, text in layout.links.items():
         yield f'<a href="{path}">{escape(text)}</a> '
 
 

@@ -136,7 +136,7 @@ def wordpress_encoder(address: str) -> PageSnippet:
     return build_email_snippet(html, address, ExtractionMethod.WORDPRESS_ENCODER)
 
 
-# Obfuscated by hand
+# Obfuscated manually
 
 
 def spelled_at_dot(address: str) -> PageSnippet:

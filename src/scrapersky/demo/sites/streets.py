@@ -149,15 +149,15 @@ def iter_sites() -> Iterator[TownSite]:
             yield _build_site(quarter, f"{trade}-{street}", next(cloaks), next(numbers))
 
 
-def _build_site(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int) -> TownSite:
+def _build_site(quarter: Quarter, corner: str, email_markup: EmailMarkup, number: int) -> TownSite:
     name = f"{corner}.example"
-    pages = _build_pages(quarter, corner, cloak, number)
+    pages = _build_pages(quarter, corner, email_markup, number)
     base = build_base_url(name)
     paths = [base + path for path in pages.pieces]
     urls = [*paths, *number_urls(f"{base}/offers", "offer", Random(corner).randint(5, MAX_OFFERS))]
     return TownSite(
         name=name,
-        shows=f"{cloak.__name__.replace('_', ' ').capitalize()}, in {quarter.language}.",
+        shows=f"{email_markup.__name__.replace('_', ' ').capitalize()}, in {quarter.language}.",
         expected=ExpectedResult(SitemapOutcome.FOUND, urls=len(urls), contacts=pages.contacts),
         answers={
             **pages.answers,
@@ -168,12 +168,14 @@ def _build_site(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int) 
     )
 
 
-def _build_pages(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int) -> SitePages:
+def _build_pages(
+    quarter: Quarter, corner: str, email_markup: EmailMarkup, number: int
+) -> SitePages:
     title = corner.replace("-", " ").title()
     address, *others = quarter.menu
     desk = Random(corner).choice(("info", "hello", "office", "shop"))
     profile = PROFILES[number % len(PROFILES)]
-    house = SiteLayout(
+    layout = SiteLayout(
         name=title,
         language=quarter.language,
         generator=GENERATORS[number % len(GENERATORS)],
@@ -184,9 +186,12 @@ def _build_pages(quarter: Quarter, corner: str, cloak: EmailMarkup, number: int)
         build_json_ld("LocalBusiness", title),
         *markup.list_decoys(),
     ]
-    contact = [cloak(f"{desk}@{corner}.example"), quarter.telling(quarter.number(10 + number))]
+    contact = [
+        email_markup(f"{desk}@{corner}.example"),
+        quarter.telling(quarter.number(10 + number)),
+    ]
     return SitePages(
-        house,
+        layout,
         {
             HOME_PATH: [*home, profile(corner.replace("-", "")[:15])],
             address: contact,

@@ -1,7 +1,7 @@
 """Write rows as CSV, JSON Lines, XLSX and Parquet while they are read.
 
 Each writer takes an asynchronous iterator of chunks of rows and yields bytes. It holds one chunk at
-a time, writes no temporary file, and closes its source when its reader goes away.
+a time, and closes its source when its reader goes away. Only XLSX needs a temporary file.
 """
 
 from scrapersky.lists.export.columns import ColumnKind, ExportColumn, ExportCounts

@@ -13,15 +13,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from scrapersky.http.auth import FILE_TYPES, get_content_type
-from scrapersky.lists.imports.csv_reader import ImportSubject
 from scrapersky.lists.imports.rows import (
     MAX_IMPORT_ROWS,
     ImportResult,
     ImportRow,
     ImportRowStatus,
-    InputRow,
-    limit_rows,
-    read_csv_rows,
 )
 
 AnyText = Annotated[Any, WithJsonSchema({"type": "string"})]
@@ -115,10 +111,6 @@ async def _read_csv_body(request: Request) -> BinaryIO:
 
 
 CsvFile = Annotated[BinaryIO, Depends(_read_csv_body)]
-
-
-def read_body_rows(file: BinaryIO, kind: ImportSubject, column: str | None) -> Iterator[InputRow]:
-    return limit_rows(read_csv_rows(file, kind, column))
 
 
 def describe_csv_body(example: str) -> dict[str, Any]:

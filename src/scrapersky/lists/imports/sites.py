@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,8 +16,9 @@ from scrapersky.db.statements import unnest_rows
 from scrapersky.errors import InvalidInput
 from scrapersky.models import Actor, Domain
 from scrapersky.models.domains import METADATA_NOT_QUEUED
+from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.urls import Site, normalise_site
-from scrapersky.settings import AllowedNetwork, Settings
+from scrapersky.settings import Settings
 
 _EMAIL = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)\Z", re.IGNORECASE)
 
@@ -26,14 +27,11 @@ _EMAIL = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)\Z", re.IGNORE
 class SiteParser:
     """Parses sites as users type them; create one per list."""
 
-    networks: tuple[AllowedNetwork, ...]
-    ports: frozenset[int]
-    resolve: Mapping[str, tuple[str, int]]
+    rules: AddressRules
 
     @classmethod
     def from_settings(cls, settings: Settings) -> SiteParser:
-        networks, ports = tuple(settings.allowed_networks), frozenset(settings.allowed_ports)
-        return cls(networks, ports, settings.resolve)
+        return cls(AddressRules.from_settings(settings))
 
     def parse(self, text: str) -> Site:
         """Return the normalised site. Raises `InvalidInput` with the reason."""
@@ -41,12 +39,7 @@ class SiteParser:
             # Only the user can tell whether the part after the @ is the site or a mail provider.
             given, host = text.strip()[:200], found[1][:100]
             raise InvalidInput(f"{given!r} is an e-mail address. Enter {host} if that is the site.")
-        return normalise_site(
-            text,
-            allowed_networks=self.networks,
-            allowed_ports=self.ports,
-            resolve=self.resolve,
-        )
+        return normalise_site(text, self.rules)
 
 
 def parse_site(text: str, settings: Settings) -> Site:

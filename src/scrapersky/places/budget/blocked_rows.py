@@ -64,14 +64,14 @@ async def wake_blocked_rows(session: AsyncSession, tenant_id: UUID | None) -> in
     ):
         waiting = select(model.id).where(*where).with_for_update(skip_locked=True, key_share=True)
         those = waiting.cte("those").prefix_with("MATERIALIZED")
-        found = await session.scalars(
+        rows = await session.scalars(
             update(model)
             .where(model.id == those.c.id)
             .values({due: func.now()})
             .returning(model.id)
             .execution_options(synchronize_session=False)
         )
-        woken += len(found.all())
+        woken += len(rows.all())
     wake_after_commit(session, SEARCH_STAGE, DEEP_SCAN_STAGE)
     return woken
 

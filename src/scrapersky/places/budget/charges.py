@@ -144,8 +144,8 @@ async def _reserve_day_quota(session: AsyncSession, charge: Charge, time: Provid
     count is never given back.
     """
     quota = get_daily_quota(charge.method)
-    asked = await count_day_request(session, charge.provider, charge.method, time.day)
-    if asked > quota:
+    requests = await count_day_request(session, charge.provider, charge.method, time.day)
+    if requests > quota:
         raise RetryLater(
             f"The daily quota of {quota:,} {charge.provider} requests for {charge.method} is used "
             f"up. Work resumes at {_format_time(time.next_day)}.",
@@ -208,7 +208,7 @@ async def _add_spending(
     A free request is allowed even when the cap was lowered below the spending.
     """
     price = literal(usd, USD)
-    taken = await session.scalar(
+    reserved = await session.scalar(
         update(CostMonth)
         .where(
             CostMonth.tenant_id == tenant_id,
@@ -219,7 +219,7 @@ async def _add_spending(
         .returning(CostMonth.requests)
         .execution_options(synchronize_session=False)
     )
-    return taken is not None
+    return reserved is not None
 
 
 def _format_refusal(spent: Decimal, cap: TenantCap, usd: Decimal, time: ProviderTime) -> str:
@@ -290,14 +290,14 @@ async def pause_provider(
     session: AsyncSession, provider: str, method: str, until: datetime, reason: str
 ) -> None:
     """Pause a provider's method for all workers. Of two pauses the longer one wins."""
-    adding = insert(ProviderPause).values(
+    statement = insert(ProviderPause).values(
         provider=provider, method=method, until=until, reason=reason
     )
     await session.execute(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[ProviderPause.provider, ProviderPause.method],
-            set_={"until": adding.excluded.until, "reason": adding.excluded.reason},
-            where=ProviderPause.until < adding.excluded.until,
+            set_={"until": statement.excluded.until, "reason": statement.excluded.reason},
+            where=ProviderPause.until < statement.excluded.until,
         )
     )
 

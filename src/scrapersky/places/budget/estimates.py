@@ -129,10 +129,11 @@ def _format_sentence(
     left: Decimal,
     cap: Decimal,
 ) -> str:
-    asked = _format_range(*(f"{each:,}" for each in requests))
+    request_range = _format_range(*(f"{each:,}" for each in requests))
     costs = "nothing" if not usd[1] else _format_range(*map(format_usd, usd))
     return (
-        f"{places:,} places take {asked} requests and cost {costs}. Fewer places cost less. "
+        f"{places:,} places take {request_range} requests and cost {costs}. Fewer places cost "
+        "less. "
         f"{_format_remaining(usd, left, cap)}"
     )
 

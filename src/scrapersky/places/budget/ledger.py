@@ -39,8 +39,8 @@ class ProviderTime:
 
 def _build_period_start(unit: str, *, ahead: timedelta | None = None) -> ColumnElement[Any]:
     there = func.timezone(PROVIDER_TIMEZONE, func.now())
-    begun = func.date_trunc(unit, there)
-    return begun if ahead is None else begun + literal(ahead, Interval)
+    start = func.date_trunc(unit, there)
+    return start if ahead is None else start + literal(ahead, Interval)
 
 
 def _build_next_month() -> ColumnElement[Any]:
@@ -48,7 +48,7 @@ def _build_next_month() -> ColumnElement[Any]:
 
 
 async def get_provider_time(session: AsyncSession) -> ProviderTime:
-    found = await session.execute(
+    result = await session.execute(
         select(
             func.now(),
             cast(_build_period_start("day"), Date),
@@ -57,7 +57,7 @@ async def get_provider_time(session: AsyncSession) -> ProviderTime:
             func.timezone(PROVIDER_TIMEZONE, _build_next_month()),
         )
     )
-    return ProviderTime(*found.one())
+    return ProviderTime(*result.one())
 
 
 async def get_pause(session: AsyncSession, provider: str, method: str) -> ProviderPause | None:
@@ -75,39 +75,39 @@ async def count_day_request(session: AsyncSession, provider: str, method: str, d
     """Increment the day's counter and return it. The row lock makes other workers wait for our
     commit.
     """
-    adding = insert(ProviderDay).values(provider=provider, method=method, day=day, requests=1)
+    statement = insert(ProviderDay).values(provider=provider, method=method, day=day, requests=1)
     key = [ProviderDay.provider, ProviderDay.method, ProviderDay.day]
-    return await _increment(session, adding, key, ProviderDay.requests)
+    return await _increment(session, statement, key, ProviderDay.requests)
 
 
 async def count_month_request(session: AsyncSession, provider: str, sku: str, month: date) -> int:
     """Increment the month's counter over all tenants and return it."""
-    adding = insert(CostMeter).values(provider=provider, sku=sku, month=month, requests=1)
+    statement = insert(CostMeter).values(provider=provider, sku=sku, month=month, requests=1)
     key = [CostMeter.provider, CostMeter.sku, CostMeter.month]
-    return await _increment(session, adding, key, CostMeter.requests)
+    return await _increment(session, statement, key, CostMeter.requests)
 
 
-async def _increment(session: AsyncSession, adding: Any, key: list[Any], column: Any) -> int:
-    upsert = adding.on_conflict_do_update(index_elements=key, set_={column.key: column + 1})
+async def _increment(session: AsyncSession, statement: Any, key: list[Any], column: Any) -> int:
+    upsert = statement.on_conflict_do_update(index_elements=key, set_={column.key: column + 1})
     return int(await session.scalar(upsert.returning(column)) or 0)
 
 
 async def get_month_usage(session: AsyncSession, provider: str, sku: str, month: date) -> int:
-    found = await session.scalar(
+    month_usage = await session.scalar(
         select(CostMeter.requests).where(
             CostMeter.provider == provider, CostMeter.sku == sku, CostMeter.month == month
         )
     )
-    return found or 0
+    return month_usage or 0
 
 
 async def get_month_spending(session: AsyncSession, tenant_id: UUID, month: date) -> Decimal:
-    found = await session.scalar(
+    month_spending = await session.scalar(
         select(CostMonth.spent_usd).where(
             CostMonth.tenant_id == tenant_id, CostMonth.month == month
         )
     )
-    return found or Decimal(0)
+    return month_spending or Decimal(0)
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ class TenantCap:
 async def get_tenant_cap(
     session: AsyncSession, tenant_id: UUID, default_cap_usd: Decimal
 ) -> TenantCap:
-    found = await session.execute(
+    result = await session.execute(
         select(Budget.monthly_cap_usd, Budget.own_limit_usd).where(Budget.tenant_id == tenant_id)
     )
-    allowed, own_limit = found.one_or_none() or (None, None)
+    allowed, own_limit = result.one_or_none() or (None, None)
     return TenantCap(
         allowed_usd=default_cap_usd if allowed is None else allowed,
         is_default=allowed is None,
@@ -146,8 +146,8 @@ async def get_installation_cap(
     session: AsyncSession, default_cap_usd: Decimal | None
 ) -> Decimal | None:
     """Return the operators' cap, or the setting's. None means that only the tenants' caps apply."""
-    found = await session.scalar(select(InstallationBudget.monthly_cap_usd))
-    return default_cap_usd if found is None else found
+    installation_cap = await session.scalar(select(InstallationBudget.monthly_cap_usd))
+    return default_cap_usd if installation_cap is None else installation_cap
 
 
 async def sum_installation_spending(session: AsyncSession, month: date) -> Decimal:
@@ -156,7 +156,7 @@ async def sum_installation_spending(session: AsyncSession, month: date) -> Decim
     # model
     # and would only sum up its own spending.
     months = CostMonth.__table__
-    found = await session.scalar(
+    spent = await session.scalar(
         select(func.coalesce(func.sum(months.c.spent_usd), 0)).where(months.c.month == month)
     )
-    return Decimal(found or 0)
+    return Decimal(spent or 0)

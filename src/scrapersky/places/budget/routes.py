@@ -45,7 +45,7 @@ async def get_budget(actor: Viewer, context: Context, session: Reading) -> Budge
 
 @router.put("", summary="Update the monthly cap")
 async def put_budget(
-    actor: Admin, context: Context, session: Transaction, wanted: BudgetIn
+    actor: Admin, context: Context, session: Transaction, body: BudgetIn
 ) -> BudgetOut:
     """Set the tenant's monthly cap. It applies from the next request on, and rows blocked on the
     budget are retried immediately. Operators (admins of the default tenant) can set any cap for
@@ -53,9 +53,9 @@ async def put_budget(
     operators; a higher value returns 403.
     """
     if actor.is_operator:
-        await set_allowance(session, actor, actor.tenant_id, wanted.monthly_cap_usd)
+        await set_allowance(session, actor, actor.tenant_id, body.monthly_cap_usd)
     else:
-        await set_own_limit(session, actor, wanted.monthly_cap_usd, context.settings)
+        await set_own_limit(session, actor, body.monthly_cap_usd, context.settings)
     return await load_budget(session, actor, context.settings)
 
 
@@ -69,12 +69,12 @@ async def get_installation(
 
 @router.put("/installation", summary="Update the installation cap")
 async def put_installation(
-    actor: OperatorAdmin, context: Context, session: OperatorTransaction, wanted: OperatorCapIn
+    actor: OperatorAdmin, context: Context, session: OperatorTransaction, body: OperatorCapIn
 ) -> InstallationBudgetOut:
     """Set the monthly cap over all tenants, regardless of the sum of their own caps. It applies
     from the next request on. Operators only.
     """
-    await set_installation_cap(session, actor, wanted.monthly_cap_usd)
+    await set_installation_cap(session, actor, body.monthly_cap_usd)
     return await get_installation_budget(session, context.settings)
 
 
@@ -88,24 +88,24 @@ async def put_tenant(
     context: Context,
     session: OperatorTransaction,
     tenant_id: UUID,
-    wanted: OperatorCapIn,
+    body: OperatorCapIn,
 ) -> InstallationBudgetOut:
     """Set what a tenant may spend in a month. Its admins can lower it further, but not raise it.
     Operators only.
     """
     await require_tenant(session, tenant_id)
-    await set_allowance(session, actor, tenant_id, wanted.monthly_cap_usd)
+    await set_allowance(session, actor, tenant_id, body.monthly_cap_usd)
     return await get_installation_budget(session, context.settings)
 
 
 @ledger_router.get("", summary="List ledger entries")
 async def list_cost_entries(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(COST_ENTRIES.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(COST_ENTRIES.parse_query)]
 ) -> ListPage[CostEntryOut]:
     """Return every request that may cost money, newest first. Requests that are always free are
     only counted.
     """
-    return (await COST_ENTRIES.show(session, actor, asked)).to_page(CostEntryOut.model_validate)
+    return (await COST_ENTRIES.show(session, actor, query)).to_page(CostEntryOut.model_validate)
 
 
 router.include_router(ledger_router)

@@ -9,6 +9,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
+from scrapersky.lists import RowSchema
+from scrapersky.places.budget.listing import COST_ENTRIES
+
 Usd = Annotated[
     Decimal, PlainSerializer(float, return_type=float, when_used="json"), Field(examples=[12.5])
 ]
@@ -116,18 +119,5 @@ class InstallationBudgetOut(BaseModel):
     tenants: list[TenantBudgetOut]
 
 
-class CostEntryOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    provider: str = Field(examples=["google"])
-    sku: str = Field(examples=["place_details.enterprise"])
-    month: date
+class CostEntryOut(RowSchema, columns=COST_ENTRIES.all_columns):
     usd: Usd
-    is_free: bool = Field(description="Whether it was one of the month's free requests.")
-    state: str = Field(examples=["billed"])
-    search_id: UUID | None
-    place_id: UUID | None
-    asked_at: datetime
-    settled_at: datetime | None
-    note: str | None

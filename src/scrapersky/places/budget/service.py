@@ -81,21 +81,21 @@ async def load_budget(session: AsyncSession, actor: Actor, settings: Settings) -
 async def _load_spending(
     session: AsyncSession, tenant_id: UUID, month: date
 ) -> tuple[Decimal, int]:
-    found = await session.scalar(
+    spending = await session.scalar(
         select(CostMonth).where(CostMonth.tenant_id == tenant_id, CostMonth.month == month)
     )
-    return (found.spent_usd, found.requests) if found else (Decimal(0), 0)
+    return (spending.spent_usd, spending.requests) if spending else (Decimal(0), 0)
 
 
 async def _list_sku_usage(session: AsyncSession, month: date, settings: Settings) -> list[SkuUsed]:
     """Return the SKUs used this month, and always the two paid ones."""
     google = Provider.GOOGLE.value
-    found = await session.execute(
+    result = await session.execute(
         select(CostMeter.sku, CostMeter.requests).where(
             CostMeter.provider == google, CostMeter.month == month
         )
     )
-    used = dict.fromkeys(DEFAULT_SKUS, 0) | {each.sku: each.requests for each in found}
+    used = dict.fromkeys(DEFAULT_SKUS, 0) | {each.sku: each.requests for each in result}
     return [_build_sku_usage(google, sku, count, settings) for sku, count in sorted(used.items())]
 
 
@@ -182,9 +182,9 @@ async def _store_and_wake(
         select(getattr(Budget, column)).where(Budget.tenant_id == tenant_id)
     )
     stored = {**values, "changed_by": actor.user_id}
-    adding = insert(Budget).values(tenant_id=tenant_id, **stored)
+    statement = insert(Budget).values(tenant_id=tenant_id, **stored)
     await session.execute(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[Budget.tenant_id], set_={**stored, "changed_at": func.now()}
         )
     )
@@ -222,7 +222,7 @@ async def get_installation_budget(
 async def _list_tenants(
     session: AsyncSession, month: date, settings: Settings
 ) -> list[TenantBudgetOut]:
-    found = await session.execute(
+    result = await session.execute(
         select(
             Tenant.id,
             Tenant.name,
@@ -245,7 +245,7 @@ async def _list_tenants(
             spent_usd=spent or Decimal(0),
             requests=requests or 0,
         )
-        for tenant_id, name, allowed, own_limit, spent, requests in found
+        for tenant_id, name, allowed, own_limit, spent, requests in result
     ]
 
 
@@ -256,9 +256,9 @@ async def set_installation_cap(session: AsyncSession, actor: Actor, cap: Decimal
     """
     before = await session.scalar(select(InstallationBudget.monthly_cap_usd))
     values = {"monthly_cap_usd": cap, "changed_by": actor.user_id}
-    adding = insert(InstallationBudget).values(id=1, **values)
+    statement = insert(InstallationBudget).values(id=1, **values)
     await session.execute(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[InstallationBudget.id], set_={**values, "changed_at": func.now()}
         )
     )

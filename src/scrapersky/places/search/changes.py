@@ -77,30 +77,32 @@ async def list_changes(
     after: ChangePosition | None,
     limit: int,
 ) -> list[SearchChange]:
-    wanted = [each for each in kinds if each is not PlaceChangeKind.GONE or can_detect_gone(job)]
-    if not wanted:
+    wanted_kinds = [
+        each for each in kinds if each is not PlaceChangeKind.GONE or can_detect_gone(job)
+    ]
+    if not wanted_kinds:
         return []
-    rows = union_all(*(_select_changes(each, before, job) for each in wanted)).subquery()
+    rows = union_all(*(_select_changes(each, before, job) for each in wanted_kinds)).subquery()
     order = (rows.c.kind, rows.c.position, rows.c.place_id)
-    found = (
+    statement = (
         select(rows.c.kind, rows.c.position, rows.c.changes, Place)
         .join(Place, Place.id == rows.c.place_id)
         .order_by(*order)
         .limit(limit)
     )
     if after is not None:
-        found = found.where(tuple_(*order) > after)
+        statement = statement.where(tuple_(*order) > after)
     return [
         SearchChange(KIND_ORDER[kind], place, changes, (kind, position, place.id))
-        for kind, position, changes, place in await session.execute(found)
+        for kind, position, changes, place in await session.execute(statement)
     ]
 
 
 def _select_changes(kind: PlaceChangeKind, before: Job, job: Job) -> Select[Any]:
     """Select places of one search that the other has, or does not have."""
     mine, other = (before, job) if kind is PlaceChangeKind.GONE else (job, before)
-    link, twin = aliased(SearchPlace), aliased(SearchPlace)
-    in_both = exists().where(twin.search_id == other.id, twin.place_id == link.place_id)
+    link, duplicate = aliased(SearchPlace), aliased(SearchPlace)
+    in_both = exists().where(duplicate.search_id == other.id, duplicate.place_id == link.place_id)
     conditions: list[ColumnElement[bool]] = [link.search_id == mine.id]
     if kind is PlaceChangeKind.CHANGED:
         conditions += [in_both, link.sighted == PlaceSightingState.CHANGED]

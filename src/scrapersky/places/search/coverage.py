@@ -64,14 +64,14 @@ class SearchCoverage:
         return f"The area is partly covered: {'; '.join(self._list_gaps())}."
 
     def _list_gaps(self) -> list[str]:
-        said = {
+        notes = {
             TileState.WAITING: "still pending",
             TileState.SATURATED: "with more places than were returned",
             TileState.NOT_ASKED: "not requested",
         }
         gaps = [
             f"{_format_count(self._count(state), 'part')} {words}"
-            for state, words in said.items()
+            for state, words in notes.items()
             if self._count(state)
         ]
         return gaps or [f"{_format_count(self.noted, 'part')} incomplete"]
@@ -94,14 +94,14 @@ async def load_coverage(session: AsyncSession, job: Job) -> SearchCoverage:
         .group_by(SearchTile.state)
     )
     rows = tiles.all()
-    found = await _count_places(session, job)
+    counts = await _count_places(session, job)
     return SearchCoverage(
         tiles={state: count for state, count, *_ in rows},
         noted=sum(notes for _, _, notes, *_ in rows),
         requests=sum(requests for *_, requests, _ in rows),
         paid_requests=sum(paid for *_, paid in rows),
         cost_usd=await sum_cost(session, job),
-        **found,
+        **counts,
     )
 
 
@@ -129,18 +129,18 @@ async def sum_cost(session: AsyncSession, job: Job) -> Decimal:
 
 async def build_result(session: AsyncSession, job: Job) -> dict[str, Any]:
     """Build the job's result."""
-    covered = await load_coverage(session, job)
-    said = {"attribution": (job.result_data or {}).get(ATTRIBUTION_KEY)}
+    coverage = await load_coverage(session, job)
+    result = {"attribution": (job.result_data or {}).get(ATTRIBUTION_KEY)}
     return {
-        "found": covered.found,
-        "new": covered.new,
-        "changed": covered.changed,
-        "fits": covered.fits,
-        "tiles": covered.tiles,
-        "requests": covered.requests,
-        "paid_requests": covered.paid_requests,
-        "cost_usd": float(covered.cost_usd),
-        "covered": covered.is_complete,
-        "coverage": covered.sentence,
-        **{name: value for name, value in said.items() if value},
+        "found": coverage.found,
+        "new": coverage.new,
+        "changed": coverage.changed,
+        "fits": coverage.fits,
+        "tiles": coverage.tiles,
+        "requests": coverage.requests,
+        "paid_requests": coverage.paid_requests,
+        "cost_usd": float(coverage.cost_usd),
+        "covered": coverage.is_complete,
+        "coverage": coverage.sentence,
+        **{name: value for name, value in result.items() if value},
     }

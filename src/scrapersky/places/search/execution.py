@@ -77,17 +77,17 @@ def validate_area(area: Area, name: str) -> Area:
 async def geocode(location: str, language: str, region: str | None, tools: Tools) -> AreaFound:
     nominatim = Nominatim(tools.fetch, tools.settings.nominatim_base_url)
     try:
-        found = await nominatim.area(location, language, country=region)
+        area = await nominatim.area(location, language, country=region)
     except ProviderFailed as error:
         raise classify_failure(error) from error
-    if found is None:
+    if area is None:
         raise Rejected(
             f"OpenStreetMap has no area called {location!r}{_format_region(region)}. "
             "Use the spelling on the map, add the country if the name is ambiguous, "
             "or give a center with a radius."
         )
     query = build_area_key(location, region)
-    return AreaFound(query, found.name, found.area, found.country, found.osm)
+    return AreaFound(query, area.name, area.area, area.country, area.osm)
 
 
 def _format_region(region: str | None) -> str:
@@ -136,21 +136,23 @@ def _normalize_region(written: str | None) -> str | None:
     return {"UK": "GB", "EL": "GR"}.get(region or "", region)
 
 
-async def prepare(session: AsyncSession, wanted: SearchRequest) -> SearchRequest:
+async def prepare(session: AsyncSession, request: SearchRequest) -> SearchRequest:
     """Load the search's tiles, area and known places."""
     tiles = await session.scalars(
-        select(SearchTile).where(SearchTile.search_id == wanted.search_id).order_by(SearchTile.path)
+        select(SearchTile)
+        .where(SearchTile.search_id == request.search_id)
+        .order_by(SearchTile.path)
     )
-    wanted = replace(wanted, tiles=tuple(_build_tile(each) for each in tiles))
-    if wanted.area is None and wanted.location is not None:
-        wanted = await _resolve_named_area(session, wanted, wanted.location)
-    found = await session.scalars(
+    request = replace(request, tiles=tuple(_build_tile(each) for each in tiles))
+    if request.area is None and request.location is not None:
+        request = await _resolve_named_area(session, request, request.location)
+    rows = await session.scalars(
         select(Place.place_id)
         .join(SearchPlace, SearchPlace.place_id == Place.id)
-        .where(SearchPlace.search_id == wanted.search_id)
+        .where(SearchPlace.search_id == request.search_id)
         .order_by(SearchPlace.position)
     )
-    return replace(wanted, found=tuple(found), known=await _load_known_places(session, wanted))
+    return replace(request, found=tuple(rows), known=await _load_known_places(session, request))
 
 
 def _build_tile(row: SearchTile) -> Tile:
@@ -170,33 +172,33 @@ def _build_tile(row: SearchTile) -> Tile:
 
 
 async def _resolve_named_area(
-    session: AsyncSession, wanted: SearchRequest, location: str
+    session: AsyncSession, request: SearchRequest, location: str
 ) -> SearchRequest:
-    named = await session.get(GeocodedArea, build_area_key(location, wanted.query.region))
+    named = await session.get(GeocodedArea, build_area_key(location, request.query.region))
     if named is None:
-        return wanted
+        return request
     area = Area(named.south, named.west, named.north, named.east)
-    query = replace(wanted.query, region=wanted.query.region or named.country)
-    return replace(wanted, query=query, area=narrow_area(area, wanted.radius_km))
+    query = replace(request.query, region=request.query.region or named.country)
+    return replace(request, query=query, area=narrow_area(area, request.radius_km))
 
 
-async def _load_known_places(session: AsyncSession, wanted: SearchRequest) -> dict[str, datetime]:
-    if wanted.provider != Provider.GOOGLE:
+async def _load_known_places(session: AsyncSession, request: SearchRequest) -> dict[str, datetime]:
+    if request.provider != Provider.GOOGLE:
         return {}
-    tenant = select(Job.tenant_id).where(Job.id == wanted.search_id).scalar_subquery()
-    found = await session.execute(
+    tenant = select(Job.tenant_id).where(Job.id == request.search_id).scalar_subquery()
+    result = await session.execute(
         select(Place.place_id, Place.details_at)
         .where(
             Place.tenant_id == tenant,
-            Place.provider == wanted.provider,
+            Place.provider == request.provider,
             Place.details_at.is_not(None),
             Place.gone_at.is_(None),
-            *_match_area(wanted.area),
+            *_match_area(request.area),
         )
         .order_by(Place.details_at.desc())
         .limit(MAX_KNOWN_PLACES)
     )
-    return {place_id: at for place_id, at in found if at is not None}
+    return {place_id: at for place_id, at in result if at is not None}
 
 
 def _match_area(area: Area | None) -> list[Any]:
@@ -209,13 +211,13 @@ def _match_area(area: Area | None) -> list[Any]:
     return [or_(Place.latitude.is_(None), inside)]
 
 
-async def work(wanted: SearchRequest, tools: Tools) -> AsyncIterator[SearchStep]:
-    if not wanted.tiles:
-        async for begun in _start_search(wanted, tools):
-            yield begun
-            wanted = _apply_step(wanted, begun)
-    wanted = replace(wanted, query=_apply_defaults(wanted.query, tools.settings))
-    async for step in _build_steps(wanted, tools):
+async def work(request: SearchRequest, tools: Tools) -> AsyncIterator[SearchStep]:
+    if not request.tiles:
+        async for first_step in _start_search(request, tools):
+            yield first_step
+            request = _apply_step(request, first_step)
+    request = replace(request, query=_apply_defaults(request.query, tools.settings))
+    async for step in _build_steps(request, tools):
         yield step
     yield SearchFinished()
 
@@ -229,29 +231,31 @@ def _apply_defaults(query: PlaceQuery, settings: Settings) -> PlaceQuery:
 
 
 async def _start_search(
-    wanted: SearchRequest, tools: Tools
+    request: SearchRequest, tools: Tools
 ) -> AsyncIterator[AreaFound | TilesUpdated]:
     """Create the first tile: the whole area."""
-    area = wanted.area
+    area = request.area
     if area is None:
-        language = wanted.query.language or tools.settings.places_language
-        found = await geocode(wanted.location or "", language, wanted.query.region, tools)
-        yield found
-        area = narrow_area(found.area, wanted.radius_km)
-    whole = Tile("", validate_area(area, wanted.location or "The area"))
+        language = request.query.language or tools.settings.places_language
+        step = await geocode(request.location or "", language, request.query.region, tools)
+        yield step
+        area = narrow_area(step.area, request.radius_km)
+    whole = Tile("", validate_area(area, request.location or "The area"))
     yield TilesUpdated((whole,), SearchProgress(0.02, "Area found"))
 
 
-def _apply_step(wanted: SearchRequest, step: AreaFound | TilesUpdated) -> SearchRequest:
+def _apply_step(request: SearchRequest, step: AreaFound | TilesUpdated) -> SearchRequest:
     if isinstance(step, TilesUpdated):
-        return replace(wanted, tiles=step.tiles)
-    return replace(wanted, query=replace(wanted.query, region=wanted.query.region or step.country))
+        return replace(request, tiles=step.tiles)
+    return replace(
+        request, query=replace(request.query, region=request.query.region or step.country)
+    )
 
 
-def _build_steps(wanted: SearchRequest, tools: Tools) -> AsyncIterator[StoreImmediately]:
+def _build_steps(request: SearchRequest, tools: Tools) -> AsyncIterator[StoreImmediately]:
     seconds = tools.settings.pace(STAGE.prefix, STAGE.pace).timeout_seconds * TIME_BUDGET_SHARE
-    kind = GoogleSearch if wanted.provider == Provider.GOOGLE else OsmSearch
-    return kind(wanted, tools, seconds=seconds).steps()
+    kind = GoogleSearch if request.provider == Provider.GOOGLE else OsmSearch
+    return kind(request, tools, seconds=seconds).steps()
 
 
 async def store_failure(session: AsyncSession, job: Job, sentence: str) -> None:

@@ -63,7 +63,7 @@ class GoogleRequests:
         IDs of both passes are united.
         """
         self.looks = 0
-        seen: dict[str, None] = {}
+        place_ids: dict[str, None] = {}
         for _ in range(2):
             ids: list[str] = []
             token: str | None = None
@@ -75,8 +75,8 @@ class GoogleRequests:
                 token = self.page.next_token
                 if token is None or self.broken is not None:
                     break
-            seen |= dict.fromkeys(ids)
-            self.seen = tuple(seen)
+            place_ids |= dict.fromkeys(ids)
+            self.seen = tuple(place_ids)
             if self.broken is None and len(set(ids)) == len(ids):
                 return
         self.broken = self.broken or LIST_CHANGED_NOTE
@@ -151,24 +151,24 @@ class GoogleSearch:
     runs.
     """
 
-    def __init__(self, wanted: SearchRequest, tools: Tools, *, seconds: float) -> None:
+    def __init__(self, request: SearchRequest, tools: Tools, *, seconds: float) -> None:
         settings = tools.settings
-        self.wanted = wanted
+        self.request = request
         self.settings = settings
-        self.found = dict.fromkeys(wanted.found)
+        self.found = dict.fromkeys(request.found)
         self.tiles = Tiles.of(
-            wanted.tiles,
+            request.tiles,
             limit=settings.place_search_max_tiles,
-            enough=wanted.max_results,
-            known=_select_fresh(wanted, settings.place_details_max_age_days),
+            enough=request.max_results,
+            known=_select_fresh(request, settings.place_details_max_age_days),
         )
-        self._asked = GoogleRequests(wanted.query, wanted.search_id, tools, seconds=seconds)
+        self._asked = GoogleRequests(request.query, request.search_id, tools, seconds=seconds)
 
     async def steps(self) -> AsyncIterator[StoreImmediately]:
-        in_one = self.wanted.max_results <= MAX_PLACES_PER_TILE
+        in_one = self.request.max_results <= MAX_PLACES_PER_TILE
         async for step in self._search_whole() if in_one else self._search_tiles():
             yield step
-        left = self.tiles.skip_open(_describe_limit(self.wanted.max_results))
+        left = self.tiles.skip_open(_describe_limit(self.request.max_results))
         if left:
             yield TilesUpdated(left, self._get_progress(PHASE_FETCHING))
 
@@ -187,19 +187,19 @@ class GoogleSearch:
 
     def _limit_ids(self, whole: Tile) -> Tile:
         """Limit the IDs to the number of places requested."""
-        wanted = self.wanted.max_results
-        more = len(self._asked.seen) > wanted or self._asked.page.next_token is not None
+        max_results = self.request.max_results
+        more = len(self._asked.seen) > max_results or self._asked.page.next_token is not None
         return replace(
             whole,
-            ids=self._asked.seen[:wanted],
+            ids=self._asked.seen[:max_results],
             requests=whole.requests + self._asked.looks,
-            note=_describe_limit(wanted) if more else self._asked.broken,
+            note=_describe_limit(max_results) if more else self._asked.broken,
         )
 
     async def _search_tiles(self) -> AsyncIterator[StoreImmediately]:
-        while len(self.found) < self.wanted.max_results:
-            begun = next((each for each in self.tiles.open() if each.is_begun), None)
-            tile = begun or self.tiles.get_next_probe()
+        while len(self.found) < self.request.max_results:
+            started = next((each for each in self.tiles.open() if each.is_begun), None)
+            tile = started or self.tiles.get_next_probe()
             if tile is None:
                 async for step in self._plan_fetches():
                     yield step
@@ -261,7 +261,7 @@ class GoogleSearch:
         self.found.update(dict.fromkeys(ids))
         self._asked.has_come_on = True
         return KnownPlaces(
-            tile, self.wanted.provider, ids, first, self._get_progress(PHASE_FETCHING)
+            tile, self.request.provider, ids, first, self._get_progress(PHASE_FETCHING)
         )
 
     # Paid requests
@@ -280,14 +280,14 @@ class GoogleSearch:
 
     def _apply_page(self, tile: Tile) -> Tile:
         self.found.update(dict.fromkeys(each.place_id for each in self._asked.page.places))
-        asked = replace(
+        updated = replace(
             tile,
             requests=tile.requests + 1,
             paid_requests=tile.paid_requests + (self._asked.entry_id is not None),
             next_token=self._asked.page.next_token,
             note=tile.note or describe_unreadable(self._asked.page),
         )
-        (after,) = self.tiles.replace_tiles(self._decide_state(asked))
+        (after,) = self.tiles.replace_tiles(self._decide_state(updated))
         return after
 
     def _decide_state(self, tile: Tile) -> Tile:
@@ -300,7 +300,7 @@ class GoogleSearch:
         if tile.next_token is not None and self._can_continue(tile):
             return tile
         if tile.next_token is not None and self._has_enough():
-            note = _describe_limit(self.wanted.max_results)
+            note = _describe_limit(self.request.max_results)
             return replace(tile, state=TileState.SATURATED, next_token=None, note=note)
         crowded = tile.ids is not None and not tile.is_complete
         state = TileState.SATURATED if crowded else TileState.DONE
@@ -312,7 +312,7 @@ class GoogleSearch:
         return tile.paid_requests < pages and not self._has_enough()
 
     def _has_enough(self) -> bool:
-        return len(self.found) >= self.wanted.max_results
+        return len(self.found) >= self.request.max_results
 
     def _build_fetched(self, tile: Tile) -> PlacesFetched:
         facts = self._asked.page.places
@@ -334,19 +334,19 @@ class GoogleSearch:
         return TilesUpdated(tiles, self._get_progress(PHASE_PROBING))
 
     def _get_progress(self, phase: str) -> SearchProgress:
-        wanted = self.wanted.max_results
+        max_results = self.request.max_results
         if phase == PHASE_PROBING and not self.found:
-            return SearchProgress(min(0.3, 0.3 * self.tiles.count_ids() / wanted), phase)
-        expected = min(wanted, self.tiles.count_ids() or wanted)
+            return SearchProgress(min(0.3, 0.3 * self.tiles.count_ids() / max_results), phase)
+        expected = min(max_results, self.tiles.count_ids() or max_results)
         return SearchProgress(min(0.99, 0.3 + 0.7 * len(self.found) / expected), phase)
 
     def _count_pages(self) -> int:
-        return ceil(self.wanted.max_results / PAGE_SIZE)
+        return ceil(self.request.max_results / PAGE_SIZE)
 
 
-def _select_fresh(wanted: SearchRequest, max_age_days: float) -> frozenset[str]:
+def _select_fresh(request: SearchRequest, max_age_days: float) -> frozenset[str]:
     oldest = datetime.now(UTC) - timedelta(days=max_age_days)
-    return frozenset(each for each, at in wanted.known.items() if at > oldest)
+    return frozenset(each for each, at in request.known.items() if at > oldest)
 
 
 def describe_unreadable(page: PlacePage) -> str | None:

@@ -1,68 +1,64 @@
-"""Filters and sorting of searches and saved searches."""
+"""Lists of searches and saved searches: columns and filters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scrapersky.lists import (
-    BooleanFilter,
+    OPTIONAL,
+    SHOWN,
+    CellKind,
     ChoiceFilter,
-    DateRangeFilter,
+    Column,
+    FixedFilter,
     Listing,
     PresenceFilter,
     TextFilter,
 )
-from scrapersky.lists.filters import FilterConditions, FilterParameters, FilterValues
-from scrapersky.models import JOB_STATUSES, Actor, Job, JobType, Provider, SavedSearch
-
-
-@dataclass(frozen=True)
-class SearchJobsFilter:
-    """Restricts the jobs to place searches, without a parameter."""
-
-    def parameters(self) -> FilterParameters:
-        return {}
-
-    def conditions(self, given: FilterValues, actor: Actor) -> FilterConditions:
-        yield Job.job_type == JobType.PLACE_SEARCH
-
+from scrapersky.models import JOB_STATUSES, Job, JobType, Provider, SavedSearch
 
 SEARCHES = Listing(
     name="Search",
     model=Job,
-    filters=(
-        SearchJobsFilter(),
-        ChoiceFilter("status", Job.status, words=JOB_STATUSES.all),
-        ChoiceFilter(
-            "provider",
+    columns=(
+        Column(Job.subject, label="Search", sort=True, table=SHOWN),
+        Column(
             Job.params["provider"].astext,
-            words=(Provider.GOOGLE.value, Provider.OSM.value, Provider.CSV.value),
+            name="provider",
+            filter=ChoiceFilter(
+                words=(Provider.GOOGLE.value, Provider.OSM.value, Provider.CSV.value)
+            ),
+            table=SHOWN,
         ),
-        ChoiceFilter("created_by", Job.created_by),
-        DateRangeFilter("created", Job.created_at),
-        DateRangeFilter("finished", Job.finished_at),
-        PresenceFilter("has_error", Job.error),
-        TextFilter("search", (Job.subject,), says="Part of the business type or location."),
+        Column(
+            Job.status,
+            label="State",
+            filter=ChoiceFilter(words=JOB_STATUSES.all),
+            sort=True,
+            table=SHOWN,
+            cell=CellKind.STATUS,
+        ),
+        Column(Job.error, filter=PresenceFilter("has_error")),
+        Column(Job.created_by, filter=True),
+        Column(Job.created_at, "Created", filter=True, sort=True, table=SHOWN),
+        Column(Job.finished_at, "Finished", filter=True, sort=True, table=SHOWN),
+        Column(Job.phase, table=OPTIONAL),
+        Column(Job.started_at, "Started", table=OPTIONAL),
     ),
-    sorts={
-        "created_at": Job.created_at,
-        "finished_at": Job.finished_at,
-        "status": Job.status,
-        "subject": Job.subject,
-    },
+    filters=(
+        FixedFilter(Job.job_type == JobType.PLACE_SEARCH),
+        TextFilter("search", Job.subject, says="Part of the business type or location."),
+    ),
 )
 
 SAVED_SEARCHES = Listing(
     name="SavedSearch",
     model=SavedSearch,
-    filters=(
-        BooleanFilter("is_active", SavedSearch.is_active),
-        DateRangeFilter("next_run", SavedSearch.next_run_at),
-        TextFilter("search", (SavedSearch.subject,), says="Part of the business type or location."),
+    columns=(
+        Column(SavedSearch.created_at, sort=True),
+        Column(SavedSearch.subject, sort=True),
+        Column(SavedSearch.is_active, filter=True),
+        Column(SavedSearch.next_run_at, filter=True, sort=True),
     ),
-    sorts={
-        "created_at": SavedSearch.created_at,
-        "next_run_at": SavedSearch.next_run_at,
-        "subject": SavedSearch.subject,
-    },
+    filters=(
+        TextFilter("search", SavedSearch.subject, says="Part of the business type or location."),
+    ),
 )

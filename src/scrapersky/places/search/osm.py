@@ -30,11 +30,11 @@ RESUME_DELAY = timedelta(seconds=1)
 class OsmSearch:
     """A running search. A yielded step is stored before the next line runs."""
 
-    def __init__(self, wanted: SearchRequest, tools: Tools, *, seconds: float) -> None:
-        self._wanted = wanted
+    def __init__(self, request: SearchRequest, tools: Tools, *, seconds: float) -> None:
+        self._request = request
         self._overpass = Overpass(tools.fetch, tools.settings.overpass_base_url)
-        self._tiles = {each.path: each for each in wanted.tiles}
-        self._found = dict.fromkeys(wanted.found)
+        self._tiles = {each.path: each for each in request.tiles}
+        self._found = dict.fromkeys(request.found)
         self._stop_at = monotonic() + seconds
         self._has_come_on = False
 
@@ -67,7 +67,7 @@ class OsmSearch:
         return tiles
 
     def _has_enough(self) -> bool:
-        return len(self._found) >= self._wanted.max_results
+        return len(self._found) >= self._request.max_results
 
     def _check_deadline(self) -> None:
         if monotonic() > self._stop_at and self._has_come_on:
@@ -76,7 +76,7 @@ class OsmSearch:
             )
 
     async def _fetch(self, tile: Tile) -> PlacePage:
-        query = replace(self._wanted.query, area=tile.area)
+        query = replace(self._request.query, area=tile.area)
         try:
             return await self._overpass.search(query, tile.area)
         except AreaTooLarge:
@@ -89,7 +89,7 @@ class OsmSearch:
         be queried again.
         """
         new = [each for each in page.places if each.place_id not in self._found]
-        kept = new[: self._wanted.max_results - len(self._found)]
+        kept = new[: self._request.max_results - len(self._found)]
         for start in range(0, len(kept), STORE_BATCH_SIZE):
             yield self._build_fetched(tile, kept[start : start + STORE_BATCH_SIZE], page)
         (done,) = self._update_tiles(self._finish_tile(tile, page, len(new) - len(kept)))
@@ -105,15 +105,15 @@ class OsmSearch:
         )
 
     def _finish_tile(self, tile: Tile, page: PlacePage, left: int) -> Tile:
-        asked = replace(tile, requests=tile.requests + 1, note=describe_unreadable(page))
+        updated = replace(tile, requests=tile.requests + 1, note=describe_unreadable(page))
         if not left:
-            return replace(asked, state=TileState.DONE)
-        wanted = self._wanted.max_results
-        note = f"{wanted + left:,} places exist; the limit is {wanted:,}."
-        return replace(asked, state=TileState.SATURATED, note=note)
+            return replace(updated, state=TileState.DONE)
+        max_results = self._request.max_results
+        note = f"{max_results + left:,} places exist; the limit is {max_results:,}."
+        return replace(updated, state=TileState.SATURATED, note=note)
 
     def _skip_open(self) -> list[Tile]:
-        note = f"The limit of {self._wanted.max_results:,} places is reached."
+        note = f"The limit of {self._request.max_results:,} places is reached."
         return [replace(each, state=TileState.NOT_ASKED, note=note) for each in self._list_open()]
 
     def _get_progress(self) -> SearchProgress:
@@ -129,5 +129,5 @@ def _divide_tile(tile: Tile, error: AreaTooLarge) -> list[Tile]:
             "overloaded. Retry later, search a smaller area, or set OVERPASS_BASE_URL to another "
             "server."
         ) from error
-    asked = replace(tile, requests=tile.requests + 1, state=TileState.SPLIT)
-    return [asked, *split_tile(tile)]
+    updated = replace(tile, requests=tile.requests + 1, state=TileState.SPLIT)
+    return [updated, *split_tile(tile)]

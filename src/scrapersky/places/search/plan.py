@@ -45,24 +45,26 @@ class AreaCount:
     count: int
 
 
-def plan_tiles(tiles: Tiles, found: frozenset[str]) -> tuple[Tile, ...]:
+def plan_tiles(tiles: Tiles, place_ids: frozenset[str]) -> tuple[Tile, ...]:
     """Decide how all probed tiles are fetched. Return the tiles that changed."""
-    return tiles.replace_tiles(*_plan_tile(tiles, tiles.all[""], found))
+    return tiles.replace_tiles(*_plan_tile(tiles, tiles.all[""], place_ids))
 
 
-def _plan_tile(tiles: Tiles, tile: Tile, found: frozenset[str]) -> list[Tile]:
+def _plan_tile(tiles: Tiles, tile: Tile, place_ids: frozenset[str]) -> list[Tile]:
     leaves = tiles.leaves(tile)
     if not all(each.is_open and each.is_complete for each in leaves):
         children = tiles.children(tile) if tile.state is TileState.SPLIT else []
-        return [each for child in children for each in _plan_tile(tiles, child, found)]
+        return [each for child in children for each in _plan_tile(tiles, child, place_ids)]
     ids = tuple(dict.fromkeys(each for leaf in leaves for each in leaf.ids or ()))
-    new = set(ids) - tiles.known - found
+    new = set(ids) - tiles.known - place_ids
     if not new:
         return [mark_known(each) for each in leaves]
     if tile.state is not TileState.SPLIT:
         return []
     if len(new) * 2 < len(ids):
-        return [each for child in tiles.children(tile) for each in _plan_tile(tiles, child, found)]
+        return [
+            each for child in tiles.children(tile) for each in _plan_tile(tiles, child, place_ids)
+        ]
     joined = [replace(each, state=TileState.JOINED) for each in leaves]
     return [*joined, *_build_strips(tile, leaves, ids)]
 
@@ -94,8 +96,8 @@ def _find_strip_edges(area: Area, crowds: Sequence[AreaCount], total: int) -> li
     count = max(1, round(total / PLACES_PER_STRIP))
     edges = [area.south]
     for n in range(1, count):
-        wanted = sum(each.count for each in crowds) * n / count
-        edges.append(_bisect(area.south, area.north, wanted, lambda y: _count_south(crowds, y)))
+        target = sum(each.count for each in crowds) * n / count
+        edges.append(_bisect(area.south, area.north, target, lambda y: _count_south(crowds, y)))
     return [*edges, area.north]
 
 
@@ -109,11 +111,11 @@ def _get_fraction(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
-def _bisect(low: float, high: float, wanted: float, count_up_to: Callable[[float], float]) -> float:
+def _bisect(low: float, high: float, share: float, count_up_to: Callable[[float], float]) -> float:
     """Find by bisection where the count reaches the target. The count never decreases."""
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if count_up_to(middle) < wanted else (low, middle)
+        low, high = (middle, high) if count_up_to(middle) < share else (low, middle)
     return (low + high) / 2
 
 
@@ -162,14 +164,14 @@ class SliceCut:
         return self._build_slice(self._guess_end())
 
     def record_probe(self, tried: Area, ids: Iterable[str]) -> None:
-        seen = tuple(dict.fromkeys(ids))
+        new_ids = tuple(dict.fromkeys(ids))
         end = width_degrees(tried)
         self.tries += 1
-        if len(seen) < MAX_PLACES_PER_TILE:
-            self.best, self.ids = max(self.best, end), seen
+        if len(new_ids) < MAX_PLACES_PER_TILE:
+            self.best, self.ids = max(self.best, end), new_ids
         else:
             self.too_far = end if self.too_far is None else min(self.too_far, end)
-            self.crowded = seen
+            self.crowded = new_ids
 
     def split_strip(self) -> tuple[Area, Area | None]:
         here = wrap_longitude(self.strip.west + self.best)
@@ -223,29 +225,29 @@ def _get_degrees_east(longitude: float, west: float) -> float:
     return (longitude - west + 180) % 360 - 180
 
 
-def cut_strip(strip: Tile, found: SliceCut, number: int, spent: int) -> tuple[Tile, ...]:
+def cut_strip(strip: Tile, cut: SliceCut, number: int, spent: int) -> tuple[Tile, ...]:
     """Cut the next slice off a strip. Return the changed tiles: the rest, the slice to fetch, or
     the halves.
     """
     block = strip.path.partition(SLICE_SEPARATOR)[0]
     spent_on = replace(strip, requests=strip.requests + spent)
-    if found.is_impossible:
-        return _halve_strip(spent_on, found, block, number)
-    here, rest = found.split_strip()
+    if cut.is_impossible:
+        return _halve_strip(spent_on, cut, block, number)
+    here, rest = cut.split_strip()
     if rest is None:
-        return (replace(spent_on, ids=found.ids),)
-    return Tile(f"{block}{SLICE_SEPARATOR}{number}", here, ids=found.ids), replace(
+        return (replace(spent_on, ids=cut.ids),)
+    return Tile(f"{block}{SLICE_SEPARATOR}{number}", here, ids=cut.ids), replace(
         spent_on, area=rest
     )
 
 
-def _halve_strip(strip: Tile, found: SliceCut, block: str, number: int) -> tuple[Tile, ...]:
-    halves = found.split_halves()
+def _halve_strip(strip: Tile, cut: SliceCut, block: str, number: int) -> tuple[Tile, ...]:
+    halves = cut.split_halves()
     if halves is None:
         return (
             replace(
                 strip,
-                ids=found.crowded,
+                ids=cut.crowded,
                 note=f"More than {MAX_PLACES_PER_TILE} places at one point.",
             ),
         )

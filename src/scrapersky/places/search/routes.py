@@ -1,10 +1,8 @@
-"""Routes of place searches: request, progress, results, changes, repeats."""
+"""Routes of place searches: request, progress, results, changes, repeats and imports."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
+from collections.abc import Callable
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,13 +10,20 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from scrapersky.errors import InvalidInput
 from scrapersky.http.application import Context
 from scrapersky.http.auth import Curator, Viewer
 from scrapersky.http.context import Reading, Transaction
 from scrapersky.http.problems import problem_responses
 from scrapersky.lists import ListPage, ListQuery
-from scrapersky.lists.cursor import CursorPage, CursorParam, LimitParam
+from scrapersky.lists.cursor import (
+    CursorPage,
+    CursorParam,
+    LimitParam,
+    decode_cursor,
+    encode_cursor,
+)
+from scrapersky.lists.imports.routes import csv_import_route
+from scrapersky.lists.imports.schemas import JobImportOut
 from scrapersky.places.schemas import PlaceOut
 from scrapersky.places.search import saved_searches, service
 from scrapersky.places.search.changes import (
@@ -28,6 +33,7 @@ from scrapersky.places.search.changes import (
     list_changes,
 )
 from scrapersky.places.search.coverage import load_coverage
+from scrapersky.places.search.imports import import_places
 from scrapersky.places.search.listing import SAVED_SEARCHES, SEARCHES
 from scrapersky.places.search.schemas import (
     CoverageOut,
@@ -84,7 +90,7 @@ class ChangesOut(SearchReference, CursorPage[ChangedPlace]):
     responses={**DRY_RUN_RESPONSES, **problem_responses(400, 415)},
 )
 async def search(
-    actor: Curator, context: Context, session: Transaction, wanted: SearchIn, response: Response
+    actor: Curator, context: Context, session: Transaction, body: SearchIn, response: Response
 ) -> Any:
     """Search for businesses of a type in an area. Returns immediately with the search's ID and its
     estimated cost. While a search is active, the same request returns the same search. It pauses
@@ -92,11 +98,11 @@ async def search(
     begins.
     """
     settings = context.settings
-    if wanted.dry_run:
-        expected = await service.estimate(session, actor, settings, wanted)
+    if body.dry_run:
+        expected = await service.estimate(session, actor, settings, body)
         only = DryRunOut(estimate=estimate_out(expected))
         return JSONResponse(only.model_dump(mode="json"), status_code=200)
-    job, created, expected = await service.request_search(session, actor, settings, wanted)
+    job, created, expected = await service.request_search(session, actor, settings, body)
     answer = search_out(job, expected, already_active=not created)
     response.headers["Location"] = answer.status_url
     return answer
@@ -104,25 +110,25 @@ async def search(
 
 @router.get("/searches", summary="List place searches")
 async def list_searches(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
 ) -> ListPage[SearchBrief]:
-    return (await SEARCHES.show(session, actor, asked)).to_page(search_brief)
+    return (await SEARCHES.show(session, actor, query)).to_page(search_brief)
 
 
 @router.get("/search", summary="List place searches (alias)")
 async def list_searches_here(
-    actor: Viewer, session: Reading, asked: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
+    actor: Viewer, session: Reading, query: Annotated[ListQuery, Depends(SEARCHES.parse_query)]
 ) -> ListPage[SearchBrief]:
-    return (await SEARCHES.show(session, actor, asked)).to_page(search_brief)
+    return (await SEARCHES.show(session, actor, query)).to_page(search_brief)
 
 
 @router.get("/searches/saved", summary="List saved searches")
 async def list_saved_searches(
     actor: Viewer,
     session: Reading,
-    asked: Annotated[ListQuery, Depends(SAVED_SEARCHES.parse_query)],
+    query: Annotated[ListQuery, Depends(SAVED_SEARCHES.parse_query)],
 ) -> ListPage[SavedSearchOut]:
-    return (await SAVED_SEARCHES.show(session, actor, asked)).to_page(saved_search_out)
+    return (await SAVED_SEARCHES.show(session, actor, query)).to_page(saved_search_out)
 
 
 @router.get(
@@ -152,13 +158,13 @@ async def get_results(
     limit: LimitParam = 100,
 ) -> CursorPage[SearchHitOut]:
     job = await service.get_search(session, actor, search_id)
-    after = _decode_cursor(cursor, int, UUID)
+    after = _decode_position(cursor, _parse_integer, UUID)
     rows = await service.list_places(
         session, job, fits=None if everything else fits, after=after, limit=limit + 1
     )
     shown = rows[:limit]
     last = shown[-1][0] if len(rows) > limit else None
-    more = None if last is None else _encode_cursor(last.position, last.place_id)
+    more = None if last is None else encode_cursor(last.position, last.place_id)
     return CursorPage(items=[search_hit_out(*each) for each in shown], next_cursor=more)
 
 
@@ -175,16 +181,16 @@ async def get_coverage(
     limit: LimitParam = 1000,
 ) -> TilesOut:
     job = await service.get_search(session, actor, search_id)
-    after = _decode_cursor(cursor, str)
+    after = _decode_position(cursor, str)
     tiles = await service.list_tiles(
         session, job, after=None if after is None else after[0], limit=limit + 1
     )
-    shown = tiles[:limit]
+    page = tiles[:limit]
     return TilesOut(
         search_id=job.id,
         coverage=coverage_out(await load_coverage(session, job)),
-        items=[tile_out(each) for each in shown],
-        next_cursor=_encode_cursor(shown[-1].path) if len(tiles) > limit else None,
+        items=[tile_out(each) for each in page],
+        next_cursor=encode_cursor(page[-1].path) if len(tiles) > limit else None,
     )
 
 
@@ -208,20 +214,20 @@ async def get_changes(
     before = await find_previous_run(session, job)
     if before is None:
         return ChangesOut(search_id=job.id, items=[], next_cursor=None, previous_search_id=None)
-    after: ChangePosition | None = _decode_cursor(cursor, int, int, UUID)
-    found = await list_changes(
+    after: ChangePosition | None = _decode_position(cursor, _parse_integer, _parse_integer, UUID)
+    changes = await list_changes(
         session, before, job, kinds=kind or tuple(PlaceChangeKind), after=after, limit=limit + 1
     )
-    shown = found[:limit]
+    page = changes[:limit]
     return ChangesOut(
         search_id=job.id,
         items=[
             ChangedPlace(
                 kind=each.kind, changes=each.changes, place=PlaceOut.model_validate(each.place)
             )
-            for each in shown
+            for each in page
         ],
-        next_cursor=_encode_cursor(*shown[-1].spot) if len(found) > limit else None,
+        next_cursor=encode_cursor(*page[-1].spot) if len(changes) > limit else None,
         previous_search_id=before.id,
     )
 
@@ -232,12 +238,10 @@ async def get_changes(
     responses=problem_responses(400, 404, 415),
 )
 async def repeat_search(
-    actor: Curator, session: Transaction, search_id: UUID, wanted: RepeatIn
+    actor: Curator, session: Transaction, search_id: UUID, body: RepeatIn
 ) -> SavedSearchOut:
     job = await service.get_search(session, actor, search_id)
-    return saved_search_out(
-        await saved_searches.save_search(session, actor, job, wanted.every_days)
-    )
+    return saved_search_out(await saved_searches.save_search(session, actor, job, body.every_days))
 
 
 @router.delete(
@@ -250,19 +254,38 @@ async def stop_repeating(actor: Curator, session: Transaction, search_id: UUID) 
     return saved_search_out(await saved_searches.deactivate_search(session, actor, job))
 
 
-def _encode_cursor(*spot: Any) -> str:
-    plain = json.dumps([str(each) if isinstance(each, UUID) else each for each in spot])
-    return base64.urlsafe_b64encode(plain.encode()).decode()
+RegionParam = Annotated[
+    str | None,
+    Query(pattern="^[A-Za-z]{2}$", description="Country of phone numbers without a country code."),
+]
 
 
-def _decode_cursor(cursor: str | None, *kinds: Any) -> Any:
-    if cursor is None:
-        return None
-    try:
-        given = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        spot = tuple(kind(each) for kind, each in zip(kinds, given, strict=True))
-    except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
-        raise InvalidInput("Invalid cursor. Start without one.") from None
-    if any(isinstance(each, int) and not -(2**31) <= each < 2**31 for each in spot):
-        raise InvalidInput("Invalid cursor. Start without one.")
-    return spot
+def _read_region(context: Context, region: RegionParam = None) -> str | None:
+    return region or context.settings.places_region or None
+
+
+import_router = csv_import_route(
+    import_places,
+    _read_region,
+    prefix="/places",
+    tag="places",
+    noun="businesses",
+    says="Send the file as the request body. Common delimiters and encodings are detected. The "
+    "first line names the columns: name, website, phone, email, address, street, city and "
+    "similar. Invalid rows are reported and the others are stored. The import is stored as a "
+    "search; every row's `job_id` refers to it.",
+    example="name,website,phone,city\n"
+    "Bakery Berger,https://berger.example,+49 341 123456,Leipzig\n",
+    model=JobImportOut,
+)
+
+
+def _decode_position(cursor: str | None, *kinds: Callable[[Any], Any]) -> Any:
+    return None if cursor is None else decode_cursor(cursor, *kinds)
+
+
+def _parse_integer(value: Any) -> int:
+    """Refuse numbers beyond PostgreSQL's `integer`."""
+    if not -(2**31) <= int(value) < 2**31:
+        raise ValueError(value)
+    return int(value)

@@ -26,7 +26,7 @@ async def save_search(
     """Repeat the job's search every `days` days. A search that is already saved gets the new
     interval.
     """
-    adding = insert(SavedSearch).values(
+    statement = insert(SavedSearch).values(
         id=uuid7(),
         tenant_id=actor.tenant_id,
         created_by=actor.user_id,
@@ -38,10 +38,10 @@ async def save_search(
     )
     kept = ("repeat_days", "next_run_at", "params", "last_search_id")
     saved = await session.scalars(
-        adding.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=[SavedSearch.tenant_id, SavedSearch.subject],
             set_={
-                **{name: adding.excluded[name] for name in kept},
+                **{name: statement.excluded[name] for name in kept},
                 "is_active": True,
                 "updated_at": func.now(),
             },

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from scrapersky.jobs.schemas import EXAMPLE_ID, JobOut, job_fields
+from scrapersky.jobs.listing import EXAMPLE_ID
+from scrapersky.jobs.schemas import JobOut, job_fields
 from scrapersky.lists.filters import FilterText
 from scrapersky.models import Job, Place, SavedSearch, SearchPlace, SearchTile
 from scrapersky.places.budget.estimates import CostEstimate

@@ -58,45 +58,45 @@ def _describe_options(params: Mapping[str, Any]) -> Iterator[str]:
 
 def _describe_filters(filters: Mapping[str, Any]) -> Iterator[str]:
     for name in ("website", "phone"):
-        wanted = filters.get(f"has_{name}")
-        if wanted is not None:
-            yield f"{'with' if wanted else 'without'} {name}"
+        required = filters.get(f"has_{name}")
+        if required is not None:
+            yield f"{'with' if required else 'without'} {name}"
     if filters.get("min_rating") is not None:
         yield f"rated {filters['min_rating']:g} at least"
     if filters.get("open") is not None:
         yield "open" if filters["open"] else "closed"
 
 
-def build_params(wanted: SearchIn, settings: Settings) -> dict[str, Any]:
+def build_params(request: SearchIn, settings: Settings) -> dict[str, Any]:
     """Build the job's parameters. Raise `InvalidInput` when the request is not valid."""
-    _check_provider(wanted, settings)
-    _check_location(wanted)
-    given = wanted.model_dump(mode="json", exclude={"dry_run", "repeat_days"})
-    most = wanted.max_results or settings.place_search_max_results
+    _check_provider(request, settings)
+    _check_location(request)
+    values = request.model_dump(mode="json", exclude={"dry_run", "repeat_days"})
+    most = request.max_results or settings.place_search_max_results
     return {
-        **given,
-        "business_type": " ".join(wanted.business_type.split()),
+        **values,
+        "business_type": " ".join(request.business_type.split()),
         "max_results": most,
-        "filters": {k: v for k, v in given["filters"].items() if v is not None},
+        "filters": {k: v for k, v in values["filters"].items() if v is not None},
     }
 
 
-def _check_provider(wanted: SearchIn, settings: Settings) -> None:
-    if not wanted.business_type.strip():
+def _check_provider(request: SearchIn, settings: Settings) -> None:
+    if not request.business_type.strip():
         raise InvalidInput("business_type is empty. Enter what to search for.")
-    if wanted.provider is SearchProvider.GOOGLE and not settings.google_places_api_key.strip():
+    if request.provider is SearchProvider.GOOGLE and not settings.google_places_api_key.strip():
         raise InvalidInput(
             "No Google API key. Set GOOGLE_PLACES_API_KEY, or use provider osm, which needs none."
         )
 
 
-def _check_location(wanted: SearchIn) -> None:
-    area, at, radius = wanted.area, wanted.center, wanted.radius_km
+def _check_location(request: SearchIn) -> None:
+    area, at, radius = request.area, request.center, request.radius_km
     if area is not None and (at is not None or radius is not None):
         raise InvalidInput("Give either an area or a center with a radius, not both.")
     if at is not None and radius is None:
         raise InvalidInput("A center needs a radius. Add radius_km.")
-    if area is None and at is None and not (wanted.location or "").strip():
+    if area is None and at is None and not (request.location or "").strip():
         raise InvalidInput("No location. Give a location, a center with radius_km, or an area.")
     if area is not None:
         check_area(Area(**area.model_dump()))
@@ -105,9 +105,9 @@ def _check_location(wanted: SearchIn) -> None:
 
 
 async def estimate(
-    session: AsyncSession, actor: Actor, settings: Settings, wanted: SearchIn
+    session: AsyncSession, actor: Actor, settings: Settings, request: SearchIn
 ) -> CostEstimate:
-    params = build_params(wanted, settings)
+    params = build_params(request, settings)
     return await _estimate_params(session, actor, settings, params)
 
 
@@ -124,15 +124,15 @@ async def _estimate_params(
 
 
 async def request_search(
-    session: AsyncSession, actor: Actor, settings: Settings, wanted: SearchIn
+    session: AsyncSession, actor: Actor, settings: Settings, request: SearchIn
 ) -> tuple[Job, bool, CostEstimate]:
     """Store the search, or return the active one, with its cost estimate."""
-    params = build_params(wanted, settings)
+    params = build_params(request, settings)
     expected = await _estimate_params(session, actor, settings, params)
     job, created = await job_service.create(session, actor, build_search_job(params))
     record(session, actor, "place_search.ask", job.id, subject=job.subject, already=not created)
-    if wanted.repeat_days is not None:
-        await save_search(session, actor, job, wanted.repeat_days)
+    if request.repeat_days is not None:
+        await save_search(session, actor, job, request.repeat_days)
     return job, created, expected
 
 
@@ -149,16 +149,16 @@ def build_search_job(
 
 
 async def get_search(session: AsyncSession, actor: Actor, search_id: UUID) -> Job:
-    found = await session.scalar(
+    search = await session.scalar(
         select(Job).where(
             Job.id == search_id,
             Job.tenant_id == actor.tenant_id,
             Job.job_type == JobType.PLACE_SEARCH,
         )
     )
-    if found is None:
+    if search is None:
         raise NotFound(f"There is no search {search_id}.")
-    return found
+    return search
 
 
 async def list_places(
@@ -171,7 +171,7 @@ async def list_places(
 ) -> Sequence[tuple[SearchPlace, Place]]:
     """List a search's places in the provider's order."""
     order = (SearchPlace.position, SearchPlace.place_id)
-    found = (
+    statement = (
         select(SearchPlace, Place)
         .join(Place, Place.id == SearchPlace.place_id)
         .where(SearchPlace.search_id == job.id)
@@ -179,16 +179,16 @@ async def list_places(
         .limit(limit)
     )
     if fits is not None:
-        found = found.where(SearchPlace.fits.is_(fits))
+        statement = statement.where(SearchPlace.fits.is_(fits))
     if after is not None:
-        found = found.where(tuple_(*order) > after)
-    return [(link, place) for link, place in await session.execute(found)]
+        statement = statement.where(tuple_(*order) > after)
+    return [(link, place) for link, place in await session.execute(statement)]
 
 
 async def list_tiles(
     session: AsyncSession, job: Job, *, after: str | None, limit: int
 ) -> Sequence[SearchTile]:
-    found = select(SearchTile).where(SearchTile.search_id == job.id)
+    statement = select(SearchTile).where(SearchTile.search_id == job.id)
     if after is not None:
-        found = found.where(SearchTile.path > after)
-    return (await session.scalars(found.order_by(SearchTile.path).limit(limit))).all()
+        statement = statement.where(SearchTile.path > after)
+    return (await session.scalars(statement.order_by(SearchTile.path).limit(limit))).all()

@@ -86,8 +86,8 @@ class SearchFilters:
         return distance_m(self.middle, (latitude, longitude)) <= self.radius_km * 1000
 
 
-def _matches_flag(wanted: bool | None, value: Any) -> bool:
-    return wanted is None or wanted == bool(value)
+def _matches_flag(required: bool | None, value: Any) -> bool:
+    return required is None or required == bool(value)
 
 
 TILES_PER_STATEMENT = 500
@@ -116,23 +116,23 @@ async def store_step(session: AsyncSession, job: Job, step: SearchStep) -> None:
             await emit_job_finished(session, job, JOB_STATUSES.done)
 
 
-def _update_progress(job: Job, sight: SearchProgress) -> None:
-    job.progress, job.phase = max(job.progress, sight.progress), sight.phase
+def _update_progress(job: Job, progress: SearchProgress) -> None:
+    job.progress, job.phase = max(job.progress, progress.progress), progress.phase
 
 
-async def _store_area(session: AsyncSession, found: AreaFound) -> None:
-    area = found.area
+async def _store_area(session: AsyncSession, step: AreaFound) -> None:
+    area = step.area
     await session.execute(
         insert(GeocodedArea)
         .values(
-            query=found.query,
-            name=found.name,
+            query=step.query,
+            name=step.name,
             south=area.south,
             west=area.west,
             north=area.north,
             east=area.east,
-            country=found.country,
-            osm=found.osm,
+            country=step.country,
+            osm=step.osm,
         )
         .on_conflict_do_nothing()
     )
@@ -141,8 +141,8 @@ async def _store_area(session: AsyncSession, found: AreaFound) -> None:
 async def _store_known_places(session: AsyncSession, job: Job, step: KnownPlaces) -> None:
     _update_progress(job, step.sight)
     await _write_tiles(session, job, [step.tile])
-    seen = await touch_known_places(session, _get_owner(session, job), step.provider, step.ids)
-    await _add_places(session, job, step.tile, seen, step.first_position, without_details=False)
+    places = await touch_known_places(session, _get_owner(session, job), step.provider, step.ids)
+    await _add_places(session, job, step.tile, places, step.first_position, without_details=False)
 
 
 async def _store_answer(session: AsyncSession, job: Job, step: PlacesFetched) -> None:
@@ -152,9 +152,9 @@ async def _store_answer(session: AsyncSession, job: Job, step: PlacesFetched) ->
     await _write_tiles(session, job, [step.tile])
     if step.attribution:
         job.result_data = {**(job.result_data or {}), ATTRIBUTION_KEY: step.attribution}
-    seen = await upsert_places(session, _get_owner(session, job), step.facts, search_id=job.id)
+    places = await upsert_places(session, _get_owner(session, job), step.facts, search_id=job.id)
     await _add_places(
-        session, job, step.tile, seen, step.first_position, without_details=step.without_details
+        session, job, step.tile, places, step.first_position, without_details=step.without_details
     )
 
 
@@ -167,7 +167,7 @@ async def _add_places(
     session: AsyncSession,
     job: Job,
     tile: Tile,
-    seen: Sequence[SeenPlace],
+    places: Sequence[SeenPlace],
     first: int,
     *,
     without_details: bool,
@@ -179,7 +179,7 @@ async def _add_places(
         SearchLink(
             each, position, filters.matches(each.values) and (limit is None or position <= limit)
         )
-        for position, each in enumerate(seen, max(first, 1))
+        for position, each in enumerate(places, max(first, 1))
     ]
     added = await link_places(session, job, tile.path, links)
     await _count_found(session, job, tile, added)
@@ -198,12 +198,12 @@ async def _get_whole_area(session: AsyncSession, job: Job) -> Area | None:
 async def _write_tiles(session: AsyncSession, job: Job, tiles: Sequence[Tile]) -> None:
     """Upsert the tiles. Their found places are counted in the database."""
     for start in range(0, len(tiles), TILES_PER_STATEMENT):
-        adding = insert(SearchTile).values(
+        statement = insert(SearchTile).values(
             [_build_tile_row(job, each) for each in tiles[start : start + TILES_PER_STATEMENT]]
         )
-        written = {name: adding.excluded[name] for name in UPSERT_COLUMNS}
+        written = {name: statement.excluded[name] for name in UPSERT_COLUMNS}
         await session.execute(
-            adding.on_conflict_do_update(
+            statement.on_conflict_do_update(
                 index_elements=[SearchTile.search_id, SearchTile.path],
                 set_={**written, "updated_at": func.now()},
             ).execution_options(synchronize_session=False)

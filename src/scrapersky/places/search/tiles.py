@@ -96,15 +96,17 @@ class Tiles:
 
     def split_or_keep(self, tile: Tile, ids: Iterable[str], requests: int) -> tuple[Tile, ...]:
         """Split a tile with too many places, as far as possible."""
-        seen = replace(tile, ids=tuple(dict.fromkeys(ids)), requests=tile.requests + requests)
-        if not self._should_split(seen):
-            return self.replace_tiles(seen)
-        why_not = self._explain_no_split(seen)
+        updated = replace(tile, ids=tuple(dict.fromkeys(ids)), requests=tile.requests + requests)
+        if not self._should_split(updated):
+            return self.replace_tiles(updated)
+        why_not = self._explain_no_split(updated)
         if why_not is None:
             return self.replace_tiles(
-                replace(seen, state=TileState.SPLIT, ids=None), *split_tile(seen)
+                replace(updated, state=TileState.SPLIT, ids=None), *split_tile(updated)
             )
-        return self.replace_tiles(seen if seen.is_complete else replace(seen, note=why_not))
+        return self.replace_tiles(
+            updated if updated.is_complete else replace(updated, note=why_not)
+        )
 
     def _should_split(self, tile: Tile) -> bool:
         """Return whether the tile is too full, or has so few new places that a smaller tile is

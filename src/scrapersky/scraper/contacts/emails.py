@@ -1,18 +1,20 @@
-"""Find and validate e-mail addresses in text and in `mailto:` links."""
+"""Find, validate and classify e-mail addresses in text and in `mailto:` links."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from enum import StrEnum
+from functools import cache, lru_cache
+from importlib.resources import files
 from urllib.parse import unquote
 
 import idna
 
-from scrapersky.scraper.contacts import words
 from scrapersky.scraper.contacts.markup import strip_invisible
-from scrapersky.scraper.http.public_suffixes import has_known_suffix
+from scrapersky.scraper.contacts.model import ContactMatch, split_words
+from scrapersky.scraper.http.urls import has_known_suffix
 
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
@@ -37,18 +39,12 @@ _NOT_BEFORE_LOCAL = ("@", "\\")
 
 `@name@server` is a handle. After a backslash, the first letter belongs to an escape sequence.
 """
+MACHINE_DOMAINS = (".sentry.io", ".wixpress.com", ".sentry-cdn.com", ".bugsnag.com", ".rollbar.com")
+"""Error reporting services, whose keys look like addresses."""
 _USER_IN_URL = re.compile(r"//[^\s/@\"'<>]*\Z")
 
 
-@dataclass(frozen=True)
-class EmailMatch:
-    value: str
-    raw: str
-    start: int
-    end: int
-
-
-def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[EmailMatch]:
+def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[ContactMatch]:
     """Yield the addresses in the text, checking at most `limit` occurrences of "@"."""
     position = -1
     for _ in range(limit):
@@ -60,7 +56,7 @@ def find_emails(text: str, *, limit: int, site: str | None = None) -> Iterator[E
             yield email
 
 
-def match_email(text: str, at: int, *, site: str | None = None) -> EmailMatch | None:
+def match_email(text: str, at: int, *, site: str | None = None) -> ContactMatch | None:
     """Return the address around the "@" at index `at`, or None."""
     local = _read_local_part(text, at)
     written = _read_domain(text, at, site) if local else None
@@ -69,7 +65,7 @@ def match_email(text: str, at: int, *, site: str | None = None) -> EmailMatch | 
         return None
     start = at - len(local)
     raw = f"{local}@{written}"
-    return EmailMatch(f"{local.lower()}@{domain}", raw, start, start + len(raw))
+    return ContactMatch(f"{local.lower()}@{domain}", raw, start, start + len(raw))
 
 
 def parse_email(text: str, *, site: str | None = None) -> str | None:
@@ -78,8 +74,8 @@ def parse_email(text: str, *, site: str | None = None) -> str | None:
     at = text.rfind("@")
     if at < 0 or len(text) > 320:
         return None
-    found = match_email(text, at, site=site)
-    return found.value if found and found.end - found.start == len(text) else None
+    match = match_email(text, at, site=site)
+    return match.value if match and match.end - match.start == len(text) else None
 
 
 def _read_local_part(text: str, at: int) -> str:
@@ -167,26 +163,31 @@ def is_usable_address(local: str, domain: str) -> bool:
         and ".." not in local
         and any(map(str.isalnum, local))
         and not is_placeholder(local, domain)
-        and not is_machine_key(local, domain)
+        and not _KEY.match(local)
+        and not f".{domain}".endswith(MACHINE_DOMAINS)
     )
 
 
-def is_machine_key(local: str, domain: str) -> bool:
-    return _KEY.match(local) is not None or f".{domain}".endswith(words.MACHINE_DOMAINS)
+@cache
+def _load_words() -> dict[str, frozenset[str]]:
+    """Load the lists of `words.toml` on first use."""
+    text = files(__package__).joinpath("words.toml").read_text("utf-8")
+    return {name: split_words(words) for name, words in tomllib.loads(text).items()}
 
 
 def is_placeholder(local: str, domain: str) -> bool:
     """Return whether the address is an example or a template default the owner never replaced."""
-    if local in words.PLACEHOLDER_NAMES or f"{local}@{domain}" in words.PLACEHOLDER_ADDRESSES:
+    words = _load_words()
+    if local in words["placeholder_names"] or f"{local}@{domain}" in words["placeholder_addresses"]:
         return True
-    if domain.split(".")[-2] in words.PLACEHOLDER_DOMAINS or domain.endswith(".tld"):
+    if domain.split(".")[-2] in words["placeholder_domains"] or domain.endswith(".tld"):
         return True
-    return is_example_domain(domain) and local in words.PLACEHOLDER_NAMES_AT_EXAMPLES
+    return is_example_domain(domain) and local in words["placeholder_names_at_examples"]
 
 
 def is_example_domain(domain: str) -> bool:
     labels = domain.split(".")
-    return any(".".join(labels[-count:]) in words.EXAMPLE_DOMAINS for count in (2, 3))
+    return any(".".join(labels[-count:]) in _load_words()["example_domains"] for count in (2, 3))
 
 
 def is_undeliverable(email: str, *, on_test_site: bool = False) -> bool:
@@ -196,14 +197,14 @@ def is_undeliverable(email: str, *, on_test_site: bool = False) -> bool:
     accepted.
     """
     domain = email.rpartition("@")[2].lower()
-    if ".".join(domain.split(".")[-2:]) in words.RESERVED_DOMAINS:
+    if ".".join(domain.split(".")[-2:]) in _load_words()["reserved_domains"]:
         return True
     return domain.endswith(".example") and not on_test_site
 
 
 def is_role_address(email: str) -> bool:
-    local = email.partition("@")[0]
-    return local in words.ROLE_WORDS or _FIRST_WORD.split(local, 1)[0] in words.ROLE_WORDS
+    local, roles = email.partition("@")[0], _load_words()["role_words"]
+    return local in roles or _FIRST_WORD.split(local, 1)[0] in roles
 
 
 MAX_MAILTO_CHARACTERS = 65_536
@@ -243,3 +244,36 @@ def _split_recipients(written: str) -> Iterator[str]:
             yield part.rpartition("<")[2].partition(">")[0]
         elif part.strip():
             yield part.strip()
+
+
+class MailboxType(StrEnum):
+    SERVICE = "SERVICE"
+    """A shared inbox: `info@`, `office@`."""
+    CORPORATE = "CORPORATE"
+    """A person at the site's own domain."""
+    FREE = "FREE"
+    """A mailbox at a public provider, whether a person or a team reads it."""
+    UNKNOWN = "UNKNOWN"
+
+
+def classify_email(value: str, *, is_role_address: bool, same_site: bool) -> MailboxType:
+    """Classify a normalized address: lower case, with the domain in A-labels."""
+    if is_free_mail(value.rpartition("@")[2]):
+        return MailboxType.FREE
+    if is_role_address:
+        return MailboxType.SERVICE
+    return MailboxType.CORPORATE if same_site else MailboxType.UNKNOWN
+
+
+def is_free_mail(domain: str) -> bool:
+    """Return whether the domain, or one of its parent domains, is a free-mail provider."""
+    labels = domain.split(".")
+    return any(
+        ".".join(labels[place:]) in _load_free_mail_domains() for place in range(len(labels) - 1)
+    )
+
+
+@cache
+def _load_free_mail_domains() -> frozenset[str]:
+    lines = files(__package__).joinpath("free_mail_providers.txt").read_text("utf-8").splitlines()
+    return frozenset(name for line in lines if not line.startswith("#") for name in line.split())

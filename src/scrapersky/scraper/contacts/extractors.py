@@ -12,13 +12,17 @@ from urllib.parse import unquote
 from scrapersky.scraper.contacts.emails import is_mailto, parse_email, parse_recipients
 from scrapersky.scraper.contacts.javascript_strings import unescape_script
 from scrapersky.scraper.contacts.markup import extract_text, unescape_entities
-from scrapersky.scraper.contacts.model import ContactChannel, ContactSighting, ExtractionMethod
+from scrapersky.scraper.contacts.model import (
+    ContactChannel,
+    ContactSighting,
+    ExtractionMethod,
+    split_words,
+)
 from scrapersky.scraper.contacts.page import TokenizedPage, get_snippet
 from scrapersky.scraper.contacts.phone_numbers import parse_phone, parse_tel_link
 from scrapersky.scraper.contacts.phones import find_phones
-from scrapersky.scraper.contacts.profiles import MASTODON_HOSTS, PLATFORMS, parse_profile
+from scrapersky.scraper.contacts.profiles import load_platforms, parse_profile
 from scrapersky.scraper.contacts.structured_data import is_data_script
-from scrapersky.scraper.contacts.words import split_words
 
 MAX_PHONES = 100
 """Limit per text: libphonenumber needs close to a millisecond for some numbers."""
@@ -40,10 +44,10 @@ def read_phones(page: TokenizedPage, regions: Sequence[str]) -> Iterator[Contact
     yield from _read_phone_links(page, regions)
     yield from _read_phone_handlers(page, regions)
     yield from _read_phone_fields(page, regions)
-    found = find_phones(page.text, regions=regions, limit=MAX_PHONES)
-    if found.capped:
+    phones = find_phones(page.text, regions=regions, limit=MAX_PHONES)
+    if phones.capped:
         page.capped["phones"] = None
-    for phone in found.found:
+    for phone in phones.found:
         span = (phone.start, phone.end)
         yield ContactSighting(
             ContactChannel.PHONE, phone.value, phone.raw, ExtractionMethod.TEXT, span=span
@@ -73,7 +77,7 @@ def _read_phone_handlers(page: TokenizedPage, regions: Sequence[str]) -> Iterato
 
 def _read_phone_fields(page: TokenizedPage, regions: Sequence[str]) -> Iterator[ContactSighting]:
     """Read `<meta>` and `data-` attributes named after a phone number."""
-    seen = 0
+    count = 0
     for word in ("phone", "data-tel"):
         for tag in page.find_tags(word):
             attributes = tag.attributes
@@ -81,8 +85,8 @@ def _read_phone_fields(page: TokenizedPage, regions: Sequence[str]) -> Iterator[
             is_meta = tag.name == "meta" and "phone" in called
             names = ("content",) if is_meta else _PHONE_FIELDS
             for written in (attributes[name] for name in names if name in attributes):
-                seen += 1
-                value = parse_phone(written, regions=regions) if seen <= MAX_PHONE_LINKS else None
+                count += 1
+                value = parse_phone(written, regions=regions) if count <= MAX_PHONE_LINKS else None
                 if value:
                     method = ExtractionMethod.META if is_meta else ExtractionMethod.ATTRIBUTE
                     yield ContactSighting(
@@ -118,22 +122,20 @@ _SCRIPT_ESCAPE = re.compile(r"\\u00|\\x")
 
 
 def read_mailto_links(page: TokenizedPage) -> Iterator[ContactSighting]:
-    for number, (written, place) in enumerate(_find_recipients(page)):
+    recipients = (
+        (written, place)
+        for href, place in page.links
+        if href[:1] in "mMeEhH/" and "mail" in href[:20].lower() and is_mailto(href)
+        for written in parse_recipients(href)
+    )
+    for number, (written, place) in enumerate(recipients):
         if number == MAX_RECIPIENTS:
             page.capped["recipients"] = None
             return
-        email = parse_email(written, site=page.site)
-        if email:
+        if email := parse_email(written, site=page.site):
             yield ContactSighting(
                 ContactChannel.EMAIL, email, written, ExtractionMethod.MAILTO, place
             )
-
-
-def _find_recipients(page: TokenizedPage) -> Iterator[tuple[str, int]]:
-    for href, place in page.links:
-        if href[:1] in "mMeEhH/" and "mail" in href[:20].lower() and is_mailto(href):
-            for written in parse_recipients(href):
-                yield written, place
 
 
 def read_text_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
@@ -161,7 +163,11 @@ def read_attribute_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
         name, before = _parse_attribute_prefix(page.attributes[max(0, at - 300) : at])
         is_open = name.startswith(_TEXT_ATTRIBUTE_PREFIXES) or name in _TEXT_ATTRIBUTES
         if (is_open and "placeholder" not in name) or _is_form_recipient(page, name, at):
-            yield from _read_attribute_value(page, at, before, name)
+            rest = _REST_OF_VALUE.match(page.attributes, at)
+            method = _METHOD_BY_ATTRIBUTE.get(name[:7], ExtractionMethod.ATTRIBUTE)
+            value = extract_text(unescape_entities(before + (rest[0] if rest else "")))
+            for email in page.find_emails(value, limit=20):
+                yield ContactSighting(ContactChannel.EMAIL, email.value, email.raw, method, at)
     page.capped["at_signs"] = None
 
 
@@ -173,16 +179,6 @@ def _parse_attribute_prefix(written: str) -> tuple[str, str]:
         return "", ""
     name = written[:equals].rpartition(" ")[2].lower()
     return name.partition("=")[0], value  # `onclick="location='` is a string in a script
-
-
-def _read_attribute_value(
-    page: TokenizedPage, at: int, before: str, name: str
-) -> Iterator[ContactSighting]:
-    rest = _REST_OF_VALUE.match(page.attributes, at)
-    method = _METHOD_BY_ATTRIBUTE.get(name[:7], ExtractionMethod.ATTRIBUTE)
-    value = extract_text(unescape_entities(before + (rest[0] if rest else "")))
-    for email in page.find_emails(value, limit=20):
-        yield ContactSighting(ContactChannel.EMAIL, email.value, email.raw, method, at)
 
 
 def _is_form_recipient(page: TokenizedPage, name: str, place: int) -> bool:
@@ -226,26 +222,32 @@ def read_script_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
             continue
         for match in islice(_QUOTED_ADDRESS.finditer(text), MAX_AT_SIGNS):
             if email := parse_email(match[1], site=page.site):
-                said = match[0][:200]
+                snippet = match[0][:200]
                 yield ContactSighting(
-                    ContactChannel.EMAIL, email, match[1], ExtractionMethod.SCRIPT, place, said=said
+                    ContactChannel.EMAIL,
+                    email,
+                    match[1],
+                    ExtractionMethod.SCRIPT,
+                    place,
+                    snippet=snippet,
                 )
 
 
 def _read_data_script(page: TokenizedPage, text: str, place: int) -> Iterator[ContactSighting]:
     """Search a script that only carries page data in the same way as text."""
     for email in page.find_emails(text, limit=MAX_AT_SIGNS):
-        said = get_snippet(text, email.start, email.end)
+        snippet = get_snippet(text, email.start, email.end)
         yield ContactSighting(
-            ContactChannel.EMAIL, email.value, email.raw, ExtractionMethod.JSON, place, said=said
+            ContactChannel.EMAIL,
+            email.value,
+            email.raw,
+            ExtractionMethod.JSON,
+            place,
+            snippet=snippet,
         )
 
 
 MAX_PROFILE_CANDIDATES = 600
-_PLATFORM_HOSTS = frozenset(host for platform in PLATFORMS for host in platform.hosts) | frozenset(
-    MASTODON_HOSTS
-)
-_PINTEREST_PREFIX = "pinterest."
 _MAX_HOST_CHARACTERS = 100
 _END_OF_HOST = re.compile(r"\.[a-zA-Z]{2,8}/(?=[\w@])")
 _START_OF_HOST = re.compile(r"[^\s\"'<>()\[\]{}|,;]{0,100}\Z")
@@ -286,10 +288,11 @@ def is_platform_url(href: str) -> bool:
 @lru_cache(maxsize=2048)
 def _is_platform_host(host: str) -> bool:
     host = host.partition(":")[0].rstrip(".")
-    labels = host.split(".")
-    return _PINTEREST_PREFIX in host or any(
-        ".".join(labels[i:]) in _PLATFORM_HOSTS for i in range(len(labels))
-    )
+    labels, table = host.split("."), load_platforms()
+    names = [".".join(labels[place:]) for place in range(len(labels))]
+    if "pinterest." in host or any(name in table.by_host for name in names):
+        return True
+    return not table.mastodon_hosts.isdisjoint(names)
 
 
 def _read_profile_text(page: TokenizedPage) -> Iterator[ContactSighting]:

@@ -12,21 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 
-from scrapersky.scraper.contacts import extractors, phone_regions
-from scrapersky.scraper.contacts.at_dot import read_at_dot
-from scrapersky.scraper.contacts.emails import (
-    is_example_domain,
-    is_mailto,
-    is_role_address,
-    is_same_or_subdomain,
-    parse_recipients,
-)
-from scrapersky.scraper.contacts.encodings import DecodedText
+from scrapersky.scraper.contacts import emails, extractors, phone_regions
+from scrapersky.scraper.contacts.encodings import read_at_dot
 from scrapersky.scraper.contacts.extractors import is_platform_url, read_phones, read_profiles
 from scrapersky.scraper.contacts.model import (
-    CONFIDENCE_BY_METHOD,
     MAX_SNIPPET_CHARACTERS,
     OWN_DOMAIN_BONUS,
     PLACEHOLDER_DOMAIN_CONFIDENCE,
@@ -52,7 +43,9 @@ def build_contact(sighting: ContactSighting, page: TokenizedPage) -> FoundContac
     is_email = sighting.kind is ContactChannel.EMAIL
     domain = sighting.value.rpartition("@")[2] if is_email else ""
     same_site = (
-        (page.site is not None and is_same_or_subdomain(domain, page.site)) if is_email else None
+        (page.site is not None and emails.is_same_or_subdomain(domain, page.site))
+        if is_email
+        else None
     )
     return FoundContact(
         kind=sighting.kind,
@@ -63,24 +56,24 @@ def build_contact(sighting: ContactSighting, page: TokenizedPage) -> FoundContac
         confidence=_score_confidence(sighting, domain, same_site=bool(same_site)),
         name=strip_unstorable(sighting.name or "") or None,
         role=strip_unstorable(sighting.role or "") or None,
-        is_role_address=is_email and is_role_address(sighting.value),
+        is_role_address=is_email and emails.is_role_address(sighting.value),
         same_site=same_site,
     )
 
 
 def _build_snippet(sighting: ContactSighting, page: TokenizedPage) -> str:
-    if sighting.said:
-        return sighting.said[:MAX_SNIPPET_CHARACTERS]
+    if sighting.snippet:
+        return sighting.snippet[:MAX_SNIPPET_CHARACTERS]
     if sighting.span is not None:
         return get_snippet(page.text, *sighting.span)
     return page.get_surrounding_text(sighting.place) if sighting.place is not None else ""
 
 
 def _score_confidence(sighting: ContactSighting, domain: str, *, same_site: bool) -> float:
-    if domain and is_example_domain(domain) and not same_site:
+    if domain and emails.is_example_domain(domain) and not same_site:
         return PLACEHOLDER_DOMAIN_CONFIDENCE
     bonus = OWN_DOMAIN_BONUS if same_site else 0.0
-    return round(CONFIDENCE_BY_METHOD[sighting.method] + bonus, 2)
+    return round(sighting.method.confidence + bonus, 2)
 
 
 MAX_CONTACTS = 500
@@ -109,10 +102,10 @@ def find_contacts(
     not reveal its country. With `decode_obfuscated=False`, addresses that the site hides from bots
     are not decoded.
     """
-    found = read_contacts(
+    contacts = read_contacts(
         html, url=url, default_region=default_region, decode_obfuscated=decode_obfuscated
     )
-    return list(found.contacts)
+    return list(contacts.contacts)
 
 
 def read_contacts(
@@ -125,14 +118,16 @@ def read_contacts(
     """Return the contacts as `find_contacts` does, with the limits the page hit."""
     text = html if isinstance(html, str) else decode_page(html).text
     page = TokenizedPage(text, url)
-    said = _take_statements(read_structured_data(page), MAX_STATEMENTS, page, "structured_data")
-    country = next((s.value for s in said if s.says is StatementKind.COUNTRY), None)
+    statements = list(islice(read_structured_data(page), MAX_STATEMENTS))
+    if len(statements) == MAX_STATEMENTS:
+        page.capped["structured_data"] = None
+    country = next((s.value for s in statements if s.says is StatementKind.COUNTRY), None)
     is_told = country or phone_regions.has_country_hint(page.language, url)
     named = find_address_country(page.text) if not is_told else None
     regions = guess_regions(page.language, url, country, default_region, named_region=named)
-    seen = _SightingSet()
+    sightings = _SightingSet()
     for sighting in chain(
-        _read_statements(said, page, regions, decode=decode_obfuscated),
+        _read_statements(statements, page, regions, decode=decode_obfuscated),
         extractors.read_mailto_links(page),
         extractors.read_text_emails(page),
         extractors.read_attribute_emails(page),
@@ -142,8 +137,8 @@ def read_contacts(
         read_phones(page, regions),
         read_profiles(page),
     ):
-        seen.add(sighting)
-    best = [each for each in seen.best(page) if each.value == strip_unstorable(each.value)]
+        sightings.add(sighting)
+    best = [each for each in sightings.best(page) if each.value == strip_unstorable(each.value)]
     contacts = [build_contact(sighting, page) for sighting in best]
     return ContactSearchResult(tuple(contacts), tuple(page.capped))
 
@@ -160,7 +155,7 @@ class _SightingSet:
         if known is None:
             self._by_contact[key] = sighting
             return
-        if _get_confidence(sighting) > _get_confidence(known):
+        if sighting.method.confidence > known.method.confidence:
             sighting, known = known, sighting
         self._by_contact[key] = known.merge_person(sighting)
 
@@ -168,30 +163,17 @@ class _SightingSet:
         """Return the best sightings by kind, then by confidence, then in page order."""
         kinds = list(ContactChannel)
         ordered = sorted(
-            self._by_contact.values(), key=lambda s: (kinds.index(s.kind), -_get_confidence(s))
+            self._by_contact.values(), key=lambda s: (kinds.index(s.kind), -s.method.confidence)
         )
         if len(ordered) > MAX_CONTACTS:
             page.capped["contacts"] = None
         return ordered[:MAX_CONTACTS]
 
 
-def _get_confidence(sighting: ContactSighting) -> float:
-    return CONFIDENCE_BY_METHOD[sighting.method]
-
-
-def _take_statements(
-    said: Iterator[ContactStatement], limit: int, page: TokenizedPage, reason: str
-) -> list[ContactStatement]:
-    first = [statement for statement, _ in zip(said, range(limit), strict=False)]
-    if len(first) == limit:
-        page.capped[reason] = None
-    return first
-
-
 def _read_statements(
-    said: list[ContactStatement], page: TokenizedPage, regions: Sequence[str], *, decode: bool
+    statements: list[ContactStatement], page: TokenizedPage, regions: Sequence[str], *, decode: bool
 ) -> Iterator[ContactSighting]:
-    for stated in said:
+    for stated in statements:
         statement = _decode_at_dot(stated, page) if decode else stated
         for kind, value in _parse_statement(statement, page, regions):
             method = statement.method
@@ -199,7 +181,7 @@ def _read_statements(
                 method = ExtractionMethod.SAME_AS
             yield ContactSighting(
                 kind, value, statement.value[:300], method, statement.place,
-                said=statement.said, name=statement.name, role=statement.role,
+                snippet=statement.snippet, name=statement.name, role=statement.role,
             )  # fmt: skip
 
 
@@ -207,7 +189,7 @@ def _decode_at_dot(statement: ContactStatement, page: TokenizedPage) -> ContactS
     """Decode `desk (at) example.org`, which also occurs in structured data."""
     if statement.says is not StatementKind.EMAIL or "@" in statement.value:
         return statement
-    addresses = [found.text for found in read_at_dot(statement.value[:500], site=page.site)]
+    addresses = [decoded.text for decoded in read_at_dot(statement.value[:500], site=page.site)]
     return replace(statement, value=" ".join(addresses)) if addresses else statement
 
 
@@ -216,7 +198,7 @@ def _parse_statement(
 ) -> Iterator[tuple[ContactChannel, str]]:
     written = strip_unstorable(statement.value)
     if statement.says is StatementKind.EMAIL:
-        text = " ".join(parse_recipients(written)) if is_mailto(written) else written
+        text = " ".join(emails.parse_recipients(written)) if emails.is_mailto(written) else written
         for email in page.find_emails(text, limit=_MAX_EMAILS_PER_VALUE):
             yield ContactChannel.EMAIL, email.value
     elif statement.says is StatementKind.PHONE:
@@ -232,19 +214,20 @@ def _parse_statement(
 
 def _read_obfuscated_emails(page: TokenizedPage) -> Iterator[ContactSighting]:
     characters = 0
-    for number, found in enumerate(read_obfuscated(page)):
-        characters += len(found.text)
+    for number, decoded in enumerate(read_obfuscated(page)):
+        characters += len(decoded.text)
         if number == MAX_DECODED_TEXTS or characters > MAX_DECODED_CHARACTERS:
             page.capped["decoded"] = None
             return
-        yield from _find_decoded_emails(found, page)
-
-
-def _find_decoded_emails(found: DecodedText, page: TokenizedPage) -> Iterator[ContactSighting]:
-    values = [e.value for e in page.find_emails(found.text, limit=_MAX_EMAILS_PER_VALUE)]
-    if not values and found.method is not ExtractionMethod.AT_DOT:
-        values = [again.text for again in read_at_dot(found.text, site=page.site)]
-    for value in values:
-        yield ContactSighting(
-            ContactChannel.EMAIL, value, found.raw[:300], found.method, found.place, found.span
-        )
+        values = [e.value for e in page.find_emails(decoded.text, limit=_MAX_EMAILS_PER_VALUE)]
+        if not values and decoded.method is not ExtractionMethod.AT_DOT:
+            values = [again.text for again in read_at_dot(decoded.text, site=page.site)]
+        for value in values:
+            yield ContactSighting(
+                ContactChannel.EMAIL,
+                value,
+                decoded.raw[:300],
+                decoded.method,
+                decoded.place,
+                decoded.span,
+            )

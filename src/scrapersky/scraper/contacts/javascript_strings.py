@@ -108,16 +108,8 @@ def _from_codes(match: re.Match[str]) -> str:
     return quote_literal("".join(chr(code) for code in codes if code <= 0x10FFFF))
 
 
-def _from_percent(match: re.Match[str]) -> str:
-    return quote_literal(unquote(parse_literal(match[1])))
-
-
 def _from_base64(match: re.Match[str]) -> str:
     return quote_literal(from_base64(parse_literal(match[1])) or "")
-
-
-def _from_reversed(match: re.Match[str]) -> str:
-    return quote_literal(parse_literal(match[1])[::-1])
 
 
 def _from_joined(match: re.Match[str]) -> str:
@@ -142,10 +134,10 @@ def _from_replaced(match: re.Match[str]) -> str:
 _CALL_FOLDS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     ("fromCharCode", _CHARACTERS, _from_codes),
     ("fromCharCode", _CODES, _from_codes),
-    ("(", _PERCENT_CALL, _from_percent),
+    ("(", _PERCENT_CALL, lambda match: quote_literal(unquote(parse_literal(match[1])))),
     ("atob", _BASE64_CALL, _from_base64),
     ("Base64", _BASE64_CALL, _from_base64),
-    ("reverse", _REVERSE_CALL, _from_reversed),
+    ("reverse", _REVERSE_CALL, lambda match: quote_literal(parse_literal(match[1])[::-1])),
     (".join", _JOIN_CALL, _from_joined),
     (".concat", _CONCAT_CALL, _from_concat),
     (".replace", _REPLACE_CALL, _from_replaced),
@@ -195,7 +187,7 @@ def read_javascript(page: TokenizedPage) -> Iterator[DecodedText]:
     characters = 0
     calls = _find_builder_calls(page)
     for script, place in page.scripts:
-        if "json" in script.kind or not _may_contain_email(script.text):
+        if "json" in script.kind or not any(sign in script.text for sign in _SIGNS):
             continue
         for text in _list_excerpts(script.text):
             characters += len(text)
@@ -216,10 +208,6 @@ def _find_builder_calls(page: TokenizedPage) -> re.Pattern[str] | None:
     if not names:
         return None
     return re.compile(rf"(?<![\w$.])(?:{'|'.join(list(names)[:20])}){_ARGUMENTS}")
-
-
-def _may_contain_email(script: str) -> bool:
-    return any(sign in script for sign in _SIGNS)
 
 
 def _read_script(text: str, place: int, calls: re.Pattern[str] | None) -> Iterator[DecodedText]:
@@ -324,15 +312,11 @@ def evaluate_strings(script: str, calls: re.Pattern[str] | None = None) -> Itera
     script = fold_calls(script)
     for pattern in (_MAIL_CALL, calls) if calls else (_MAIL_CALL,):
         for match in pattern.finditer(script):
-            yield from _join_arguments(match)
+            user, host, end = (parse_literal(part) if part else "" for part in match.groups())
+            if "@" not in user:
+                yield f"{user}@{host}"
+                yield f"{user}@{host}.{end}" if end else ""
     yield from _StringEvaluator(script).strings()
-
-
-def _join_arguments(match: re.Match[str]) -> Iterator[str]:
-    user, host, end = (parse_literal(part) if part else "" for part in match.groups())
-    if "@" not in user:
-        yield f"{user}@{host}"
-        yield f"{user}@{host}.{end}" if end else ""
 
 
 class _StringEvaluator:
@@ -350,7 +334,12 @@ class _StringEvaluator:
         for match in _TOKEN.finditer(self._script):
             literal, template, name, operator, _ = match.groups()
             if literal or template:
-                yield from self._operand(self._evaluate_literal(literal, template))
+                value = self._evaluate_literal(literal, template)
+                if not self._awaits_operand:
+                    yield from self._end()
+                self._chain.append(value)
+                self._awaits_operand = False
+                self._last_name = None
             elif name in _DECLARATION:
                 yield from self._end()
             elif name:
@@ -358,7 +347,7 @@ class _StringEvaluator:
             elif operator == "+":
                 self._awaits_operand = True
             elif operator:
-                yield from self._assignment(operator)
+                self._assign(operator)
             else:
                 yield from self._end()
         yield from self._end()
@@ -370,13 +359,6 @@ class _StringEvaluator:
         return _TEMPLATE_VARIABLE.sub(
             lambda match: self._values.get(match[1].rpartition(".")[2], ""), text
         )
-
-    def _operand(self, value: str) -> Iterator[str]:
-        if not self._awaits_operand:
-            yield from self._end()
-        self._chain.append(value)
-        self._awaits_operand = False
-        self._last_name = None
 
     def _name(self, name: str) -> Iterator[str]:
         if not self._awaits_operand:
@@ -390,13 +372,12 @@ class _StringEvaluator:
         self._awaits_operand = False
         self._last_name = name if starts else None
 
-    def _assignment(self, operator: str) -> Iterator[str]:
+    def _assign(self, operator: str) -> None:
         name = self._last_name
         self._chain.clear()
         self._awaits_operand, self._last_name, self._target = True, None, name
         if name and operator == "+=":
             self._chain.append(self._values.get(name, ""))
-        yield from ()
 
     def _end(self) -> Iterator[str]:
         value = "".join(self._chain)[:_MAX_VALUE_CHARACTERS]

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from scrapersky.scraper.contacts.words import split_words
+from scrapersky.scraper.contacts.model import split_words
 
 MAX_TAGS = 100_000
 MAX_ENTITIES = 20_000
@@ -116,10 +116,10 @@ class TagSequence:
 @lru_cache(maxsize=512)
 def parse_attributes(written: str) -> dict[str, str]:
     """Parse attributes into lower-case names and decoded values; the first duplicate wins."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(written[:_MAX_ATTRIBUTE_CHARACTERS]):
-        found.setdefault(name.lower(), unescape_entities(double or single or bare))
-    return found
+        attributes.setdefault(name.lower(), unescape_entities(double or single or bare))
+    return attributes
 
 
 def unescape_entities(text: str) -> str:
@@ -205,7 +205,7 @@ class VisibleMarkup:
 
 
 def strip_hidden(source: str) -> VisibleMarkup:
-    seen = VisibleMarkup("")
+    visible = VisibleMarkup("")
     pieces: list[str] = []
     styles: list[str] = []
     position = characters = 0
@@ -219,19 +219,20 @@ def strip_hidden(source: str) -> VisibleMarkup:
             pieces.append(_extract_srcdoc(attributes))
         elif name == "script" and inside:
             characters += len(inside)
-            if len(seen.scripts) == MAX_SCRIPTS or characters > MAX_SCRIPT_CHARACTERS:
-                seen.capped = True
+            if len(visible.scripts) == MAX_SCRIPTS or characters > MAX_SCRIPT_CHARACTERS:
+                visible.capped = True
                 continue
             kind = parse_attributes(attributes).get("type", "").strip().lower()
-            seen.scripts.append(InlineScript(kind, inside))
-            pieces.append(f"<script>{_get_written_text(inside)}")
+            visible.scripts.append(InlineScript(kind, inside))
+            writer = len(inside) <= _MAX_WRITER_CHARACTERS and _DOCUMENT_WRITE.match(inside)
+            pieces.append(f"<script>{writer[2] if writer else ''}")
     if len(elements) < MAX_HIDDEN_ELEMENTS:
         pieces.append(source[position:])
     else:
-        seen.capped = True
-    seen.styles = "\n".join(styles)[:_MAX_STYLE_CHARACTERS]
-    seen.markup = _strip_decoys("".join(pieces), seen.styles)
-    return seen
+        visible.capped = True
+    visible.styles = "\n".join(styles)[:_MAX_STYLE_CHARACTERS]
+    visible.markup = _strip_decoys("".join(pieces), visible.styles)
+    return visible
 
 
 def _extract_srcdoc(attributes: str) -> str:
@@ -246,19 +247,14 @@ def _extract_srcdoc(attributes: str) -> str:
     return "".join(pieces) + inner[position:] + "</iframe>"
 
 
-def _get_written_text(script: str) -> str:
-    match = _DOCUMENT_WRITE.match(script) if len(script) <= _MAX_WRITER_CHARACTERS else None
-    return match[2] if match else ""
-
-
 def _find_hidden_elements(source: str) -> list[tuple[int, int, str, str, str]]:
     """Return start, end, name, attributes and content of each hidden element, in order."""
-    found: list[tuple[int, int, str, str, str]] = []
+    elements: list[tuple[int, int, str, str, str]] = []
     opener = _OPENER.search(source)
-    while opener is not None and len(found) < MAX_HIDDEN_ELEMENTS:
-        found.append(_parse_element(source, opener.start()))
-        opener = _OPENER.search(source, found[-1][1])
-    return found
+    while opener is not None and len(elements) < MAX_HIDDEN_ELEMENTS:
+        elements.append(_parse_element(source, opener.start()))
+        opener = _OPENER.search(source, elements[-1][1])
+    return elements
 
 
 def _parse_element(source: str, start: int) -> tuple[int, int, str, str, str]:
@@ -270,21 +266,17 @@ def _parse_element(source: str, start: int) -> tuple[int, int, str, str, str]:
     if tag[1].lower() == "template" and "shadowroot" in tag[2].lower():
         # A declarative shadow root is rendered; only its styles are scoped.
         return start, tag.end(), "", "", ""
-    close = _find_closing_tag(source, tag[1], tag.end())
+    closer = _CLOSERS[tag[1].lower()].search(source, tag.end())
+    close = closer.start() if closer else len(source)
     end = source.find(">", close)
     end = end + 1 if end >= 0 else len(source)
     return start, end, tag[1].lower(), tag[2], source[tag.end() : close]
 
 
-def _find_closing_tag(source: str, name: str, start: int) -> int:
-    """Return the index of the closing tag, or the end of the source if there is none."""
-    match = _CLOSERS[name.lower()].search(source, start)
-    return match.start() if match else len(source)
-
-
 def _strip_decoys(markup: str, styles: str) -> str:
     """Remove short hidden spans inserted between the letters of an address."""
-    if "@" not in markup or not _may_have_decoys(markup, styles):
+    has_hiding_words = any(word in styles or word in markup for word in _HIDING_WORDS)
+    if "@" not in markup or not (has_hiding_words or " hidden" in markup):
         return markup
     hidden = set(_HIDING_CSS_CLASS.findall(styles))
     pieces: list[str] = []
@@ -301,10 +293,6 @@ def _strip_decoys(markup: str, styles: str) -> str:
         position = end
         at = markup.find("@", end)
     return "".join(pieces) + markup[position:]
-
-
-def _may_have_decoys(markup: str, styles: str) -> bool:
-    return " hidden" in markup or any(word in styles or word in markup for word in _HIDING_WORDS)
 
 
 def _is_hidden(written: str, hidden_classes: set[str]) -> bool:

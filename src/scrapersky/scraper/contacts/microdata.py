@@ -13,10 +13,10 @@ from scrapersky.scraper.contacts.model import (
     ExtractionMethod,
     StatementKind,
     shorten,
+    split_words,
 )
 from scrapersky.scraper.contacts.page import TokenizedPage
 from scrapersky.scraper.contacts.phones import MIN_DIGITS
-from scrapersky.scraper.contacts.words import split_words
 
 MAX_DEPTH = 200
 _MAX_VALUE_CHARACTERS = 2_000
@@ -61,11 +61,11 @@ def read_microdata(page: TokenizedPage) -> Iterator[ContactStatement]:
     for first, last in _find_tag_ranges(page):
         for element in _Outline(page).elements(first, last):
             for name in element.properties:
-                says = KIND_BY_PROPERTY.get(name)
-                if says and (
+                kind = KIND_BY_PROPERTY.get(name)
+                if kind and (
                     element.item is not None or element.method is not ExtractionMethod.HCARD
                 ):
-                    yield from _build_statements(page, element, says)
+                    yield from _build_statements(page, element, kind)
 
 
 def _find_tag_ranges(page: TokenizedPage) -> Iterator[tuple[int, int]]:
@@ -96,33 +96,33 @@ def _list_patterns(page: TokenizedPage) -> Iterator[re.Pattern[str]]:
 
 
 def _build_statements(
-    page: TokenizedPage, element: _Element, says: StatementKind
+    page: TokenizedPage, element: _Element, kind: StatementKind
 ) -> Iterator[ContactStatement]:
     item = element.item
     name, role = _get_person(item) if item else (None, None)
     place = page.get_position(element.index)
     parts = [part for part in element.parts if "value" in part.properties] or [element]
     for part in parts:
-        value = _get_value(part, says)
+        value = _get_value(part, kind)
         if value:
-            yield ContactStatement(says, value, element.method, place, name, role)
+            yield ContactStatement(kind, value, element.method, place, name, role)
 
 
-def _get_value(element: _Element, says: StatementKind) -> str:
+def _get_value(element: _Element, kind: StatementKind) -> str:
     attributes = element.attributes
     href = attributes.get("href", "")
     if attributes.get("content"):
         return attributes["content"]
-    if href and (says is StatementKind.PROFILE or href.lower().startswith(("mailto:", "tel:"))):
+    if href and (kind is StatementKind.PROFILE or href.lower().startswith(("mailto:", "tel:"))):
         return href
     inside = " ".join(element.inside.split())
-    return attributes.get("value") or _get_title_value(attributes, says) or inside
+    return attributes.get("value") or _get_title_value(attributes, kind) or inside
 
 
-def _get_title_value(attributes: dict[str, str], says: StatementKind) -> str:
+def _get_title_value(attributes: dict[str, str], kind: StatementKind) -> str:
     """Return the `title` of an `<abbr title="+49 341 …">` if it holds a contact, else ""."""
     title = attributes.get("title", "")
-    if says is StatementKind.PHONE:
+    if kind is StatementKind.PHONE:
         return title if sum(map(str.isdecimal, title[:60])) >= MIN_DIGITS else ""
     return title if "@" in title else ""
 
@@ -173,21 +173,18 @@ class _Outline:
         )
         if element is not None:
             self._found.append(element)
-            self._attach(element)
+            # An element belongs to its item and to the property that contains it.
+            nearest = next((open_ for _, open_, _ in reversed(self._open) if open_), None)
+            if element.item is not None:
+                element.item.parts.append(element)
+            if nearest is not None and nearest is not element.item:
+                nearest.parts.append(element)
         if (
             name not in _VOID_ELEMENTS
             and not written.endswith("/>")
             and len(self._open) < MAX_DEPTH
         ):
             self._open.append((name, element, index))
-
-    def _attach(self, element: _Element) -> None:
-        """Add the element to its item and to the property that contains it."""
-        nearest = next((open_ for _, open_, _ in reversed(self._open) if open_), None)
-        if element.item is not None:
-            element.item.parts.append(element)
-        if nearest is not None and nearest is not element.item:
-            nearest.parts.append(element)
 
     def _close(self, closed: str, index: int) -> None:
         if closed not in [name for name, _, _ in self._open[-20:]]:
@@ -209,7 +206,11 @@ class _Outline:
                 index, attributes, ExtractionMethod.MICRODATA, names, is_item, kind, item
             )
         if "property" in attributes or "typeof" in attributes:
-            names = _strip_prefixes(attributes.get("property", ""))
+            # `schema:email` and `http://schema.org/email` are both `email`.
+            names = tuple(
+                re.split(r"[:/#]", name)[-1]
+                for name in attributes.get("property", "").lower().split()
+            )
             kind = attributes.get("typeof", "").lower()
             is_item = "typeof" in attributes
             return _Element(index, attributes, ExtractionMethod.RDFA, names, is_item, kind, item)
@@ -229,8 +230,3 @@ def _build_card_element(
     return _Element(
         index, attributes, ExtractionMethod.HCARD, () if is_card else names, is_card, "", item
     )
-
-
-def _strip_prefixes(properties: str) -> tuple[str, ...]:
-    """Reduce `schema:email` and `http://schema.org/email` to `email`."""
-    return tuple(re.split(r"[:/#]", name)[-1] for name in properties.lower().split())

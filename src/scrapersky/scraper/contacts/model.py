@@ -14,6 +14,10 @@ def strip_unstorable(text: str) -> str:
     return _UNSTORABLE.sub("", text)
 
 
+def split_words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 class ContactChannel(StrEnum):
     EMAIL = "email"
     PHONE = "phone"
@@ -21,76 +25,53 @@ class ContactChannel(StrEnum):
 
 
 class ExtractionMethod(StrEnum):
-    """How a contact was found; the second group decodes obfuscated contacts."""
+    """How a contact was found; the second group decodes obfuscated contacts.
 
-    MAILTO = "mailto"
-    TEL = "tel"
-    LINK = "link"
-    SAME_AS = "same_as"
-    JSON_LD = "json_ld"
-    MICRODATA = "microdata"
-    RDFA = "rdfa"
-    HCARD = "hcard"
-    VCARD = "vcard"
-    META = "meta"
-    TEXT = "text"
-    NOSCRIPT = "noscript"
-    ONCLICK = "onclick"
-    FORM = "form"
-    ATTRIBUTE = "attribute"
-    JSON = "json"
-    SCRIPT = "script"
+    Each method has a confidence: contacts meant to be used, such as links, score higher than
+    incidental ones.
+    """
 
-    CLOUDFLARE = "cloudflare"
-    TYPO3 = "typo3"
-    JOOMLA = "joomla"
-    SPAMSPAN = "spamspan"
-    WORDPRESS_ENCODER = "wordpress_encoder"
-    CRYPTX = "cryptx"
-    ENKODER = "enkoder"
-    JAVASCRIPT = "javascript"
-    SPLIT_ATTRIBUTES = "split_attributes"
-    BASE64 = "base64"
-    ROT13 = "rot13"
-    REVERSED = "reversed"
-    AT_DOT = "at_dot"
-    ENTITIES = "entities"
+    confidence: float
 
+    def __new__(cls, value: str, confidence: float = 0.0) -> ExtractionMethod:
+        method = str.__new__(cls, value)
+        method._value_ = value
+        method.confidence = confidence
+        return method
 
-CONFIDENCE_BY_METHOD: dict[ExtractionMethod, float] = {
-    ExtractionMethod.MAILTO: 0.95,
-    ExtractionMethod.TEL: 0.95,
-    ExtractionMethod.JSON_LD: 0.95,
-    ExtractionMethod.SAME_AS: 0.95,
-    ExtractionMethod.MICRODATA: 0.93,
-    ExtractionMethod.RDFA: 0.92,
-    ExtractionMethod.HCARD: 0.92,
-    ExtractionMethod.VCARD: 0.92,
-    ExtractionMethod.CLOUDFLARE: 0.95,
-    ExtractionMethod.TYPO3: 0.95,
-    ExtractionMethod.JOOMLA: 0.94,
-    ExtractionMethod.SPAMSPAN: 0.93,
-    ExtractionMethod.WORDPRESS_ENCODER: 0.92,
-    ExtractionMethod.CRYPTX: 0.92,
-    ExtractionMethod.ENKODER: 0.9,
-    ExtractionMethod.LINK: 0.9,
-    ExtractionMethod.SPLIT_ATTRIBUTES: 0.88,
-    ExtractionMethod.TEXT: 0.85,
-    ExtractionMethod.NOSCRIPT: 0.82,
-    ExtractionMethod.ONCLICK: 0.8,
-    ExtractionMethod.META: 0.8,
-    ExtractionMethod.BASE64: 0.8,
-    ExtractionMethod.ROT13: 0.8,
-    ExtractionMethod.JAVASCRIPT: 0.78,
-    ExtractionMethod.AT_DOT: 0.75,
-    ExtractionMethod.REVERSED: 0.75,
-    ExtractionMethod.ENTITIES: 0.75,
-    ExtractionMethod.FORM: 0.65,
-    ExtractionMethod.ATTRIBUTE: 0.6,
-    ExtractionMethod.JSON: 0.55,
-    ExtractionMethod.SCRIPT: 0.45,
-}
-"""Contacts meant to be used, such as links, score higher than incidental ones."""
+    MAILTO = "mailto", 0.95
+    TEL = "tel", 0.95
+    LINK = "link", 0.9
+    SAME_AS = "same_as", 0.95
+    JSON_LD = "json_ld", 0.95
+    MICRODATA = "microdata", 0.93
+    RDFA = "rdfa", 0.92
+    HCARD = "hcard", 0.92
+    VCARD = "vcard", 0.92
+    META = "meta", 0.8
+    TEXT = "text", 0.85
+    NOSCRIPT = "noscript", 0.82
+    ONCLICK = "onclick", 0.8
+    FORM = "form", 0.65
+    ATTRIBUTE = "attribute", 0.6
+    JSON = "json", 0.55
+    SCRIPT = "script", 0.45
+
+    CLOUDFLARE = "cloudflare", 0.95
+    TYPO3 = "typo3", 0.95
+    JOOMLA = "joomla", 0.94
+    SPAMSPAN = "spamspan", 0.93
+    WORDPRESS_ENCODER = "wordpress_encoder", 0.92
+    CRYPTX = "cryptx", 0.92
+    ENKODER = "enkoder", 0.9
+    JAVASCRIPT = "javascript", 0.78
+    SPLIT_ATTRIBUTES = "split_attributes", 0.88
+    BASE64 = "base64", 0.8
+    ROT13 = "rot13", 0.8
+    REVERSED = "reversed", 0.75
+    AT_DOT = "at_dot", 0.75
+    ENTITIES = "entities", 0.75
+
 
 OWN_DOMAIN_BONUS = 0.04
 """Added for addresses on the page's own domain, which almost certainly belong to its owner."""
@@ -121,6 +102,16 @@ class FoundContact:
     """Whether an e-mail is on the page's own registrable domain; None for other kinds."""
 
 
+@dataclass(frozen=True, slots=True)
+class ContactMatch:
+    """An address or phone number in a text: normalized, as written, and its position."""
+
+    value: str
+    raw: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class ContactSighting:
     """One occurrence of a contact, before duplicates are merged."""
@@ -133,7 +124,7 @@ class ContactSighting:
     """Position in the page's markup."""
     span: tuple[int, int] | None = None
     """Start and end in the page's text."""
-    said: str = ""
+    snippet: str = ""
     """The snippet, when it comes from neither the markup nor the text."""
     name: str | None = None
     role: str | None = None
@@ -167,7 +158,7 @@ class ContactStatement:
     place: int | None = None
     name: str | None = None
     role: str | None = None
-    said: str = ""
+    snippet: str = ""
 
 
 KIND_BY_PROPERTY: dict[str, StatementKind] = {

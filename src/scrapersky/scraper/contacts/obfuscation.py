@@ -11,23 +11,20 @@ from html import unescape
 from itertools import chain, islice
 from urllib.parse import unquote
 
-from scrapersky.scraper.contacts.at_dot import (
-    read_at_dot,
-    read_at_dot_attributes,
-    read_at_dot_links,
-)
 from scrapersky.scraper.contacts.emails import match_email, parse_email
 from scrapersky.scraper.contacts.encodings import (
     DecodedText,
     from_base64,
+    read_at_dot,
+    read_at_dot_attributes,
+    read_at_dot_links,
     read_encoded_attributes,
     rot13,
 )
 from scrapersky.scraper.contacts.javascript_strings import LITERAL, parse_literal, read_javascript
 from scrapersky.scraper.contacts.markup import unescape_entities
-from scrapersky.scraper.contacts.model import ExtractionMethod
+from scrapersky.scraper.contacts.model import ExtractionMethod, split_words
 from scrapersky.scraper.contacts.page import TokenizedPage
-from scrapersky.scraper.contacts.words import split_words
 
 _CLOUDFLARE_CODE = re.compile(
     r"""(?:data-cfemail\s{0,9}=\s{0,9}["']?|/email-protection#)([0-9a-f]{8,1000})""", re.IGNORECASE
@@ -41,18 +38,13 @@ def read_cloudflare(page: TokenizedPage) -> Iterator[DecodedText]:
     ):
         return
     for match in _CLOUDFLARE_CODE.finditer(page.attributes):
-        text = decode_cloudflare(match[1])
-        # Cloudflare also protects share links, which have only a subject and body and start with
-        # "?".
+        key, *rest = bytes.fromhex(match[1][: len(match[1]) // 2 * 2])
+        text = bytes(byte ^ key for byte in rest).decode("utf-8", "replace")
+        # Cloudflare also protects share links: a subject and a body after a "?".
         if not text.startswith("?"):
             yield DecodedText(
                 text.partition("?")[0], match[1], ExtractionMethod.CLOUDFLARE, match.start()
             )
-
-
-def decode_cloudflare(code: str) -> str:
-    key, *rest = bytes.fromhex(code[: len(code) // 2 * 2])
-    return bytes(byte ^ key for byte in rest).decode("utf-8", "replace")
 
 
 MAX_ENKODER_LAYERS = 40
@@ -67,9 +59,7 @@ _ENKODER_KEY_STEPS = re.compile(r"if\(i([<>])(\d{1,5})\)y\+\+")
 
 
 def read_enkoder(page: TokenizedPage) -> Iterator[DecodedText]:
-    wrapped = [
-        found for found in page.scripts if "eval(" in found[0].text[:_MAX_ENKODER_CHARACTERS]
-    ]
+    wrapped = [each for each in page.scripts if "eval(" in each[0].text[:_MAX_ENKODER_CHARACTERS]]
     for script, place in wrapped[:_MAX_ENKODER_SCRIPTS]:
         match = _ENKODER_START.search(script.text[:_MAX_ENKODER_CHARACTERS])
         if match and (text := unwrap_enkoder(_join_literals(match[1]))):
@@ -98,22 +88,15 @@ def _unwrap_once(code: str) -> str | None:
     if match is None:
         return None
     around = code[:start] + code[match.end() :]
-    return _undo_layer(parse_literal(match[0]), around)
-
-
-def _undo_layer(text: str, program: str) -> str | None:
-    if "reverse()" in program or "i=l-1" in program:
+    text = parse_literal(match[0])
+    if "reverse()" in around or "i=l-1" in around:
         return text[::-1]
-    if "charCodeAt(i)-3" in program:
+    if "charCodeAt(i)-3" in around:
         return "".join(chr((ord(character) - 3) % 128) for character in text)
-    if "charAt(i+1)" in program:
-        return _swap_pairs(text)
-    return _xor_letters(text, program) if "^(y++)" in program else None
-
-
-def _swap_pairs(text: str) -> str:
-    even = len(text) // 2 * 2
-    return "".join(text[i + 1] + text[i] for i in range(0, even, 2)) + text[even:]
+    if "charAt(i+1)" in around:
+        even = len(text) // 2 * 2
+        return "".join(text[i + 1] + text[i] for i in range(0, even, 2)) + text[even:]
+    return _xor_letters(text, around) if "^(y++)" in around else None
 
 
 def _xor_letters(text: str, program: str) -> str | None:
@@ -168,21 +151,17 @@ _MAX_SPAMSPAN_TAGS = 12
 
 def read_spamspan(page: TokenizedPage) -> Iterator[DecodedText]:
     for tag in page.find_tags("spamspan"):
-        parts = _read_spamspan_parts(page, tag.index)
+        # The first span of each class counts: `u` is the user, `d` the domain.
+        parts: dict[str, str] = {}
+        last = min(tag.index + _MAX_SPAMSPAN_TAGS, len(page.row.names) - 1)
+        for inner in range(tag.index + 1, last):
+            class_ = page.tag(inner).attributes.get("class", "").strip()
+            if class_ in ("u", "d"):
+                parts.setdefault(class_, page.row.text(inner, inner + 1))
         if len(parts) == 2:
             user, host = (_SPAMSPAN_DOT.sub(".", parts[name]).strip() for name in "ud")
             place = page.get_position(tag.index)
             yield DecodedText(f"{user}@{host}", f"{user} {host}", ExtractionMethod.SPAMSPAN, place)
-
-
-def _read_spamspan_parts(page: TokenizedPage, index: int) -> dict[str, str]:
-    """Return the text of the first span of each class: `u` for the user, `d` for the domain."""
-    found: dict[str, str] = {}
-    for inner in range(index + 1, min(index + _MAX_SPAMSPAN_TAGS, len(page.row.names) - 1)):
-        class_ = page.tag(inner).attributes.get("class", "").strip()
-        if class_ in ("u", "d"):
-            found.setdefault(class_, page.row.text(inner, inner + 1))
-    return found
 
 
 _DATA_PREFIX = re.compile(r"data-(?:e?-?mail-|contact-|obfuscated?-|cloak-|addr(?:ess)?-|m-)?")
@@ -200,9 +179,7 @@ _TLD_NAMES = split_words(
 
 
 def read_split_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
-    second_halves = [
-        name for name in page.data_names if _classify_name(_strip_data_prefix(name)) == "domain"
-    ]
+    second_halves = [name for name in page.data_names if _classify_name(name) == "domain"]
     for tag in chain.from_iterable(map(page.find_tags, sorted(second_halves))):
         parts = _collect_parts(tag.attributes)
         address = parts and _assemble_email(parts, page.site)
@@ -211,24 +188,21 @@ def read_split_attributes(page: TokenizedPage) -> Iterator[DecodedText]:
             yield DecodedText(address, " ".join(parts), ExtractionMethod.SPLIT_ATTRIBUTES, place)
 
 
-def _strip_data_prefix(name: str) -> str:
-    match = _DATA_PREFIX.match(name)
-    return name[match.end() :] if match else ""
-
-
 def _collect_parts(attributes: dict[str, str]) -> list[str]:
     """Return the user, the domain and, if it is a separate attribute, the top-level domain."""
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for name, value in attributes.items():
-        kind = _classify_name(_strip_data_prefix(name))
+        kind = _classify_name(name)
         if kind and value:
-            found.setdefault(kind, value.strip())
-    if "user" not in found or "domain" not in found:
+            parts.setdefault(kind, value.strip())
+    if "user" not in parts or "domain" not in parts:
         return []
-    return [found[kind] for kind in ("user", "domain", "tld") if kind in found]
+    return [parts[kind] for kind in ("user", "domain", "tld") if kind in parts]
 
 
 def _classify_name(name: str) -> str:
+    match = _DATA_PREFIX.match(name)
+    name = name[match.end() :] if match else ""
     if name in _USER_NAMES:
         return "user"
     if name in _DOMAIN_NAMES:
@@ -237,7 +211,12 @@ def _classify_name(name: str) -> str:
 
 
 def _assemble_email(parts: list[str], site: str | None) -> str | None:
-    readers: tuple[Callable[[str], str | None], ...] = (str, _reverse, from_base64, rot13)
+    readers: tuple[Callable[[str], str | None], ...] = (
+        str,
+        lambda text: text[::-1],
+        from_base64,
+        rot13,
+    )
     for read in readers:
         user, domain, *rest = (read(part) or "" for part in parts)
         for end in ["." + rest[0].lstrip("."), ""] if rest else [""]:
@@ -245,10 +224,6 @@ def _assemble_email(parts: list[str], site: str | None) -> str | None:
             if parse_email(address, site=site):
                 return address
     return None
-
-
-def _reverse(text: str) -> str:
-    return text[::-1]
 
 
 MAX_CSS_CONTENTS = 100
@@ -292,7 +267,7 @@ def _contains_any(words: tuple[str, ...], *texts: str) -> bool:
 
 
 def _read_transformed(
-    page: TokenizedPage, turn: Callable[[str], str], method: ExtractionMethod
+    page: TokenizedPage, decode: Callable[[str], str], method: ExtractionMethod
 ) -> Iterator[DecodedText]:
     text, at = page.text, -1
     for _ in range(MAX_TRANSFORMED_SIGNS):
@@ -301,18 +276,14 @@ def _read_transformed(
             return
         if match_email(text, at, site=page.site) is not None:
             continue
-        before = _get_last_line(text[max(0, at - _TRANSFORMED_CONTEXT_CHARACTERS) : at])
+        before = text[max(0, at - _TRANSFORMED_CONTEXT_CHARACTERS) : at].rpartition("\n")[2]
         after = text[at + 1 : at + _TRANSFORMED_CONTEXT_CHARACTERS].partition("\n")[0]
-        turned = turn(f"{before}@{after}")
+        turned = decode(f"{before}@{after}")
         sign = turned.find("@", len(after) if method is ExtractionMethod.REVERSED else len(before))
         email = match_email(turned, sign, site=page.site) if sign >= 0 else None
         if email is not None:
             span = (at - len(before), at + 1 + len(after))
-            yield DecodedText(email.value, turn(email.raw), method, span=span)
-
-
-def _get_last_line(text: str) -> str:
-    return text.rpartition("\n")[2]
+            yield DecodedText(email.value, decode(email.raw), method, span=span)
 
 
 _TYPO3_CALL = re.compile(r"uncryptmailto\(([^)]{5,1000})", re.IGNORECASE)
@@ -350,8 +321,9 @@ def decrypt_typo3(token: str) -> str | None:
     """
     offset = ord(_MAILTO_PREFIX[0]) - ord(token[0])
     for text in (
-        _shift(token, offset),
-        *(_rotate(token, offset + turn) for turn in (0, 26, -26)),
+        # Old TYPO3 versions shift by character code, without wrapping around.
+        "".join(chr(min(max(0, ord(character) + offset), 0xFFFF)) for character in token),
+        *(_rotate(token, offset + shift) for shift in (0, 26, -26)),
     ):
         if text.lower().startswith(_MAILTO_PREFIX):
             return text
@@ -370,11 +342,6 @@ def _rotate_character(character: str, offset: int) -> str:
     return character
 
 
-def _shift(text: str, offset: int) -> str:
-    """Shift by character code without wrapping around, as old TYPO3 versions do."""
-    return "".join(chr(min(max(0, ord(character) + offset), 0xFFFF)) for character in text)
-
-
 MAX_WORDPRESS_SCRIPTS = 50
 _WORDPRESS_ENCODED = re.compile(r"""data-enc-email\s?=\s?["']([^"'<>]{5,400})""", re.IGNORECASE)
 _WORDPRESS_LETTERS = re.compile(
@@ -388,7 +355,7 @@ def read_wordpress(page: TokenizedPage) -> Iterator[DecodedText]:
         for match in _WORDPRESS_ENCODED.finditer(page.attributes):
             text = rot13(unescape_entities(match[1])).replace("[ng]", "@").replace("[at]", "@")
             yield DecodedText(text, match[1], ExtractionMethod.WORDPRESS_ENCODER, match.start())
-    picking = [found for found in page.scripts if "charAt(" in found[0].text]
+    picking = [each for each in page.scripts if "charAt(" in each[0].text]
     for script, place in picking[:MAX_WORDPRESS_SCRIPTS]:
         if letters := _WORDPRESS_LETTERS.search(script.text[:10_000]):
             text = unquote(pick_letters(*map(parse_literal, letters.groups())))
@@ -406,20 +373,15 @@ def read_cryptx(page: TokenizedPage) -> Iterator[DecodedText]:
         return
     for match in _CRYPTX_CALL.finditer(page.attributes):
         code = unescape_entities(unquote(match[1])).strip().strip("'\"")
-        for text in (_shift_by_digits(code), _shift_back(code)):
+        pairs = zip(code[::2], code[1::2], strict=False)
+        for text in (
+            # In newer versions, each character follows its own shift; older ones shift by one.
+            "".join(chr(max(0, ord(c) - int(by))) if by in "0123456789" else "" for by, c in pairs),
+            "".join(chr(max(0, ord(character) - 1)) for character in code),
+        ):
             yield DecodedText(
                 text.removeprefix("mailto:"), match[1], ExtractionMethod.CRYPTX, match.start()
             )
-
-
-def _shift_by_digits(code: str) -> str:
-    """Decode the format of newer CryptX versions, where each character follows its own shift."""
-    pairs = zip(code[::2], code[1::2], strict=False)
-    return "".join(chr(max(0, ord(c) - int(by))) if by in "0123456789" else "" for by, c in pairs)
-
-
-def _shift_back(code: str) -> str:
-    return "".join(chr(max(0, ord(character) - 1)) for character in code)
 
 
 _READERS: tuple[Callable[[TokenizedPage], Iterator[DecodedText]], ...] = (

@@ -9,16 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from scrapersky.scraper.contacts.emails import EmailMatch, find_emails
-from scrapersky.scraper.contacts.markup import (
-    InlineScript,
-    TagSequence,
-    parse_attributes,
-    strip_hidden,
-    unescape_entities,
-)
-from scrapersky.scraper.contacts.model import MAX_SNIPPET_CHARACTERS
-from scrapersky.scraper.http.public_suffixes import get_host_without_www, get_registrable_domain
+from scrapersky.scraper.contacts import markup
+from scrapersky.scraper.contacts.emails import find_emails
+from scrapersky.scraper.contacts.model import MAX_SNIPPET_CHARACTERS, ContactMatch
+from scrapersky.scraper.http.urls import get_host_without_www, get_registrable_domain
 
 MAX_PAGE_CHARACTERS = 1_500_000
 MAX_TEXT_CHARACTERS = 300_000
@@ -64,14 +58,14 @@ class TokenizedPage:
         if len(source) > MAX_PAGE_CHARACTERS:
             source = source[:MAX_PAGE_CHARACTERS]
             self.capped["page_characters"] = None
-        seen = strip_hidden(source)
-        self._scripts, self.styles = seen.scripts, seen.styles
-        self.row = TagSequence(seen.markup)
+        visible = markup.strip_hidden(source)
+        self._scripts, self.styles = visible.scripts, visible.styles
+        self.row = markup.TagSequence(visible.markup)
         self.attributes = "".join(self.row.attributes)
         """The attributes of all tags as written, concatenated."""
         if _has_at_sign_images(self.attributes):
             self.row.insert_at_signs()
-        if seen.capped:
+        if visible.capped:
             self.capped["scripts"] = None
         if self.row.is_cut:
             self.capped["tags"] = None
@@ -108,11 +102,11 @@ class TokenizedPage:
     def language(self) -> str | None:
         for name, written in zip(self.row.names[:5], self.row.attributes, strict=False):
             if name.lower() == "html":
-                return parse_attributes(written).get("lang")
+                return markup.parse_attributes(written).get("lang")
         return None
 
     @cached_property
-    def scripts(self) -> tuple[tuple[InlineScript, int], ...]:
+    def scripts(self) -> tuple[tuple[markup.InlineScript, int], ...]:
         """Inline scripts, each with its position."""
         indexes = (index for index, name in enumerate(self.row.names) if name == "script")
         places = (self._places[index] for index in indexes)
@@ -121,7 +115,7 @@ class TokenizedPage:
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """Links, except those to other pages of the same host."""
-        found: list[Link] = []
+        links: list[Link] = []
         own = f"https://{self.host}/", f"https://www.{self.host}/"
         for match in _HREF.finditer(self.attributes.replace("HREF", "href")):
             href = match[match.lastindex or 0].lstrip()
@@ -129,13 +123,13 @@ class TokenizedPage:
                 continue  # `location.href=` in a script
             if (href[:1] in _LOCAL_PREFIXES and href[:2] != "//") or href.startswith(own):
                 continue
-            if len(found) == MAX_LINKS:
+            if len(links) == MAX_LINKS:
                 self.capped["links"] = None
                 break
-            found.append((unescape_entities(href).strip(), match.start()))
-        return tuple(found)
+            links.append((markup.unescape_entities(href).strip(), match.start()))
+        return tuple(links)
 
-    def find_emails(self, text: str, *, limit: int) -> Iterator[EmailMatch]:
+    def find_emails(self, text: str, *, limit: int) -> Iterator[ContactMatch]:
         """Find addresses until the page's budget of `MAX_EMAIL_CANDIDATES` is spent."""
         if "@" not in text:
             return
@@ -160,7 +154,9 @@ class TokenizedPage:
 
     def tag(self, index: int) -> HtmlTag:
         return HtmlTag(
-            index, self.row.names[index].lower(), parse_attributes(self.row.attributes[index])
+            index,
+            self.row.names[index].lower(),
+            markup.parse_attributes(self.row.attributes[index]),
         )
 
     @cached_property

@@ -5,16 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from phonenumbers import (
-    NumberParseException,
-    PhoneNumber,
-    PhoneNumberFormat,
-    convert_alpha_characters_in_number,
-    format_number,
-    is_valid_number,
-    national_significant_number,
-    parse,
-)
+import phonenumbers
 
 DIGITS = "0-9０-９٠-٩۰-۹०-९"
 SPACES = " \u00a0\u2000-\u200a\u202f\u3000"
@@ -80,10 +71,14 @@ def parse_number(written: str, regions: Sequence[str], *, trunk_required: bool) 
     for region in regions:
         number = _parse_national(digits, region)
         if number is not None and not _lacks_trunk_prefix(number, digits):
-            return format_number(number, PhoneNumberFormat.E164)
+            return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         if number is not None and len(digits) >= MIN_DIGITS_WITHOUT_TRUNK:
-            number = _parse_without_plus(number, digits) or number
-            without_trunk = without_trunk or format_number(number, PhoneNumberFormat.E164)
+            code = str(number.country_code)
+            if len(digits) >= MIN_DIGITS_WITHOUT_PLUS and digits.startswith(code):
+                number = _parse_valid("+" + digits, None) or number  # it lacks only the plus sign
+            without_trunk = without_trunk or phonenumbers.format_number(
+                number, phonenumbers.PhoneNumberFormat.E164
+            )
     return None if trunk_required else without_trunk
 
 
@@ -97,11 +92,11 @@ def _parse_international(written: str) -> str | None:
         digits = _OBSOLETE_MOBILE.sub("52", extract_digits(spelling).lstrip("0"))
         number = _parse_valid("+" + digits, None)
         if number is not None:
-            return format_number(number, PhoneNumberFormat.E164)
+            return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     return None
 
 
-def _parse_national(digits: str, region: str) -> PhoneNumber | None:
+def _parse_national(digits: str, region: str) -> phonenumbers.PhoneNumber | None:
     number = _parse_valid(digits, region)
     for prefix in OBSOLETE_PREFIXES.get(region, ()):
         if number is None and digits.startswith(prefix):
@@ -109,60 +104,50 @@ def _parse_national(digits: str, region: str) -> PhoneNumber | None:
     return number
 
 
-def _lacks_trunk_prefix(number: PhoneNumber, digits: str) -> bool:
+def _lacks_trunk_prefix(number: phonenumbers.PhoneNumber, digits: str) -> bool:
     """Return whether the number omits the trunk prefix that libphonenumber would write."""
-    if digits != national_significant_number(number):
+    if digits != phonenumbers.national_significant_number(number):
         return False
-    return extract_digits(format_number(number, PhoneNumberFormat.NATIONAL)) != digits
+    return (
+        extract_digits(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL))
+        != digits
+    )
 
 
-def _parse_without_plus(number: PhoneNumber, digits: str) -> PhoneNumber | None:
-    """Parse a number that starts with its country code but lacks the plus sign."""
-    is_long = len(digits) >= MIN_DIGITS_WITHOUT_PLUS
-    begins_with_code = digits.startswith(str(number.country_code))
-    return _parse_valid("+" + digits, None) if is_long and begins_with_code else None
-
-
-def _parse_valid(spelling: str, region: str | None) -> PhoneNumber | None:
+def _parse_valid(spelling: str, region: str | None) -> phonenumbers.PhoneNumber | None:
     try:
-        number = parse(spelling, region)
-    except NumberParseException:
+        number = phonenumbers.parse(spelling, region)
+    except phonenumbers.NumberParseException:
         return None
-    if len(national_significant_number(number)) > MAX_NATIONAL_DIGITS:
+    if len(phonenumbers.national_significant_number(number)) > MAX_NATIONAL_DIGITS:
         return None
-    return number if is_valid_number(number) else None
+    return number if phonenumbers.is_valid_number(number) else None
 
 
 def parse_phones(text: str, regions: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (E.164, as written) for each number in a phone field: usually one, sometimes two."""
     value = to_ascii_digits(text[:MAX_VALUE_CHARACTERS]).strip()
     if _VANITY.fullmatch(value):
-        value = _convert_vanity(value)
+        # A North American `1-800-FLOWERS`, with excess letters dropped.
+        digits = extract_digits(
+            phonenumbers.convert_alpha_characters_in_number(value)
+        ).removeprefix("1")
+        value = "+1" + digits[:10]
     for part in _NUMBER_SEPARATORS.split(value):
-        if found := _parse_part(part, regions):
-            yield found
+        if number := _parse_part(part, regions):
+            yield number
         else:
             pieces = _SLASH_OR_COMMA.split(part)
             yield from filter(None, (_parse_part(piece, regions) for piece in pieces))
 
 
-def _convert_vanity(vanity: str) -> str:
-    """Convert a North American `1-800-FLOWERS` to digits, dropping excess letters."""
-    digits = extract_digits(convert_alpha_characters_in_number(vanity)).removeprefix("1")
-    return "+1" + digits[:10]
-
-
 def _parse_part(part: str, regions: Sequence[str]) -> tuple[str, str] | None:
-    number = _EXTENSION.split(part[_find_number_start(part) :], maxsplit=1)[0].strip()
+    start = re.search(r"[+(\d]", part)
+    number = _EXTENSION.split(part[start.start() :], maxsplit=1)[0].strip() if start else ""
     digits = re.match(r"[\d\s().+/-]*", number)
     written = digits.group().strip() if digits else ""
     value = parse_number(written, regions, trunk_required=False)
     return (value, written) if value else None
-
-
-def _find_number_start(part: str) -> int:
-    start = re.search(r"[+(\d]", part)
-    return start.start() if start else len(part)
 
 
 def parse_phone(text: str, *, regions: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from scrapersky.scraper.contacts.model import ContactMatch
 from scrapersky.scraper.contacts.phone_numbers import (
     DASHES,
     DIGITS,
@@ -120,15 +121,13 @@ def looks_like_number(written: str) -> bool:
     digits = len(extract_digits(written))
     if len(groups) < 2 or digits < 1.75 * len(groups) or _ROUND_NUMBER.search(written):
         return False
-    if any(other.fullmatch(written) for other in _NON_PHONE_PATTERNS) or _is_isbn(written, digits):
+    if any(other.fullmatch(written) for other in _NON_PHONE_PATTERNS):
+        return False
+    if digits in (10, 13) and _ISBN.fullmatch(written):
         return False
     if _GROUPS_WITH_TRUNK.fullmatch(written):
         return True
     return digits >= 8 and _LOCAL_GROUPS.fullmatch(written) is not None
-
-
-def _is_isbn(written: str, digits: int) -> bool:
-    return digits in (10, 13) and _ISBN.fullmatch(written) is not None
 
 
 def find_unspaced_numbers(run: str, part: DigitGroup) -> Iterator[tuple[int, int]]:
@@ -240,11 +239,6 @@ def _is_letter_label(letters: str, label: re.Match[str]) -> bool:
     return len(word) == 1 and word in letters and (gap.isspace() or gap.strip()[:1] in ":.|")
 
 
-def joins_numbers(between: str) -> bool:
-    """Return whether the label of the previous number also applies after `between`."""
-    return len(between) <= 12 and _CONJUNCTION.fullmatch(between) is not None
-
-
 def continues_as_word(after: str) -> bool:
     """Return whether the digits continue as a word.
 
@@ -275,20 +269,10 @@ MIN_COMPLETE_LENGTH = 11
 
 
 @dataclass(frozen=True, slots=True)
-class PhoneMatch:
-    """A phone number as E.164 (`value`) and as written (`raw`), with its position in the text."""
-
-    value: str
-    raw: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class PhoneSearchResult:
     """Distinct numbers in text order; `capped` if a limit cut the search short."""
 
-    found: tuple[PhoneMatch, ...]
+    found: tuple[ContactMatch, ...]
     capped: bool
 
 
@@ -298,8 +282,8 @@ def find_phones(text: str, *, regions: Sequence[str], limit: int) -> PhoneSearch
     At most `limit` distinct spellings are parsed. Numbers labelled as fax are skipped.
     """
     search = _PhoneSearch(text, regions, limit)
-    for seen, run in enumerate(DIGIT_RUN.finditer(text)):
-        if search.left <= 0 or seen >= limit * MAX_RUNS_PER_NUMBER:
+    for count, run in enumerate(DIGIT_RUN.finditer(text)):
+        if search.left <= 0 or count >= limit * MAX_RUNS_PER_NUMBER:
             search.capped = True
             break
         if not DATE.fullmatch(run.group()):
@@ -312,14 +296,15 @@ class _PhoneSearch:
     text: str
     regions: Sequence[str]
     left: int
-    found: dict[str, PhoneMatch] = field(default_factory=dict)
+    found: dict[str, ContactMatch] = field(default_factory=dict)
     capped: bool = False
     _read: dict[tuple[str, bool], str | None] = field(default_factory=dict)
     _said: PhoneLabel = PhoneLabel.NOTHING
     _end: int = -1
 
     def scan_run(self, start: int, end: int) -> None:
-        start = self._include_prefix(start)
+        prefix = NUMBER_PREFIX.search(self.text, max(0, start - 5), start)
+        start = prefix.start() if prefix else start
         self.capped |= end > start + MAX_RUN_CHARACTERS
         run = self.text[start : min(end, start + MAX_RUN_CHARACTERS)]
         parts = list(split_run(run))
@@ -327,86 +312,78 @@ class _PhoneSearch:
         while first < len(parts):
             first = self._scan_group(start, run, parts, first)
 
-    def _include_prefix(self, start: int) -> int:
-        prefix = NUMBER_PREFIX.search(self.text, max(0, start - 5), start)
-        return prefix.start() if prefix else start
-
     def _scan_group(self, offset: int, run: str, parts: list[DigitGroup], first: int) -> int:
         """Take the number that starts at group `first`; return the index of the next group."""
         start = offset + parts[first].start
-        said = self._get_label(start)
+        label = self._get_label(start)
         spans = list(list_spans(parts, first))
-        if said is PhoneLabel.FAX:
-            self._said, self._end = said, offset + parts[first].end
+        if label is PhoneLabel.FAX:
+            self._said, self._end = label, offset + parts[first].end
             return spans[-1] if spans else first + 1
         best: tuple[int, str] | None = None
         for last in spans:
-            if best and not _may_continue(parts[last - 1], best[1]):
+            part = parts[last - 1]
+            if (
+                best
+                and len(best[1]) >= MIN_COMPLETE_LENGTH
+                and not (part.dashed and part.digits <= 3)
+            ):
                 break
-            value = self._value(start, offset + parts[last - 1].end, said)
+            value = self._value(start, offset + parts[last - 1].end, label)
             best = (last, value) if value else best
         if best is None:
             self._scan_words(offset, run, parts[first])
             return first + 1
-        self._take(best[1], start, offset + parts[best[0] - 1].end, said)
+        self._take(best[1], start, offset + parts[best[0] - 1].end, label)
         return best[0]
 
     def _scan_words(self, offset: int, run: str, part: DigitGroup) -> None:
         for start, end in find_unspaced_numbers(run, part):
-            said = self._get_label(offset + start)
-            if value := self._value(offset + start, offset + end, said):
-                self._take(value, offset + start, offset + end, said)
+            label = self._get_label(offset + start)
+            if value := self._value(offset + start, offset + end, label):
+                self._take(value, offset + start, offset + end, label)
 
     def _get_label(self, start: int) -> PhoneLabel:
-        if 0 <= self._end <= start and joins_numbers(self.text[self._end : start][:13]):
-            return self._said
+        between = self.text[self._end : start][:13]
+        if 0 <= self._end <= start and len(between) <= 12 and _CONJUNCTION.fullmatch(between):
+            return self._said  # the label of the previous number applies to this one too
         return parse_label(self.text[max(0, start - LABEL_WINDOW) : start])
 
-    def _value(self, start: int, end: int, said: PhoneLabel) -> str | None:
+    def _value(self, start: int, end: int, label: PhoneLabel) -> str | None:
         raw, after = self.text[start:end], self.text[end : end + 16]
         written = to_ascii_digits(raw).strip()
         certain = (
-            said is PhoneLabel.PHONE or is_international(written) or _is_typed_manually(raw, after)
+            label is PhoneLabel.PHONE
+            or is_international(written)
+            # Machines write neither extensions nor full-width digits.
+            or EXTENSION.match(after) is not None
+            or (raw.isdecimal() and not raw.isascii())
         )
         if not (certain or looks_like_number(written)):
             return None
-        if not _is_standalone(
-            written, self.text[max(0, start - LABEL_WINDOW) : start], after, said
-        ):
+        before = self.text[max(0, start - LABEL_WINDOW) : start]
+        if not _is_standalone(written, before, after, label):
             return None
-        return self._parse_cached(written, labelled=said is PhoneLabel.PHONE)
-
-    def _parse_cached(self, written: str, *, labelled: bool) -> str | None:
-        key = (written, labelled)
+        key = (written, label is PhoneLabel.PHONE)
         if key not in self._read:
             self.capped |= self.left <= 0
-            self._read[key] = (
-                parse_number(written, self.regions, trunk_required=not labelled)
-                if self.left > 0
-                else None
-            )
+            value = None
+            if self.left > 0:
+                value = parse_number(written, self.regions, trunk_required=not key[1])
+            self._read[key] = value
             self.left -= 1
         return self._read[key]
 
-    def _take(self, value: str, start: int, end: int, said: PhoneLabel) -> None:
+    def _take(self, value: str, start: int, end: int, label: PhoneLabel) -> None:
         if extension := EXTENSION.match(self.text, end, end + 24):
             end = extension.end()
-        self._said, self._end = said, end
-        self.found.setdefault(value, PhoneMatch(value, self.text[start:end], start, end))
+        self._said, self._end = label, end
+        self.found.setdefault(value, ContactMatch(value, self.text[start:end], start, end))
 
 
-def _may_continue(part: DigitGroup, value: str) -> bool:
-    return len(value) < MIN_COMPLETE_LENGTH or (part.dashed and part.digits <= 3)
-
-
-def _is_standalone(written: str, before: str, after: str, said: PhoneLabel) -> bool:
+def _is_standalone(written: str, before: str, after: str, label: PhoneLabel) -> bool:
     if written.lstrip("( ").startswith("+"):
         return not (before[-1:].isdecimal() or after[:1] == "%")
-    if said is PhoneLabel.PHONE:
+    if label is PhoneLabel.PHONE:
         return not continues_as_word(after)
-    return said is PhoneLabel.NOTHING and not is_fragment(before, after)
-
-
-def _is_typed_manually(raw: str, after: str) -> bool:
-    """Return whether an extension follows or the digits are full-width; machines write neither."""
-    return EXTENSION.match(after) is not None or (raw.isdecimal() and not raw.isascii())
+    return label is PhoneLabel.NOTHING and not is_fragment(before, after)

@@ -38,21 +38,6 @@ def is_data_script(script: str) -> bool:
     return _DATA_MARKERS.search(script[:300]) is not None
 
 
-def unescape_data(script: str) -> str:
-    """Resolve the escapes in a data script: data is often a string inside a program."""
-    return unescape_script(script[:MAX_DATA_CHARACTERS])
-
-
-def find_phone_values(data: str) -> Iterator[str]:
-    """Yield the values of phone number keys."""
-    return (match[1] for match in islice(_PHONE_PAIR.finditer(data), MAX_PAIRS))
-
-
-def find_urls(data: str) -> Iterator[str]:
-    """Yield URLs that are complete string values."""
-    return (match[1] for match in islice(_QUOTED_URL.finditer(data), MAX_PAIRS))
-
-
 MAX_JSON_CHARACTERS = 400_000
 MAX_JSON_VALUES = 20_000
 _WRAPPING = re.compile(r"\A\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/)")
@@ -67,16 +52,12 @@ _JSON_PAIR = re.compile(r'"([A-Za-z@_-]{1,40})"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1
 def load_json(text: str) -> Any:
     """Parse JSON, repairing common defects; None if it remains invalid."""
     text = text[:MAX_JSON_CHARACTERS].strip()
-    for attempt in (_as_is, _repair):
+    for prepare in (str, _repair):
         try:
-            return json.loads(attempt(text), strict=False)
+            return json.loads(prepare(text), strict=False)
         except (ValueError, RecursionError):
             continue
     return None
-
-
-def _as_is(text: str) -> str:
-    return text
 
 
 def _repair(text: str) -> str:
@@ -110,15 +91,9 @@ def walk_objects(value: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any] | 
         current, parent = waiting.pop()
         if isinstance(current, dict):
             yield current, parent
-            waiting.extend(
-                (v, current) for v in _filter_containers(reversed(list(current.values())))
-            )
-        elif isinstance(current, list):
-            waiting.extend((v, parent) for v in _filter_containers(reversed(current)))
-
-
-def _filter_containers(values: Iterator[Any]) -> Iterator[Any]:
-    return (value for value in values if isinstance(value, dict | list))
+            parent, current = current, list(current.values())
+        if isinstance(current, list):
+            waiting.extend((v, parent) for v in reversed(current) if isinstance(v, dict | list))
 
 
 def list_strings(value: Any) -> list[str]:
@@ -134,7 +109,27 @@ _PROFILE_URL = re.compile(r"(?:https?:)?//[^\s\"'<>]{4,300}\Z")
 def read_json_data(page: TokenizedPage) -> Iterator[ContactStatement]:
     for script, place in page.scripts:
         if "json" in script.kind and "ld+json" not in script.kind:
-            yield from _read_json_script(script.text, place)
+            value = load_json(script.text)
+            if value is None:
+                pairs = find_pairs(script.text)
+            else:
+                pairs = (
+                    (key, text)
+                    for item, _ in walk_objects(value)
+                    for key, content in item.items()
+                    for text in (content if isinstance(content, list) else (content,))
+                    if isinstance(text, str)
+                )
+            for key, written in pairs:
+                kind = _classify_value(key, written)
+                if kind:
+                    yield ContactStatement(
+                        kind,
+                        written,
+                        ExtractionMethod.JSON,
+                        place,
+                        snippet=f"{key}: {written}"[:200],
+                    )
         elif not script.kind or "javascript" in script.kind or script.kind == "module":
             yield from _read_data_script(script.text, place)
 
@@ -143,40 +138,16 @@ def _read_data_script(text: str, place: int) -> Iterator[ContactStatement]:
     """Read phone numbers and profiles; e-mail addresses are found by `read_script_emails`."""
     if not is_data_script(text):
         return
-    data = unescape_data(text)
-    for number in find_phone_values(data):
+    # Data is often a string inside a program.
+    data = unescape_script(text[:MAX_DATA_CHARACTERS])
+    for match in islice(_PHONE_PAIR.finditer(data), MAX_PAIRS):
         yield ContactStatement(
-            StatementKind.PHONE, number, ExtractionMethod.JSON, place, said=number
+            StatementKind.PHONE, match[1], ExtractionMethod.JSON, place, snippet=match[1]
         )
-    for address in find_urls(data):
+    for match in islice(_QUOTED_URL.finditer(data), MAX_PAIRS):
         yield ContactStatement(
-            StatementKind.PROFILE, address, ExtractionMethod.JSON, place, said=address[:200]
+            StatementKind.PROFILE, match[1], ExtractionMethod.JSON, place, snippet=match[1][:200]
         )
-
-
-def _read_json_script(text: str, place: int) -> Iterator[ContactStatement]:
-    value = load_json(text)
-    if value is None:
-        pairs = find_pairs(text)
-    else:
-        pairs = (
-            (key, found)
-            for item, _ in walk_objects(value)
-            for key, found in _list_string_pairs(item)
-        )
-    for key, written in pairs:
-        says = _classify_value(key, written)
-        if says:
-            yield ContactStatement(
-                says, written, ExtractionMethod.JSON, place, said=f"{key}: {written}"[:200]
-            )
-
-
-def _list_string_pairs(item: dict[str, object]) -> Iterator[tuple[str, str]]:
-    for key, value in item.items():
-        for text in value if isinstance(value, list) else (value,):
-            if isinstance(text, str):
-                yield key, text
 
 
 def _classify_value(key: str, text: str) -> StatementKind | None:
@@ -199,24 +170,21 @@ def read_json_ld(page: TokenizedPage) -> Iterator[ContactStatement]:
 def _read_json_ld_script(text: str, place: int) -> Iterator[ContactStatement]:
     value = load_json(text)
     if value is None:
-        yield from _read_broken_json_ld(text, place)
+        for key, written in find_pairs(text):
+            if says := KIND_BY_PROPERTY.get(key.lower()):
+                snippet = f"{key}: {written}"[:200]
+                method = ExtractionMethod.JSON_LD
+                yield ContactStatement(says, written, method, place, snippet=snippet)
         return
     for item, parent in walk_objects(value):
         name, role = _get_person(item, parent)
-        for key, found in item.items():
+        for key, content in item.items():
             says = KIND_BY_PROPERTY.get(key.rpartition(":")[2].lower())
-            for written in list_strings(_unwrap_value(found)) if says else ():
-                said = " · ".join(part for part in (_get_type(item), name, role) if part)
-                said = f"{said} · {key}: {written}"[:200].removeprefix(" · ")
-                yield ContactStatement(
-                    says or StatementKind.EMAIL,
-                    written,
-                    ExtractionMethod.JSON_LD,
-                    place,
-                    name,
-                    role,
-                    said,
-                )
+            for written in list_strings(_unwrap_value(content)) if says else ():
+                snippet = " · ".join(part for part in (_get_type(item), name, role) if part)
+                snippet = f"{snippet} · {key}: {written}"[:200].removeprefix(" · ")
+                method, kind = ExtractionMethod.JSON_LD, says or StatementKind.EMAIL
+                yield ContactStatement(kind, written, method, place, name, role, snippet)
 
 
 def _unwrap_value(value: Any) -> Any:
@@ -224,15 +192,6 @@ def _unwrap_value(value: Any) -> Any:
     if isinstance(value, list):
         return [_unwrap_value(each) for each in value[:100] if not isinstance(each, list)]
     return value.get("@value", value.get("name")) if isinstance(value, dict) else value
-
-
-def _read_broken_json_ld(script: str, place: int) -> Iterator[ContactStatement]:
-    for key, text in find_pairs(script):
-        says = KIND_BY_PROPERTY.get(key.lower())
-        if says:
-            yield ContactStatement(
-                says, text, ExtractionMethod.JSON_LD, place, said=f"{key}: {text}"[:200]
-            )
 
 
 def _get_type(item: dict[str, Any]) -> str:
@@ -248,12 +207,9 @@ def _get_person(
     role = item.get("jobTitle") or item.get("contactType") or item.get("roleName")
     if isinstance(role, list):
         role = role[0] if role else None
-    return shorten(item.get("name")) or _compose_name(item), shorten(role)
-
-
-def _compose_name(item: dict[str, Any]) -> str | None:
     parts = (shorten(item.get("givenName")), shorten(item.get("familyName")))
-    return " ".join(part for part in parts if part) or None
+    name = shorten(item.get("name")) or " ".join(part for part in parts if part)
+    return name or None, shorten(role)
 
 
 MAX_VCARDS = 100
@@ -273,15 +229,11 @@ _KIND_BY_VCARD_PROPERTY = {
 def read_vcards(page: TokenizedPage) -> Iterator[ContactStatement]:
     for href, place in page.links if "vcard" in page.lowercase_attributes else ():
         if href[:40].lower().startswith(("data:text/vcard", "data:text/x-vcard")):
-            yield from _parse_vcards(_decode_data_url(href), place)
+            head, _, body = href[:50_000].partition(",")
+            body = unquote(body)
+            yield from _parse_vcards(from_base64_text(body) if "base64" in head else body, place)
     if "BEGIN:VCARD" in page.text:
         yield from _parse_vcards(page.text, None)
-
-
-def _decode_data_url(href: str) -> str:
-    head, _, body = href[:50_000].partition(",")
-    body = unquote(body)
-    return from_base64_text(body) if "base64" in head else body
 
 
 def _parse_vcards(text: str, place: int | None) -> Iterator[ContactStatement]:
@@ -295,16 +247,9 @@ def _parse_vcards(text: str, place: int | None) -> Iterator[ContactStatement]:
         role = next((shorten(value) for key, _, value in lines if key in ("TITLE", "ROLE")), None)
         for key, parameters, value in lines:
             if key in _KIND_BY_VCARD_PROPERTY and "fax" not in parameters.lower():
-                said = " · ".join(part for part in (name, role, value) if part)[:200]
-                yield ContactStatement(
-                    _KIND_BY_VCARD_PROPERTY[key],
-                    value,
-                    ExtractionMethod.VCARD,
-                    place,
-                    name,
-                    role,
-                    said,
-                )
+                snippet = " · ".join(part for part in (name, role, value) if part)[:200]
+                method, kind = ExtractionMethod.VCARD, _KIND_BY_VCARD_PROPERTY[key]
+                yield ContactStatement(kind, value, method, place, name, role, snippet)
 
 
 def read_structured_data(page: TokenizedPage) -> Iterator[ContactStatement]:

@@ -128,10 +128,6 @@ def _decode(body: bytes, charset: str) -> DecodedPage:
         text, lossy = codecs.getincrementaldecoder(charset)("strict").decode(body), False
     except UnicodeError:
         text, lossy = body.decode(charset, "replace"), True
-    return DecodedPage(text, _get_web_name(charset), lossy)
-
-
-def _get_web_name(codec: str) -> str:
-    """Convert a codec name to its web label: `cp1252` to `windows-1252`."""
-    name = re.sub(r"^cp(?=125\d|874)", "windows-", codec)
-    return re.sub(r"^iso8859-", "iso-8859-", name).replace("_", "-")
+    # The web's label of the codec: `windows-1252` for `cp1252`.
+    name = re.sub(r"^cp(?=125\d|874)", "windows-", charset)
+    return DecodedPage(text, re.sub(r"^iso8859-", "iso-8859-", name).replace("_", "-"), lossy)

@@ -71,11 +71,18 @@ def open_document(
         page = page.body
     decoded, too_long = _decode(page, headers or {})
     tree = parse_html(decoded.text)
-    scripts = tuple(_parse_script(node) for node in tree.css("script"))
+    scripts = tuple(
+        ScriptElement(
+            src=get_attribute(node, "src").strip(),
+            type=get_attribute(node, "type").strip().lower(),
+            text=node.text() or "",
+        )
+        for node in tree.css("script")
+    )
     text, noscript = _extract_texts(tree)
     return Document(
         url=url or "",
-        base_url=_get_base_url(tree, url or ""),
+        base_url=get_base_url(tree, url or ""),
         html=decoded.text,
         tree=tree,
         headers=headers or {},
@@ -116,11 +123,11 @@ def collect_node_ids(tree: LexborHTMLParser, selector: str) -> set[int]:
 
     Visits each element once. A selector like `nav a` would check all ancestors of each link.
     """
-    found: set[int] = set()
+    ids: set[int] = set()
     for outer in tree.css(selector):
-        if outer.mem_id not in found:
-            found.update(node.mem_id for node in outer.traverse())
-    return found
+        if outer.mem_id not in ids:
+            ids.update(node.mem_id for node in outer.traverse())
+    return ids
 
 
 def get_header_values(headers: Mapping[str, str], name: str) -> list[str]:
@@ -141,16 +148,8 @@ def _decode(page: str | bytes, headers: Mapping[str, str]) -> tuple[DecodedPage,
     return decode_page(page[:MAX_PAGE_BYTES], content_type), cut
 
 
-def _get_base_url(tree: LexborHTMLParser, url: str) -> str:
+def get_base_url(tree: LexborHTMLParser, url: str) -> str:
     return clean_url(get_attribute(tree.css_first("base[href]"), "href"), url) or url
-
-
-def _parse_script(node: LexborNode) -> ScriptElement:
-    return ScriptElement(
-        src=get_attribute(node, "src").strip(),
-        type=get_attribute(node, "type").strip().lower(),
-        text=node.text() or "",
-    )
 
 
 def _extract_texts(tree: LexborHTMLParser) -> tuple[str, str]:
@@ -159,15 +158,15 @@ def _extract_texts(tree: LexborHTMLParser) -> tuple[str, str]:
         return "", ""
     without = [piece for node in tree.css("body noscript") for piece in _split_texts(node)]
     hidden = Counter(piece for node in tree.css(_HIDDEN) for piece in _split_texts(node))
-    said = [piece for piece in without if piece not in hidden]
+    visible = [piece for piece in without if piece not in hidden]
     hidden.update(without)
-    shown: list[str] = []
+    texts: list[str] = []
     for piece in _split_texts(tree.body):
         if hidden and hidden[piece] > 0:
             hidden[piece] -= 1
         else:
-            shown.append(piece)
-    return _join_texts(shown), _join_texts(said)
+            texts.append(piece)
+    return _join_texts(texts), _join_texts(visible)
 
 
 def _split_texts(node: LexborNode) -> list[str]:

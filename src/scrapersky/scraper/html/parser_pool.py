@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from scrapersky.errors import LimitedResource, ResourceExhausted, RetryLater, ScraperSkyError
 from scrapersky.scraper.html import parser_process
-from scrapersky.scraper.html.fair_queue import FairQueue, Turn
+from scrapersky.scraper.html.fair_queue import FairQueue, QueueTicket
 from scrapersky.scraper.html.parser_process import ERROR, LENGTH, OUT_OF_MEMORY
 from scrapersky.scraper.http.descriptors import EXHAUSTED_ERRNOS
 from scrapersky.settings import Settings
@@ -164,34 +164,34 @@ class ParserPool:
                 await asyncio.gather(*(each.ended.wait() for each in children))
 
     async def _run_in_turn(self, request: bytes, module: str, host: str) -> tuple[bytes, bytes]:
-        turn = self._queue.enter(host)
+        ticket = self._queue.enter(host)
         seconds_left = WAIT_SECONDS
         clock = asyncio.get_running_loop().time
         try:
             while True:
                 waits_since = clock()
-                await self._wait(turn, seconds_left)
+                await self._wait(ticket, seconds_left)
                 seconds_left -= clock() - waits_since
                 try:
-                    return await self._call(request, module, turn)
+                    return await self._call(request, module, ticket)
                 except _Preempted:
-                    self._queue.requeue(turn)
+                    self._queue.requeue(ticket)
         except ParserTimedOut:
             self._queue.note_timeout(host)
             raise
         finally:
-            self._queue.leave(turn)
+            self._queue.leave(ticket)
 
-    async def _wait(self, turn: Turn, seconds: float) -> None:
+    async def _wait(self, ticket: QueueTicket, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await turn.granted.wait()
+                await ticket.granted.wait()
         except TimeoutError:
             # Not a limit of ours: slow pages would occupy further processes just as well.
-            if turn.is_slow or self._queue.is_delayed_by_slow_pages(turn):
+            if ticket.is_slow or self._queue.is_delayed_by_slow_pages(ticket):
                 raise RetryLater(
                     "Pages that take long to parse hold the processes that parse pages.",
-                    after=self._queue.get_backoff(turn.host),
+                    after=self._queue.get_backoff(ticket.host),
                 ) from None
             raise ResourceExhausted(
                 LimitedResource.PROCESSES,
@@ -199,12 +199,12 @@ class ParserPool:
                 "Raise PARSER_PROCESSES, or lower the CONCURRENCY of stages.",
             ) from None
 
-    async def _call(self, request: bytes, module: str, turn: Turn) -> tuple[bytes, bytes]:
+    async def _call(self, request: bytes, module: str, ticket: QueueTicket) -> tuple[bytes, bytes]:
         while True:
             child = self._take_idle() or await self._start_process(module)
             is_first_call = not child.calls
             try:
-                return await self._exchange(child, request, turn)
+                return await self._exchange(child, request, ticket)
             except ParserCrashed:
                 # Blame the page only if the process was fresh. One that was used before may have
                 # been killed while idle, or may have had little memory left; retry with another
@@ -221,20 +221,23 @@ class ParserPool:
         return None
 
     async def _exchange(
-        self, child: _ParserProcess, request: bytes, turn: Turn
+        self, child: _ParserProcess, request: bytes, ticket: QueueTicket
     ) -> tuple[bytes, bytes]:
         is_usable = False
         now = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(self._timeout_seconds) as deadline:
-                self._queue.start_clock(turn, preempt=lambda: deadline.reschedule(now()))
+                self._queue.start_clock(ticket, preempt=lambda: deadline.reschedule(now()))
                 kind, payload = await child.ask(request)
             if kind == OUT_OF_MEMORY:
-                raise ParserCrashed(self._describe_memory())
+                limit = self._memory_bytes // MEGABYTE
+                raise ParserCrashed(
+                    f"Parsing the page takes more than {limit:,} MB of memory (PARSER_MEMORY_MB)."
+                )
             is_usable = child.calls < MAX_CALLS
             return kind, payload
         except TimeoutError:
-            if turn.is_preempted:
+            if ticket.is_preempted:
                 raise _Preempted from None
             raise self._build_timeout_error() from None
         except _ProcessEnded:
@@ -242,9 +245,11 @@ class ParserPool:
                 raise self._build_timeout_error() from None
             raise ParserCrashed(_describe_end(child.returncode)) from None
         finally:  # also when the caller was cancelled: the call may never end
-            turn.preempt = None
+            ticket.preempt = None
             if is_usable and not self._is_closed:
-                self._release_idle(child)
+                self._idle.append(child)
+                loop = asyncio.get_running_loop()
+                child.idle_timer = loop.call_later(self._idle_seconds, self._stop_process, child)
             else:
                 self._stop_process(child)
 
@@ -253,15 +258,6 @@ class ParserPool:
             f"The page could not be parsed within {self._timeout_seconds:g} seconds "
             "(PARSER_TIMEOUT_SECONDS)."
         )
-
-    def _describe_memory(self) -> str:
-        limit = self._memory_bytes // MEGABYTE
-        return f"Parsing the page takes more than {limit:,} MB of memory (PARSER_MEMORY_MB)."
-
-    def _release_idle(self, child: _ParserProcess) -> None:
-        self._idle.append(child)
-        loop = asyncio.get_running_loop()
-        child.idle_timer = loop.call_later(self._idle_seconds, self._stop_process, child)
 
     def _stop_process(self, child: _ParserProcess) -> None:
         child.cancel_idle_timer()
@@ -396,11 +392,11 @@ def _get_host(url: str) -> str:
 
 def _build_environment() -> Mapping[str, str]:
     """Return the variables an interpreter needs to start, without secrets."""
-    wanted = ("PATH", "HOME", "LANG", "TZ", "TMPDIR")
+    names = ("PATH", "HOME", "LANG", "TZ", "TMPDIR")
     environ = {
         name: value
         for name, value in os.environ.items()
-        if name in wanted or name.startswith(("LC_", "LD_", "PYTHON"))
+        if name in names or name.startswith(("LC_", "LD_", "PYTHON"))
     }
     return {**environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
 

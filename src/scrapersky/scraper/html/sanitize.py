@@ -1,6 +1,6 @@
 """Strip markup that triggers quadratic parsing.
 
-The HTML standard makes parsers slow on input that is not written by hand: elements nested thousands
+The HTML standard makes parsers slow on input that no one writes manually: elements nested thousands
 of levels deep, thousands of attributes in one tag or options in one list, formatting elements that
 are never closed. Such pages are flattened, as browsers do; ordinary pages are returned unchanged.
 """
@@ -74,7 +74,12 @@ _UNCOUNTED = frozenset(
 
 def sanitize_html(html: str) -> str:
     """Return the page, flattened if it would take quadratic time to parse."""
-    if _is_ordinary(html):
+    if (
+        html.count("<option") + html.count("<OPTION") < MAX_OPTIONS
+        and (_is_flat(html) or _is_flat(html, empty=_EMPTY_TAGS))
+        and _LONG_TAG.search(html) is None
+        and _has_few_styles(html)
+    ):
         return html
     tags = _TagLimiter(html)
     tags.read()
@@ -82,16 +87,6 @@ def sanitize_html(html: str) -> str:
         tags = _TagLimiter(html, drop_styles=True)
         tags.read()
     return tags.get_html()
-
-
-def _is_ordinary(html: str) -> bool:
-    """Check quickly; may reject an ordinary page, but never accepts a harmful one."""
-    return (
-        html.count("<option") + html.count("<OPTION") < MAX_OPTIONS
-        and (_is_flat(html) or _is_flat(html, empty=_EMPTY_TAGS))
-        and _LONG_TAG.search(html) is None
-        and _has_few_styles(html)
-    )
 
 
 def _has_few_styles(html: str) -> bool:
@@ -153,9 +148,12 @@ class _TagLimiter:
 
     def _take(self, match: re.Match[str], name: str, *, closes: bool) -> None:
         if name in _FORMATTING_ELEMENTS:
-            too_much = self._is_style_too_many(closes=closes)
+            self._styles = max(0, self._styles + (-1 if closes else 1))
+            self.most_styles = max(self.most_styles, self._styles)
+            too_much = self._drop_styles
         elif name == "option":
-            too_much = self._is_option_too_many(closes=closes)
+            self._options += not closes
+            too_much = self._options > MAX_OPTIONS
         elif name in _UNCOUNTED or name in _RAW_ENDS:
             too_much = False
         else:
@@ -165,15 +163,6 @@ class _TagLimiter:
             self._drop(match.start(), match.end())
         elif match.end() - match.start() > MAX_ORDINARY_TAG_CHARACTERS:
             self._shorten(match)
-
-    def _is_style_too_many(self, *, closes: bool) -> bool:
-        self._styles = max(0, self._styles + (-1 if closes else 1))
-        self.most_styles = max(self.most_styles, self._styles)
-        return self._drop_styles
-
-    def _is_option_too_many(self, *, closes: bool) -> bool:
-        self._options += not closes
-        return self._options > MAX_OPTIONS
 
     def _is_too_deep(self) -> bool:
         if self._depth >= MAX_DEPTH:

@@ -125,7 +125,10 @@ class AddressRules:
         """
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped
-        return any(_allows_address(each, address, port) for each in self.allowed_networks)
+        return any(
+            each.allows(address, port) if isinstance(each, AllowedNetwork) else address in each
+            for each in self.allowed_networks
+        )
 
     def may_use_port(self, port: int) -> bool:
         """Whether a host name may be resolved for this port. Its address is checked later."""
@@ -174,12 +177,6 @@ class AddressRules:
         except ValueError:
             return False
         return address is not None and self.is_allowed(address, port)
-
-
-def _allows_address(opened: NetworkRule, address: IPAddress, port: int | None) -> bool:
-    if isinstance(opened, AllowedNetwork):
-        return opened.allows(address, port)
-    return address in opened
 
 
 def is_loopback_name(host: str) -> bool:

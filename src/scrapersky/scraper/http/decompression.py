@@ -29,12 +29,13 @@ class Decompressor:
         self._stream = zlib.decompressobj(wbits)
         self._bytes_in = 0
         self._bytes_out = 0
-        self._ended = False
+        self.is_stopped = False
+        """Whether further input is ignored."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the decompressed chunks of this input."""
         self._bytes_in += len(data)
-        while data and not self._ended:
+        while data and not self.is_stopped:
             piece, data = self._decompress_chunk(data)
             if piece:
                 yield piece
@@ -49,7 +50,12 @@ class Decompressor:
         rest = self._stream.unconsumed_tail
         if self._stream.eof:
             rest = self._next_member(self._stream.unused_data)
-        self._check_limits()
+        if self._bytes_out > self._max_bytes:
+            self._stop(f"It decompresses to more than {self._max_bytes} bytes.")
+            self.hit_limit = True
+        elif self._bytes_out > max(RATIO_EXEMPT_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in):
+            self._stop(f"It decompresses to more than {MAX_COMPRESSION_RATIO} times its size.")
+            self.hit_limit = True
         return piece, rest
 
     def _next_member(self, rest: bytes) -> bytes:
@@ -58,27 +64,14 @@ class Decompressor:
             self._stream = zlib.decompressobj(self._wbits)
             return rest
         if rest:
-            self._ended = True
+            self.is_stopped = True
         return b""
-
-    def _check_limits(self) -> None:
-        if self._bytes_out > self._max_bytes:
-            self._stop(f"It decompresses to more than {self._max_bytes} bytes.")
-            self.hit_limit = True
-        elif self._bytes_out > max(RATIO_EXEMPT_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in):
-            self._stop(f"It decompresses to more than {MAX_COMPRESSION_RATIO} times its size.")
-            self.hit_limit = True
 
     def _stop(self, problem: str) -> None:
         self.problem = problem
-        self._ended = True
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether further input is ignored."""
-        return self._ended
+        self.is_stopped = True
 
     def finish(self) -> None:
         """Set `problem` if the compressed stream is incomplete."""
-        if not self._ended and not self._stream.eof and self._bytes_in:
+        if not self.is_stopped and not self._stream.eof and self._bytes_in:
             self.problem = "The compressed data is truncated."

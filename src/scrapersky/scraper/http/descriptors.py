@@ -27,11 +27,11 @@ def get_descriptor_limit() -> int:
 def raise_descriptor_limit() -> None:
     """Raise the soft limit, often 1,024 for historical reasons, as far as useful and allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = RESERVED_DESCRIPTORS + 2 * MAX_CONCURRENT_REQUESTS
+    descriptors = RESERVED_DESCRIPTORS + 2 * MAX_CONCURRENT_REQUESTS
     if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        descriptors = min(descriptors, hard)
+    if soft != resource.RLIM_INFINITY and soft < descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, hard))
 
 
 def get_request_budget() -> int:

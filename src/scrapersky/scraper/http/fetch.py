@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -17,49 +16,28 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from scrapersky.scraper.http import fetch_errors, fetch_outcomes, guard, rate_limit
 from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.descriptors import SocketCounter, get_request_budget
-from scrapersky.scraper.http.fetch_errors import (
-    Blocked,
-    ConnectionFailed,
-    DoesNotResolve,
-    FetchFailed,
-    HostClosed,
-    TimedOut,
-    TlsFailed,
-    TooManyRedirects,
+from scrapersky.scraper.http.limits import (
+    MAX_ROBOTS_BYTES,
+    Deadline,
+    FetchLimits,
+    notify_answer,
+    observe_wait,
 )
-from scrapersky.scraper.http.fetch_outcomes import (
-    FetchOutcomeCallback,
-    get_error_kind,
-    report_fetch_outcome,
-    translate_error,
-)
-from scrapersky.scraper.http.guard import HostLookup, check_url, create_guarded_connector
-from scrapersky.scraper.http.limits import Deadline, FetchLimits, notify_answer, observe_wait
-from scrapersky.scraper.http.rate_limit import (
-    Gate,
-    HostOutcome,
-    LocalGate,
-    Slot,
-    SlotLost,
-    parse_retry_after,
-)
-from scrapersky.scraper.http.responses import (
-    Redirect,
-    RedirectCheck,
-    Response,
-    ResponseBody,
-    StreamedResponse,
-)
-from scrapersky.scraper.http.robots import MAX_ROBOTS_BYTES
+from scrapersky.scraper.http.responses import Redirect, RedirectCheck, Response, StreamedResponse
 from scrapersky.scraper.http.urls import clean_url
 from scrapersky.settings import Settings
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 """Hosts that have not accepted a connection by then rarely do so later."""
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-_ERRORS_NOT_CAUSED_BY_HOST = (Blocked, HostClosed, DoesNotResolve)
+_ERRORS_NOT_CAUSED_BY_HOST = (
+    fetch_errors.Blocked,
+    fetch_errors.HostClosed,
+    fetch_errors.DoesNotResolve,
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +48,7 @@ class ServiceRequest:
     to_provider: bool = False
 
 
-_slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
+_slot: ContextVar[rate_limit.Slot | None] = ContextVar("slot", default=None)
 """Slot under which the current task sends its request."""
 
 
@@ -100,17 +78,17 @@ class Fetcher:
         rules: AddressRules | None = None,
         provider_rules: AddressRules | None = None,
         limits: FetchLimits | None = None,
-        gate: Gate | None = None,
+        gate: rate_limit.Gate | None = None,
         ca_file: Path | None = None,
-        lookup: HostLookup | None = None,
-        tell_end: FetchOutcomeCallback = lambda _: None,
+        lookup: guard.HostLookup | None = None,
+        tell_end: fetch_outcomes.FetchOutcomeCallback = lambda _: None,
     ) -> None:
         self.rules = rules or AddressRules()
         self.provider_rules = provider_rules or self.rules
         """Rules for place providers. They default to the rules for sites."""
         self.limits = limits or FetchLimits()
         self.user_agent = user_agent
-        self._gate = gate or LocalGate()
+        self._gate = gate or rate_limit.LocalGate()
         self._ca_file = ca_file
         self._lookup = lookup
         self._tell_end = tell_end
@@ -127,8 +105,8 @@ class Fetcher:
     def from_settings(
         cls,
         settings: Settings,
-        gate: Gate | None = None,
-        tell_end: FetchOutcomeCallback = lambda _: None,
+        gate: rate_limit.Gate | None = None,
+        tell_end: fetch_outcomes.FetchOutcomeCallback = lambda _: None,
     ) -> Fetcher:
         return cls(
             user_agent=settings.fetch_user_agent,
@@ -136,7 +114,7 @@ class Fetcher:
             provider_rules=AddressRules.from_provider_settings(settings),
             limits=FetchLimits.from_settings(settings),
             gate=gate
-            or LocalGate(
+            or rate_limit.LocalGate(
                 concurrency=settings.host_concurrency,
                 delay_seconds=settings.host_delay_ms / 1000,
             ),
@@ -146,17 +124,15 @@ class Fetcher:
 
     async def __aenter__(self) -> Self:
         # Loading the system's CA certificates blocks for too long to do it in the event loop.
-        tls = await asyncio.to_thread(self._create_tls_context)
+        tls = await asyncio.to_thread(guard.create_tls_context, self._ca_file)
         # Requests wait for `self._permits` before their deadline starts. If they waited in the
         # connector, the wait would count against the host's timeout.
-        connector = create_guarded_connector(
+        connector = guard.create_guarded_connector(
             self.rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
         )
-        self._session, self._asking = (
-            self._create_session(connector),
-            self._create_session(connector),
-        )
-        to_providers = create_guarded_connector(
+        self._session = self._create_session(connector)
+        self._asking = self._create_session(connector)
+        to_providers = guard.create_guarded_connector(
             self.provider_rules, lookup=self._lookup, sockets=self._sockets, ssl=tls, limit=0
         )
         self._asking_providers = self._create_session(to_providers)
@@ -191,14 +167,9 @@ class Fetcher:
                 await each.close()
         self._session = self._asking = self._asking_providers = None
 
-    def _create_tls_context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        if self._ca_file is not None:
-            context.load_verify_locations(cafile=self._ca_file)
-        return context
-
     async def set_crawl_delay(self, url: str, seconds: float) -> None:
         """Set the crawl delay of the URL's host, as requested by its robots.txt."""
+        seconds = min(seconds, rate_limit.MAX_CRAWL_DELAY_SECONDS)
         await self._gate.set_crawl_delay(get_gate_key(url), seconds)
 
     async def get(
@@ -263,15 +234,17 @@ class Fetcher:
         elsewhere. With `to_provider`, the URL comes from the settings and `provider_rules` apply.
         """
         started = perf_counter()
-        deadline, asked = Deadline(self.limits.timeout_seconds), ServiceRequest(body, to_provider)
+        deadline, service_request = (
+            Deadline(self.limits.timeout_seconds),
+            ServiceRequest(body, to_provider),
+        )
         async with AsyncExitStack() as stack:
-            answered = stack.enter_context(report_fetch_outcome(self._tell_end))
-            read = await stack.enter_async_context(self._request(url, headers, deadline, asked))
-            answered(read)
-            read.max_bytes = max_bytes or self.limits.max_bytes
-            answer = StreamedResponse(
-                url, body=read, elapsed_ms=_get_elapsed_ms(started), redirects=()
+            answered = stack.enter_context(fetch_outcomes.report_fetch_outcome(self._tell_end))
+            answer = await stack.enter_async_context(
+                self._request(url, headers, deadline, service_request)
             )
+            answered(answer)
+            answer.max_bytes = max_bytes or self.limits.max_bytes
             whole = b"".join([piece async for piece in answer.chunks()])
         return _build_response(answer, whole, started)
 
@@ -305,15 +278,14 @@ class Fetcher:
     ) -> AsyncIterator[StreamedResponse]:
         started = perf_counter()
         async with AsyncExitStack() as stack:
-            answered = stack.enter_context(report_fetch_outcome(self._tell_end))
-            body, redirects = await self._follow_redirects(
+            answered = stack.enter_context(fetch_outcomes.report_fetch_outcome(self._tell_end))
+            answer = await self._follow_redirects(
                 url, headers, deadline, stack, check_redirect, has_fallback=has_fallback
             )
-            answered(body)
-            body.max_bytes = max_bytes or self.limits.max_bytes
-            yield StreamedResponse(
-                url, body=body, elapsed_ms=_get_elapsed_ms(started), redirects=redirects
-            )
+            answered(answer)
+            answer.max_bytes = max_bytes or self.limits.max_bytes
+            answer.elapsed_ms = _get_elapsed_ms(started)
+            yield answer
 
     async def _follow_redirects(
         self,
@@ -324,33 +296,30 @@ class Fetcher:
         check_redirect: RedirectCheck | None,
         *,
         has_fallback: bool,
-    ) -> tuple[ResponseBody, tuple[Redirect, ...]]:
+    ) -> StreamedResponse:
         """Follow redirects. The connection and the gate slot of the last hop stay on `stack`."""
-        redirects: list[Redirect] = []
+        first, redirects = url, list[Redirect]()
         while True:
             async with AsyncExitStack() as hop:
                 # A redirect may lead anywhere; the fallback is only for where we began.
                 tentative = has_fallback and not redirects
-                made = self._request(url, headers, deadline, tentative=tentative)
-                body = await hop.enter_async_context(made)
-                target = _get_redirect_target(body.answer, url)
+                pending = self._request(url, headers, deadline, tentative=tentative)
+                answer = await hop.enter_async_context(pending)
+                target = _get_redirect_target(answer)
                 if target is None:
                     await stack.enter_async_context(hop.pop_all())
-                    return body, tuple(redirects)
-            redirects.append(Redirect(body.answer.status, url, target))
-            self._check_redirects(redirects)
+                    answer.url, answer.redirects = first, tuple(redirects)
+                    return answer
+            redirects.append(Redirect(answer.status, url, target))
+            if target in {each.url for each in redirects}:
+                raise fetch_errors.TooManyRedirects(f"{first} redirects in a loop.", url=first)
+            if len(redirects) > self.limits.max_redirects:
+                raise fetch_errors.TooManyRedirects(
+                    f"{first} redirects more than {self.limits.max_redirects} times.", url=first
+                )
             if check_redirect is not None:
                 check_redirect(target)
             url = target
-
-    def _check_redirects(self, redirects: list[Redirect]) -> None:
-        first, target = redirects[0].url, redirects[-1].location
-        if target in {each.url for each in redirects}:
-            raise TooManyRedirects(f"{first} redirects in a loop.", url=first)
-        if len(redirects) > self.limits.max_redirects:
-            raise TooManyRedirects(
-                f"{first} redirects more than {self.limits.max_redirects} times.", url=first
-            )
 
     @asynccontextmanager
     async def _request(
@@ -358,10 +327,10 @@ class Fetcher:
         url: str,
         headers: Mapping[str, str],
         deadline: Deadline,
-        asked: ServiceRequest | None = None,
+        service_request: ServiceRequest | None = None,
         *,
         tentative: bool = False,
-    ) -> AsyncIterator[ResponseBody]:
+    ) -> AsyncIterator[StreamedResponse]:
         """Send one request: check the URL, acquire a slot, send, and report the outcome to the
         gate.
 
@@ -370,43 +339,61 @@ class Fetcher:
         circuit before http is tried, and the host would never recover. A timeout is still reported,
         because it holds a slot for its whole duration.
         """
-        rules = self.provider_rules if asked is not None and asked.to_provider else self.rules
-        check_url(url, rules)
+        rules = (
+            self.provider_rules
+            if service_request is not None and service_request.to_provider
+            else self.rules
+        )
+        guard.check_url(url, rules)
         host = get_gate_key(url)
         exempt = rules.is_exempt(urlsplit(url).hostname or "", URL(url).port)
         # Services are chosen by us and may be slow. Only sites must keep a minimum rate.
-        limits = self.limits if asked is None else replace(self.limits, min_bytes_per_second=0)
+        limits = (
+            self.limits if service_request is None else replace(self.limits, min_bytes_per_second=0)
+        )
         async with self._permits:
             while True:
                 async with self._gate.slot(host, exempt=exempt) as slot:
                     _slot.set(slot)
                     try:
-                        answer = await self._send(url, headers, deadline, asked)
-                    except SlotLost:
+                        sent = await self._send(url, headers, deadline, service_request)
+                    except rate_limit.SlotLost:
                         continue
-                    except FetchFailed as error:
-                        is_excused = tentative and isinstance(error, ConnectionFailed | TlsFailed)
+                    except fetch_errors.FetchFailed as error:
+                        is_excused = tentative and isinstance(
+                            error, fetch_errors.ConnectionFailed | fetch_errors.TlsFailed
+                        )
                         if not is_excused and not isinstance(error, _ERRORS_NOT_CAUSED_BY_HOST):
-                            await self._gate.report(host, HostOutcome(error=get_error_kind(error)))
+                            await self._gate.report(
+                                host,
+                                rate_limit.HostOutcome(error=fetch_outcomes.get_error_kind(error)),
+                            )
                         raise
-                    body = ResponseBody(answer, deadline=deadline, limits=limits)
+                    answer = StreamedResponse(url, sent, deadline=deadline, limits=limits)
                     try:
-                        yield body
+                        yield answer
                     finally:
-                        body.release()
-                    if body.error is None:
+                        answer.release()
+                    if answer.error is None:
                         notify_answer()
-                    await self._gate.report(host, _build_host_outcome(body))
+                    outcome = rate_limit.HostOutcome(
+                        answer.status, answer.error, answer.retry_after_seconds
+                    )
+                    await self._gate.report(host, outcome)
                     return
 
     async def _send(
-        self, url: str, headers: Mapping[str, str], deadline: Deadline, asked: ServiceRequest | None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        service_request: ServiceRequest | None,
     ) -> aiohttp.ClientResponse:
         client = self._session
-        if asked is not None:
-            client = self._asking_providers if asked.to_provider else self._asking
+        if service_request is not None:
+            client = self._asking_providers if service_request.to_provider else self._asking
         assert client is not None, "use the Fetcher inside `async with`"
-        body = asked.body if asked is not None else None
+        body = service_request.body if service_request is not None else None
         method = "GET" if body is None else "POST"
         try:
             request = client.request(
@@ -414,10 +401,10 @@ class Fetcher:
             )
             with observe_wait():
                 return await deadline.run(request)
-        except SlotLost:
+        except rate_limit.SlotLost:
             raise
         except Exception as error:
-            raise translate_error(error, url, seconds=deadline.seconds) from error
+            raise fetch_outcomes.translate_error(error, url, seconds=deadline.seconds) from error
 
 
 def _build_response(answer: StreamedResponse, body: bytes, started: float) -> Response:
@@ -435,9 +422,9 @@ def _build_response(answer: StreamedResponse, body: bytes, started: float) -> Re
     )
 
 
-def _build_timeout_error(answer: StreamedResponse) -> TimedOut:
+def _build_timeout_error(answer: StreamedResponse) -> fetch_errors.TimedOut:
     host = urlsplit(answer.final_url).hostname
-    return TimedOut(f"{host} was too slow: {answer.truncated}", url=answer.final_url)
+    return fetch_errors.TimedOut(f"{host} was too slow: {answer.truncated}", url=answer.final_url)
 
 
 def get_gate_key(url: str) -> str:
@@ -458,24 +445,19 @@ def _build_conditional_headers(etag: str | None, last_modified: str | None) -> d
     return headers
 
 
-def _get_redirect_target(answer: aiohttp.ClientResponse, url: str) -> str | None:
+def _get_redirect_target(answer: StreamedResponse) -> str | None:
     """Return the target of a redirect, or None if the response is not a redirect."""
-    given = answer.headers.get("Location", "").strip()
-    if answer.status not in _REDIRECT_STATUSES or not given:
+    url = answer.final_url
+    location = answer.headers.get("Location", "").strip()
+    if answer.status not in _REDIRECT_STATUSES or not location:
         return None
     # Headers are bytes. Browsers decode a header that is not valid UTF-8 as Latin-1.
-    text = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if "\ufffd" in text:
-        text = given.encode("utf-8", "surrogateescape").decode("latin-1")
+        text = location.encode("utf-8", "surrogateescape").decode("latin-1")
     target = clean_url(text, url)
     if target is None:
-        raise Blocked(f"{url} redirects to {text[:100]!r}, which is not an HTTP URL.", url=url)
+        raise fetch_errors.Blocked(
+            f"{url} redirects to {text[:100]!r}, which is not an HTTP URL.", url=url
+        )
     return target
-
-
-def _build_host_outcome(body: ResponseBody) -> HostOutcome:
-    return HostOutcome(
-        status=body.answer.status,
-        error=body.error,
-        retry_after_seconds=parse_retry_after(body.answer.headers.get("Retry-After")),
-    )

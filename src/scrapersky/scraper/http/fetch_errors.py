@@ -65,7 +65,7 @@ class HostClosed(FetchFailed):
         *,
         until: datetime,
         now: datetime | None = None,
-        asked: bool = True,
+        requested_by_host: bool = True,
         url: str | None = None,
     ) -> None:
         """`now` is the time on the clock that set `until`, by default this machine's."""
@@ -73,7 +73,7 @@ class HostClosed(FetchFailed):
         self.until = until
         # The database's clock and ours may differ by an hour, so only the difference is kept.
         self._ends_at = monotonic() + (until - (now or datetime.now(UTC))).total_seconds()
-        self.asked = asked
+        self.requested_by_host = requested_by_host
         """Whether the host requested the pause. Otherwise its circuit breaker is open."""
 
     @property

@@ -12,20 +12,10 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from scrapersky.errors import ResourceExhausted
+from scrapersky.scraper.http import fetch_errors
 from scrapersky.scraper.http.descriptors import EXHAUSTED_ERRNOS, build_exhausted_error
-from scrapersky.scraper.http.fetch_errors import (
-    Blocked,
-    ConnectionFailed,
-    DoesNotResolve,
-    FetchFailed,
-    HostClosed,
-    ResolverFailed,
-    TimedOut,
-    TlsFailed,
-    TooManyRedirects,
-)
 from scrapersky.scraper.http.rate_limit import FetchErrorKind
-from scrapersky.scraper.http.responses import ResponseBody
+from scrapersky.scraper.http.responses import StreamedResponse
 
 
 class FetchOutcome(StrEnum):
@@ -53,15 +43,17 @@ FetchOutcomeCallback = Callable[[FetchOutcome], None]
 
 
 @contextmanager
-def report_fetch_outcome(tell: FetchOutcomeCallback) -> Iterator[Callable[[ResponseBody], None]]:
+def report_fetch_outcome(
+    tell: FetchOutcomeCallback,
+) -> Iterator[Callable[[StreamedResponse], None]]:
     """Report the outcome of one fetch on exit.
 
     Call the yielded function with the response, if there is one.
     """
-    answers: list[ResponseBody] = []
+    answers: list[StreamedResponse] = []
     try:
         yield answers.append
-    except FetchFailed as error:
+    except fetch_errors.FetchFailed as error:
         if not answers:
             tell(classify_error(error))
         raise
@@ -70,32 +62,27 @@ def report_fetch_outcome(tell: FetchOutcomeCallback) -> Iterator[Callable[[Respo
             tell(classify_response(answer))
 
 
-def classify_response(body: ResponseBody) -> FetchOutcome:
-    if body.hit_limit:
+def classify_response(response: StreamedResponse) -> FetchOutcome:
+    if response.hit_limit:
         return FetchOutcome.TOO_LARGE
-    if body.error is not None:
-        return (
-            FetchOutcome.TIMEOUT
-            if body.error is FetchErrorKind.TIMED_OUT
-            else FetchOutcome.CONNECTION
-        )
-    status = body.answer.status
-    if status == 304:
+    if response.error is not None:
+        return FetchOutcome.TIMEOUT if response.timed_out else FetchOutcome.CONNECTION
+    if response.status == 304:
         return FetchOutcome.NOT_MODIFIED
     kinds = {3: FetchOutcome.REDIRECT, 4: FetchOutcome.CLIENT_ERROR, 5: FetchOutcome.SERVER_ERROR}
-    return kinds.get(status // 100, FetchOutcome.OK)
+    return kinds.get(response.status // 100, FetchOutcome.OK)
 
 
-def classify_error(error: FetchFailed) -> FetchOutcome:
-    if isinstance(error, HostClosed):
-        return FetchOutcome.HOST_ASKED if error.asked else FetchOutcome.CIRCUIT_OPEN
-    kinds: dict[type[FetchFailed], FetchOutcome] = {
-        Blocked: FetchOutcome.REFUSED_BY_GUARD,
-        DoesNotResolve: FetchOutcome.DNS,
-        ResolverFailed: FetchOutcome.DNS,
-        TimedOut: FetchOutcome.TIMEOUT,
-        TlsFailed: FetchOutcome.TLS,
-        TooManyRedirects: FetchOutcome.REDIRECT,
+def classify_error(error: fetch_errors.FetchFailed) -> FetchOutcome:
+    if isinstance(error, fetch_errors.HostClosed):
+        return FetchOutcome.HOST_ASKED if error.requested_by_host else FetchOutcome.CIRCUIT_OPEN
+    kinds: dict[type[fetch_errors.FetchFailed], FetchOutcome] = {
+        fetch_errors.Blocked: FetchOutcome.REFUSED_BY_GUARD,
+        fetch_errors.DoesNotResolve: FetchOutcome.DNS,
+        fetch_errors.ResolverFailed: FetchOutcome.DNS,
+        fetch_errors.TimedOut: FetchOutcome.TIMEOUT,
+        fetch_errors.TlsFailed: FetchOutcome.TLS,
+        fetch_errors.TooManyRedirects: FetchOutcome.REDIRECT,
     }
     return kinds.get(type(error), FetchOutcome.CONNECTION)
 
@@ -114,42 +101,43 @@ _CERTIFICATE_PROBLEMS = {
 """Messages by OpenSSL error code. Unlike the error texts, the codes are stable across versions."""
 
 
-def get_error_kind(error: FetchFailed) -> FetchErrorKind:
-    kinds: dict[type[FetchFailed], FetchErrorKind] = {
-        TimedOut: FetchErrorKind.TIMED_OUT,
-        TlsFailed: FetchErrorKind.TLS,
-        ResolverFailed: FetchErrorKind.DNS,
+def get_error_kind(error: fetch_errors.FetchFailed) -> FetchErrorKind:
+    kinds: dict[type[fetch_errors.FetchFailed], FetchErrorKind] = {
+        fetch_errors.TimedOut: FetchErrorKind.TIMED_OUT,
+        fetch_errors.TlsFailed: FetchErrorKind.TLS,
+        fetch_errors.ResolverFailed: FetchErrorKind.DNS,
     }
     return kinds.get(type(error), FetchErrorKind.CONNECTION)
 
 
 def translate_error(
     error: Exception, url: str, *, seconds: float
-) -> FetchFailed | ResourceExhausted:
+) -> fetch_errors.FetchFailed | ResourceExhausted:
     """Translate an error of the HTTP library to one of ours."""
     host = urlsplit(url).hostname or url
-    if isinstance(error, FetchFailed):
+    if isinstance(error, fetch_errors.FetchFailed):
         error.url = url
         return error
     if isinstance(error, ResourceExhausted):
         return error
-    if _get_errno(error) in EXHAUSTED_ERRNOS:
+    inner = getattr(error, "os_error", None) or error  # aiohttp wraps the OSError
+    if isinstance(inner, OSError) and inner.errno in EXHAUSTED_ERRNOS:
         return build_exhausted_error()
     if isinstance(error, TimeoutError):
-        return TimedOut(f"{host} did not answer within {seconds:g} s.", url=url)
+        return fetch_errors.TimedOut(f"{host} did not answer within {seconds:g} s.", url=url)
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return TlsFailed(f"TLS connection to {host} failed: {_describe_tls_error(error)}.", url=url)
+        return fetch_errors.TlsFailed(
+            f"TLS connection to {host} failed: {_describe_tls_error(error)}.", url=url
+        )
     if isinstance(error, aiohttp.InvalidURL | ValueError):
-        return Blocked(f"{url[:200]!r} is not a valid URL.", url=url)
+        return fetch_errors.Blocked(f"{url[:200]!r} is not a valid URL.", url=url)
     if isinstance(error, aiohttp.ClientError | OSError):
-        return ConnectionFailed(f"{host} {_describe_connection_error(error)}.", url=url)
-    return ConnectionFailed(f"{host} could not be fetched: {type(error).__name__}.", url=url)
-
-
-def _get_errno(error: BaseException) -> int | None:
-    """Return the errno of an error, or of the OSError that aiohttp wraps."""
-    inner = getattr(error, "os_error", None) or error
-    return inner.errno if isinstance(inner, OSError) else None
+        return fetch_errors.ConnectionFailed(
+            f"{host} {_describe_connection_error(error)}.", url=url
+        )
+    return fetch_errors.ConnectionFailed(
+        f"{host} could not be fetched: {type(error).__name__}.", url=url
+    )
 
 
 def _describe_tls_error(error: Exception) -> str:

@@ -6,25 +6,16 @@ import asyncio
 import ipaddress
 import re
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from scrapersky.scraper.http.addresses import (
-    DEFAULT_PORTS,
-    AddressRules,
-    is_loopback_name,
-    is_public,
-    parse_ip,
-)
-from scrapersky.scraper.http.descriptors import (
-    SocketCounter,
-    are_descriptors_exhausted,
-    build_exhausted_error,
-)
+from scrapersky.scraper.http import addresses, descriptors
 from scrapersky.scraper.http.fetch_errors import Blocked, DoesNotResolve, ResolverFailed
 from scrapersky.settings import IPAddress
 
@@ -35,21 +26,21 @@ _INVALID_HOST_CHARACTERS = re.compile(r"[\x00-\x20\x7f%\\<>\"^`{|}]")
 _NOT_FOUND_ERRNOS = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
 
 
-def check_url(url: str, rules: AddressRules) -> None:
+def check_url(url: str, rules: addresses.AddressRules) -> None:
     """Raise `Blocked` if the URL alone shows that it must not be fetched. Nothing is resolved."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-        address = parse_ip(host) if host else None
+        address = addresses.parse_ip(host) if host else None
     except ValueError:
         raise Blocked(f"{url[:200]!r} is not a valid URL.", url=url) from None
-    if parts.scheme not in DEFAULT_PORTS:
+    if parts.scheme not in addresses.DEFAULT_PORTS:
         raise Blocked(
             f"Only http and https URLs can be fetched, not {parts.scheme[:20]!r}.", url=url
         )
     if not host or parts.username is not None or parts.password is not None:
         raise Blocked("URLs with a user name or without a host cannot be fetched.", url=url)
-    port = DEFAULT_PORTS[parts.scheme] if port is None else port
+    port = addresses.DEFAULT_PORTS[parts.scheme] if port is None else port
     if address is not None:
         rules.check(address, port)
     elif _INVALID_HOST_CHARACTERS.search(host):
@@ -62,7 +53,7 @@ def check_url(url: str, rules: AddressRules) -> None:
 class GuardedResolver(AbstractResolver):
     """Resolver that returns only allowed addresses, from the pins in the settings or DNS."""
 
-    def __init__(self, rules: AddressRules, lookup: HostLookup | None = None) -> None:
+    def __init__(self, rules: addresses.AddressRules, lookup: HostLookup | None = None) -> None:
         self._rules = rules
         self._lookup = lookup or _lookup_host
 
@@ -71,13 +62,14 @@ class GuardedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         if pin := self._rules.get_pinned_address(host):
             return [_build_result(host, *pin)]
-        found = await self._lookup_addresses(host)
+        resolved = await self._lookup_addresses(host)
         rules = self._rules
-        allowed = [each for each in found if rules.is_allowed(each, port) or is_public(each)]
+        allowed = [
+            each for each in resolved if rules.is_allowed(each, port) or addresses.is_public(each)
+        ]
         if not allowed:
             # The message does not name the address. Otherwise anyone who can submit a host name
-            # could
-            # read our internal DNS.
+            # could read our internal DNS.
             raise Blocked(
                 f"{host} resolves to an address that is not public. "
                 f"Use {rules.setting} to allow it."
@@ -85,29 +77,29 @@ class GuardedResolver(AbstractResolver):
         return [_build_result(host, address, port) for address in allowed]
 
     async def _lookup_addresses(self, host: str) -> list[IPAddress]:
-        if is_loopback_name(host):
+        if addresses.is_loopback_name(host):
             return [ipaddress.IPv4Address("127.0.0.1")]
         try:
-            found = await self._lookup(host)
+            resolved = await self._lookup(host)
         except socket.gaierror as error:
-            if are_descriptors_exhausted():
-                raise build_exhausted_error() from error
+            if descriptors.are_descriptors_exhausted():
+                raise descriptors.build_exhausted_error() from error
             if error.errno in _NOT_FOUND_ERRNOS:
                 raise DoesNotResolve(f"{host} does not resolve.") from error
             raise ResolverFailed(f"{host} could not be resolved: {error.strerror}.") from error
         except UnicodeError as error:
             raise DoesNotResolve(f"{host} is not a valid DNS name.") from error
-        if not found:
+        if not resolved:
             raise DoesNotResolve(f"{host} does not resolve.")
-        return [ipaddress.ip_address(text.partition("%")[0]) for text in found]
+        return [ipaddress.ip_address(text.partition("%")[0]) for text in resolved]
 
     async def close(self) -> None:
         """Do nothing: the resolver holds no resources."""
 
 
 async def _lookup_host(host: str) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    infos = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in infos))
 
 
 def _build_result(host: str, address: IPAddress, port: int) -> ResolveResult:
@@ -121,11 +113,19 @@ def _build_result(host: str, address: IPAddress, port: int) -> ResolveResult:
     )
 
 
+def create_tls_context(ca_file: Path | None) -> ssl.SSLContext:
+    """Trust the system's authorities and those in the file. Loading them blocks: use a thread."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    return context
+
+
 def create_guarded_connector(
-    rules: AddressRules,
+    rules: addresses.AddressRules,
     *,
     lookup: HostLookup | None = None,
-    sockets: SocketCounter | None = None,
+    sockets: descriptors.SocketCounter | None = None,
     note: Callable[[IPAddress], None] = lambda _: None,
     **options: Any,
 ) -> aiohttp.TCPConnector:
@@ -133,7 +133,7 @@ def create_guarded_connector(
 
     `note` is called with each address that is connected to.
     """
-    made = sockets or SocketCounter()
+    counter = sockets or descriptors.SocketCounter()
 
     def open_socket(info: Any) -> socket.socket:
         # aiohttp does not call the resolver for literal addresses, so only this check covers every
@@ -142,12 +142,12 @@ def create_guarded_connector(
         address = ipaddress.ip_address(str(where[0]).partition("%")[0])
         rules.check(address, int(where[1]))
         note(address)
-        return made.open(family, kind, protocol)
+        return counter.open(family, kind, protocol)
 
     connector = _BoundedConnector(
         resolver=GuardedResolver(rules, lookup), socket_factory=open_socket, **options
     )
-    connector.sockets = made
+    connector.sockets = counter
     return connector
 
 
@@ -158,7 +158,7 @@ class _BoundedConnector(aiohttp.TCPConnector):
     response was read.
     """
 
-    sockets: SocketCounter
+    sockets: descriptors.SocketCounter
 
     def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
         is_full = self.sockets.count > self.sockets.keep

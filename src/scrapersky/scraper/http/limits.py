@@ -64,24 +64,20 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._left = seconds
-
-    @property
-    def remaining(self) -> float:
-        return self._left
+        self.remaining = seconds
 
     @property
     def is_over(self) -> bool:
-        return self._left < _CLOCK_TICK
+        return self.remaining < _CLOCK_TICK
 
     async def run(self, awaitable: Awaitable[T], *, at_most: float = inf) -> T:
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
-            async with asyncio.timeout(min(self._left, at_most)):
+            async with asyncio.timeout(min(self.remaining, at_most)):
                 return await awaitable
         finally:
-            self._left -= clock() - started
+            self.remaining -= clock() - started
 
 
 @dataclass(frozen=True)
@@ -116,5 +112,7 @@ class FetchLimits:
         )
 
 
+MAX_ROBOTS_BYTES = 512 * 1024
+"""RFC 9309 requires parsers to read at least 500 KiB. Longer files are truncated."""
 MAX_PAGE_BYTES = 2 * 1024 * 1024
 """Size limit for pages. Titles and relevant links appear before that."""

@@ -82,7 +82,7 @@ class Gate(Protocol):
         ...
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
-        """Set the delay requested by the host's robots.txt. The caller has already capped it."""
+        """Set the delay requested by the host's robots.txt. The fetcher has already capped it."""
         ...
 
 
@@ -107,25 +107,21 @@ class LocalGate:
         state = self._hosts[host]
         async with state.places:
             if not exempt:
-                await self._wait_for_turn(host, state)
+                async with state.turn:
+                    clock = asyncio.get_running_loop().time
+                    wait = max(0.0, state.next_turn - clock())
+                    if wait > MAX_GATE_WAIT_SECONDS:
+                        until = datetime.now(UTC) + timedelta(seconds=wait)
+                        raise HostClosed(f"{host} asked us to retry in {wait:.0f} s.", until=until)
+                    await asyncio.sleep(wait)
+                    state.next_turn = clock() + state.delay_seconds
             yield
-
-    @staticmethod
-    async def _wait_for_turn(host: str, state: _HostState) -> None:
-        async with state.turn:
-            clock = asyncio.get_running_loop().time
-            wait = max(0.0, state.next_turn - clock())
-            if wait > MAX_GATE_WAIT_SECONDS:
-                until = datetime.now(UTC) + timedelta(seconds=wait)
-                raise HostClosed(f"{host} asked us to retry in {wait:.0f} s.", until=until)
-            await asyncio.sleep(wait)
-            state.next_turn = clock() + state.delay_seconds
 
     async def report(self, host: str, outcome: HostOutcome) -> None:
         if outcome.retry_after_seconds is not None and outcome.is_pushback:
             state = self._hosts[host]
-            turn = asyncio.get_running_loop().time() + outcome.retry_after_seconds
-            state.next_turn = max(state.next_turn, turn)
+            earliest = asyncio.get_running_loop().time() + outcome.retry_after_seconds
+            state.next_turn = max(state.next_turn, earliest)
 
     async def set_crawl_delay(self, host: str, seconds: float) -> None:
         state = self._hosts[host]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 from multidict import CIMultiDict
 
-from scrapersky.scraper.http.addresses import AddressRules
 from scrapersky.scraper.http.decompression import GZIP_MAGIC, Decompressor
 from scrapersky.scraper.http.limits import Deadline, FetchLimits, notify_answer, observe_wait
 from scrapersky.scraper.http.rate_limit import FetchErrorKind, parse_retry_after
@@ -26,13 +24,23 @@ _LIVENESS_CHECK_SECONDS = 0.5
 """Interval of silence after which the connection is checked."""
 
 
-class ResponseBody:
-    """Body of one response. Read errors are described in `truncated` instead of raised."""
+class StreamedResponse:
+    """Response whose body is read in chunks.
+
+    Read errors are described in `truncated` instead of raised. `truncated` and `digest` are final
+    after the last chunk.
+    """
 
     def __init__(
-        self, answer: aiohttp.ClientResponse, *, deadline: Deadline, limits: FetchLimits
+        self, url: str, answer: aiohttp.ClientResponse, *, deadline: Deadline, limits: FetchLimits
     ) -> None:
-        self.answer = answer
+        self.url = url
+        self.final_url = url
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self.elapsed_ms = 0
+        """Time until the headers arrived."""
+        self.redirects: tuple[Redirect, ...] = ()
         self.max_bytes = limits.max_bytes
         self.truncated: str | None = None
         self.error: FetchErrorKind | None = None
@@ -44,6 +52,7 @@ class ResponseBody:
         """Whether the body arrived below the minimum rate, so that the partial body is not worth
         keeping.
         """
+        self._answer = answer
         self._deadline = deadline
         self._rate = TransferRate(limits.min_bytes_per_second, limits.rate_window_seconds)
         self._max_unpacked_bytes = limits.max_decompressed_bytes
@@ -54,14 +63,24 @@ class ResponseBody:
     def digest(self) -> str | None:
         return self._hash.hexdigest() if self._ended and self.truncated is None else None
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether the host did not send the body in time."""
+        return self.error is FetchErrorKind.TIMED_OUT
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        return parse_retry_after(self.headers.get("Retry-After"))
+
     def release(self) -> None:
         """Return the connection to the pool if the body was read to its end, otherwise close it."""
-        if self.answer.content.at_eof():
-            self.answer.release()
+        if self._answer.content.at_eof():
+            self._answer.release()
         else:
-            self.answer.close()
+            self._answer.close()
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the decoded body in chunks of at most 256 KiB."""
         decoder: Decompressor | None = None
         first = True
         async for data in self._iter_raw():
@@ -76,9 +95,6 @@ class ResponseBody:
                 await asyncio.sleep(0)
             if decoder.problem:
                 break
-        self._close_decompressor(decoder)
-
-    def _close_decompressor(self, decoder: Decompressor | None) -> None:
         if decoder is not None:
             decoder.finish()
             self.truncated = self.truncated or decoder.problem
@@ -109,7 +125,7 @@ class ResponseBody:
         while True:
             left = self._deadline.remaining
             try:
-                some = self.answer.content.readany()
+                some = self._answer.content.readany()
                 data = await self._deadline.run(some, at_most=_LIVENESS_CHECK_SECONDS)
             except TimeoutError:
                 self._rate.add(0, seconds=left - self._deadline.remaining)
@@ -132,7 +148,9 @@ class ResponseBody:
         self.too_slow = self._rate.was_too_slow()
         self.truncated = f"It did not finish within {self._deadline.seconds:g} s."
         if self.too_slow:
-            self.truncated = f"It arrived at less than {self._rate.wanted:g} bytes per second."
+            self.truncated = (
+                f"It arrived at less than {self._rate.min_bytes_per_second:g} bytes per second."
+            )
         return b""
 
     def _is_alive(self) -> bool:
@@ -140,7 +158,7 @@ class ResponseBody:
 
         aiohttp closes a connection on malformed chunked encoding without waking its reader.
         """
-        connection = self.answer.connection
+        connection = self._answer.connection
         transport = connection.transport if connection else None
         return transport is not None and not transport.is_closing()
 
@@ -149,7 +167,7 @@ class ResponseBody:
 
         Some servers declare gzip and send plain text.
         """
-        encoding = self.answer.headers.get("Content-Encoding", "").strip().lower()
+        encoding = self._answer.headers.get("Content-Encoding", "").strip().lower()
         if encoding in _GZIP_ENCODINGS and start.startswith(GZIP_MAGIC[: len(start)]):
             return Decompressor(max_bytes=self._max_unpacked_bytes)
         if encoding == "deflate":
@@ -162,8 +180,8 @@ class ResponseBody:
 class TransferRate:
     """Transfer rate in bytes per second of network wait, measured over consecutive windows."""
 
-    def __init__(self, wanted: float, window_seconds: float) -> None:
-        self.wanted = wanted
+    def __init__(self, min_bytes_per_second: float, window_seconds: float) -> None:
+        self.min_bytes_per_second = min_bytes_per_second
         self._window = window_seconds
         self._bytes = self._all_bytes = 0
         self._seconds = self._all_seconds = 0.0
@@ -178,11 +196,14 @@ class TransferRate:
 
     def is_too_slow(self) -> bool:
         """Whether the current window is complete and below the minimum rate."""
-        return self._seconds >= self._window and self._bytes < self.wanted * self._seconds
+        return (
+            self._seconds >= self._window
+            and self._bytes < self.min_bytes_per_second * self._seconds
+        )
 
     def was_too_slow(self) -> bool:
         """Whether the rate was too low in the current window or overall."""
-        return self.is_too_slow() or self._all_bytes < self.wanted * self._all_seconds
+        return self.is_too_slow() or self._all_bytes < self.min_bytes_per_second * self._all_seconds
 
 
 def _get_deflate_wbits(start: bytes) -> int:
@@ -191,14 +212,14 @@ def _get_deflate_wbits(start: bytes) -> int:
     return 15 if has_header else _RAW_DEFLATE
 
 
-_INCONCLUSIVE_STATUSES = frozenset({401, 403, 408, 425, 429})
+def is_transient(status: int) -> bool:
+    """Whether a retry may succeed: throttled or server error."""
+    return status in (408, 425, 429) or status >= 500
 
 
 def is_inconclusive(status: int) -> bool:
-    """Whether a status does not show if the resource exists: access denied, throttled or server
-    error.
-    """
-    return status in _INCONCLUSIVE_STATUSES or status >= 500
+    """Whether a status does not show if the resource exists: access denied or transient."""
+    return status in (401, 403) or is_transient(status)
 
 
 @dataclass(frozen=True)
@@ -208,10 +229,6 @@ class Redirect:
     status: int
     url: str
     location: str
-
-    @property
-    def is_downgrade(self) -> bool:
-        return self.url.startswith("https:") and self.location.startswith("http:")
 
 
 @dataclass(frozen=True)
@@ -242,97 +259,5 @@ class Response:
         return parse_retry_after(self.headers.get("Retry-After"))
 
 
-class StreamedResponse:
-    """Response whose body is read in chunks. `truncated` and `digest` are final after the last
-    chunk.
-    """
-
-    def __init__(
-        self, url: str, *, body: ResponseBody, elapsed_ms: int, redirects: tuple[Redirect, ...]
-    ) -> None:
-        self.url = url
-        self.final_url = redirects[-1].location if redirects else url
-        self.status = body.answer.status
-        self.headers: Mapping[str, str] = body.answer.headers
-        self.elapsed_ms = elapsed_ms
-        """Time until the headers arrived."""
-        self.redirects = redirects
-        self._body = body
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the decoded body in chunks of at most 256 KiB."""
-        return self._body.pieces()
-
-    @property
-    def truncated(self) -> str | None:
-        return self._body.truncated
-
-    @property
-    def hit_limit(self) -> bool:
-        """Whether one of our limits truncated the body."""
-        return self._body.hit_limit
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the host did not send the body in time."""
-        return self._body.error is FetchErrorKind.TIMED_OUT
-
-    @property
-    def too_slow(self) -> bool:
-        """Whether the body arrived below the minimum rate."""
-        return self._body.too_slow
-
-    @property
-    def network_bytes(self) -> int:
-        return self._body.network_bytes
-
-    @property
-    def digest(self) -> str | None:
-        return self._body.digest
-
-    @property
-    def retry_after_seconds(self) -> float | None:
-        return parse_retry_after(self.headers.get("Retry-After"))
-
-
 RedirectCheck = Callable[[str], None]
 """Called with each redirect target. Raises `FetchFailed` if it must not be followed."""
-
-
-class FetcherProtocol(Protocol):
-    """Part of `Fetcher` that the scraper uses."""
-
-    @property
-    def rules(self) -> AddressRules: ...
-
-    async def get(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        max_bytes: int | None = None,
-        etag: str | None = None,
-        last_modified: str | None = None,
-    ) -> Response: ...
-
-    async def get_robots(
-        self,
-        url: str,
-        *,
-        etag: str | None = None,
-        last_modified: str | None = None,
-        has_fallback: bool = False,
-    ) -> Response: ...
-
-    def stream(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        max_bytes: int | None = None,
-        etag: str | None = None,
-        last_modified: str | None = None,
-        check_redirect: RedirectCheck | None = None,
-    ) -> AbstractAsyncContextManager[StreamedResponse]: ...
-
-    async def set_crawl_delay(self, url: str, seconds: float) -> None: ...

@@ -11,13 +11,15 @@ from time import monotonic
 
 from protego import Protego
 
-from scrapersky.scraper.http.rate_limit import MAX_CRAWL_DELAY_SECONDS
-from scrapersky.scraper.http.responses import FetcherProtocol, Response
+from scrapersky.scraper.http.fetch import Fetcher
+from scrapersky.scraper.http.limits import MAX_ROBOTS_BYTES
+from scrapersky.scraper.http.responses import Response
 from scrapersky.scraper.http.urls import clean_url, get_host, get_origin
 
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF8_BOMS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
+"""Some files have lost the last bytes of the mark."""
 _REPLACED_CHARACTERS = dict.fromkeys(map(ord, "\x00\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 """Characters at which Python splits lines, but robots.txt does not: only CR and LF count."""
 
@@ -27,15 +29,15 @@ def decode_robots(data: bytes) -> str:
     encoding = _UTF16.get(data[:2]) or _detect_utf16(data)
     if encoding:
         return data.decode(encoding, "replace").removeprefix("\ufeff")
-    data = _strip_bom(data)
+    for mark in _UTF8_BOMS:
+        rest = data.removeprefix(mark)
+        if rest != data and rest[:1].isascii():
+            data = rest
+            break
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def split_lines(text: str) -> list[str]:
-    return _LINE_ENDS.split(text.translate(_REPLACED_CHARACTERS))
 
 
 def _detect_utf16(data: bytes) -> str | None:
@@ -47,18 +49,6 @@ def _detect_utf16(data: bytes) -> str | None:
         return "utf-16-le"
     return "utf-16-be" if not any(start[::2]) and all(start[1::2]) else None
 
-
-def _strip_bom(data: bytes) -> bytes:
-    """Remove a UTF-8 byte order mark, including one that has lost its last bytes."""
-    for mark in _UTF8_BOMS:
-        rest = data.removeprefix(mark)
-        if rest != data and rest[:1].isascii():
-            return rest
-    return data
-
-
-MAX_ROBOTS_BYTES = 512 * 1024
-"""RFC 9309 requires parsers to read at least 500 KiB. Longer files are truncated."""
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _SITEMAP = re.compile(
@@ -123,7 +113,7 @@ def parse_robots(data: bytes, *, url: str) -> Robots:
     text = decode_robots(data[:MAX_ROBOTS_BYTES])
     if _MARKUP.match(text):
         return Robots()
-    lines = split_lines(text)
+    lines = _LINE_ENDS.split(text.translate(_REPLACED_CHARACTERS))
     if len(data) >= MAX_ROBOTS_BYTES:
         del lines[-1]  # a truncated line could match more than intended
     rules = "\n".join(_iter_rules(lines))
@@ -190,12 +180,12 @@ def _parse_seconds(value: str) -> str:
 
 
 def _find_sitemaps(lines: Iterable[str], url: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    sitemaps: dict[str, None] = {}
     for line in lines:
         for text in _NEXT_URL.split(_match_sitemap_line(_COMMENT.sub("", line))):
             if sitemap := _resolve_sitemap_url(text.strip("<>\"' \t,;"), url):
-                found[sitemap] = None
-    return tuple(found)
+                sitemaps[sitemap] = None
+    return tuple(sitemaps)
 
 
 def _match_sitemap_line(line: str) -> str:
@@ -228,7 +218,7 @@ class _CacheEntry:
 
 
 class RobotsCache:
-    def __init__(self, fetch: FetcherProtocol, *, user_agent: str) -> None:
+    def __init__(self, fetch: Fetcher, *, user_agent: str) -> None:
         self._fetch = fetch
         self._user_agent = user_agent
         self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
@@ -251,5 +241,5 @@ class RobotsCache:
         answer = await self._fetch.get_robots(f"{origin}/robots.txt")
         robots = parse_robots_response(answer)
         if delay := robots.crawl_delay(self._user_agent):
-            await self._fetch.set_crawl_delay(origin, min(delay, MAX_CRAWL_DELAY_SECONDS))
+            await self._fetch.set_crawl_delay(origin, delay)
         return robots

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from hashlib import blake2b
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 import idna
+from publicsuffixlist import PublicSuffixList
 
 from scrapersky.errors import InvalidInput
-from scrapersky.scraper.http.addresses import (
-    ALLOWED_PORTS,
-    DEFAULT_PORTS,
-    AddressRules,
-    NetworkRule,
-    is_loopback_name,
-    is_public,
-    parse_ip,
-)
+from scrapersky.scraper.http import addresses
 from scrapersky.settings import IPAddress
 
 MAX_HOST_CHARACTERS = 253
@@ -55,27 +48,21 @@ class Site:
     """None if the user did not give one."""
 
 
-def normalise_site(
-    text: str,
-    *,
-    allowed_networks: Iterable[NetworkRule] = (),
-    allowed_ports: Iterable[int] = ALLOWED_PORTS,
-    resolve: Mapping[str, tuple[str, int]] | None = None,
-) -> Site:
+def normalise_site(text: str, rules: addresses.AddressRules | None = None) -> Site:
     """Normalise a site entered by a user. Raises `InvalidInput` with an explanation."""
-    rules = AddressRules(tuple(allowed_networks), frozenset(allowed_ports), resolve or {})
     parts = _split_url(_clean_input(text))
     host, port = _parse_host_and_port(parts)
-    if port == DEFAULT_PORTS.get(parts.scheme, 443 if port == 443 else 80):
+    if port == addresses.DEFAULT_PORTS.get(parts.scheme, 443 if port == 443 else 80):
         port = None
     host = _normalise_host(host)
-    _reject_private(host, port, rules)
+    _reject_private(host, port, rules or addresses.AddressRules())
     name = f"[{host}]" if ":" in host else host
+    path = quote(parts.path or "/", safe=_SAFE_CHARACTERS)
     return Site(
         key=f"{name}:{port}" if port else name,
         host=host,
         port=port,
-        path=_build_start_path(parts),
+        path=f"{path}?{quote(parts.query, safe=_SAFE_CHARACTERS)}" if parts.query else path,
         scheme=parts.scheme or None,
     )
 
@@ -116,7 +103,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
         return "", text.removeprefix("//")
     scheme, rest = match[1].lower(), match[2]
     if rest.startswith("//"):
-        if scheme not in DEFAULT_PORTS:
+        if scheme not in addresses.DEFAULT_PORTS:
             raise InvalidInput(f"Only http and https URLs can be fetched, not {scheme}.")
         return scheme, rest[2:]
     if "." in scheme or scheme == "localhost" or rest.partition("/")[0].isdigit():
@@ -148,17 +135,13 @@ def _normalise_host(host: str) -> str:
     if len(host) > MAX_HOST_CHARACTERS:
         raise InvalidInput(f"The domain is longer than {MAX_HOST_CHARACTERS} characters.")
     for label in host.split("."):
-        _check_label(label, host)
+        if len(label) > MAX_LABEL_CHARACTERS:
+            raise InvalidInput(
+                f"A label of the domain is longer than {MAX_LABEL_CHARACTERS} characters."
+            )
+        if not _LABEL.match(label):
+            raise InvalidInput(f"{host[:80]!r} is not a valid domain name.")
     return host
-
-
-def _check_label(label: str, host: str) -> None:
-    if len(label) > MAX_LABEL_CHARACTERS:
-        raise InvalidInput(
-            f"A label of the domain is longer than {MAX_LABEL_CHARACTERS} characters."
-        )
-    if not _LABEL.match(label):
-        raise InvalidInput(f"{host[:80]!r} is not a valid domain name.")
 
 
 def _encode_host(host: str) -> str:
@@ -178,33 +161,27 @@ def _encode_host(host: str) -> str:
 
 def _parse_literal(host: str) -> IPAddress | None:
     try:
-        return parse_ip(host)
+        return addresses.parse_ip(host)
     except ValueError:
         raise InvalidInput(
             f"{host[:80]!r} is neither a valid domain name nor an IP address."
         ) from None
 
 
-def _reject_private(host: str, port: int | None, rules: AddressRules) -> None:
+def _reject_private(host: str, port: int | None, rules: addresses.AddressRules) -> None:
     if rules.is_exempt(host, port):
         return
     address = _parse_literal(host)
-    if address is not None and not is_public(address):
+    if address is not None and not addresses.is_public(address):
         raise InvalidInput(f"{address} is a private address. Only public sites can be scanned.")
-    if address is None and _is_private_name(host):
+    is_private = (
+        "." not in host or addresses.is_loopback_name(host) or host.endswith(_PRIVATE_SUFFIXES)
+    )
+    if address is None and is_private:
         raise InvalidInput(f"{host} is a private name. Only public sites can be scanned.")
     if port is not None and not rules.may_use_port(port):
         allowed = ", ".join(str(each) for each in sorted(rules.allowed_ports))
         raise InvalidInput(f"Port {port} is not allowed. Allowed ports: {allowed}.")
-
-
-def _is_private_name(host: str) -> bool:
-    return "." not in host or is_loopback_name(host) or host.endswith(_PRIVATE_SUFFIXES)
-
-
-def _build_start_path(parts: SplitResult) -> str:
-    path = quote(parts.path or "/", safe=_SAFE_CHARACTERS)
-    return f"{path}?{quote(parts.query, safe=_SAFE_CHARACTERS)}" if parts.query else path
 
 
 def clean_url(text: str, base: str | None = None) -> str | None:
@@ -218,7 +195,7 @@ def clean_url(text: str, base: str | None = None) -> str | None:
         if base is not None and not _ABSOLUTE.match(url):
             url = _strip_unprintable(urljoin(base, url))
         parts = urlsplit(url)
-        if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.port == 0:
+        if parts.scheme not in addresses.DEFAULT_PORTS or not parts.hostname or parts.port == 0:
             return None
     except ValueError:
         return None
@@ -252,3 +229,59 @@ def get_origin(url: str) -> str:
 def url_digest(url: str) -> bytes:
     """Return a 16-byte digest of the URL, used in unique constraints."""
     return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@cache
+def _load_suffixes() -> PublicSuffixList:
+    """Load the list on first use; it takes a tenth of a second."""
+    return PublicSuffixList()
+
+
+@cache
+def _load_icann_suffixes() -> PublicSuffixList:
+    """Load the ICANN suffixes only.
+
+    Private suffixes, added by companies for their customers, are left out because those domains
+    receive e-mail too.
+    """
+    return PublicSuffixList(accept_unknown=False, only_icann=True)
+
+
+@lru_cache(maxsize=4096)
+def get_registrable_domain(host: str) -> str | None:
+    """Return the registrable domain, such as `example.co.uk` for `mail.example.co.uk`.
+
+    The host must be in lower-case A-labels.
+    """
+    return _load_suffixes().privatesuffix(host)
+
+
+def has_known_suffix(host: str) -> bool:
+    return get_icann_domain(host) is not None
+
+
+@lru_cache(maxsize=4096)
+def get_icann_domain(host: str) -> str | None:
+    """Return the domain registered with a registry, such as `github.io` for `bakery.github.io`.
+
+    Return None if the suffix does not exist.
+    """
+    return _load_icann_suffixes().privatesuffix(host)
+
+
+def get_host_without_www(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def get_registrable_site(url: str) -> str:
+    """Return the registrable domain of a URL: `https://shop.example.co.uk/a` → `example.co.uk`."""
+    host = get_host(url)
+    try:
+        if addresses.parse_ip(host) is not None:
+            return host
+    except ValueError:
+        return host
+    return get_registrable_domain(host) or host

@@ -1,11 +1,8 @@
-"""Post signed webhook payloads through the SSRF guard, without following redirects."""
+"""Post webhook payloads through the SSRF guard, without following redirects."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,9 +12,13 @@ import aiohttp
 from yarl import URL
 
 from scrapersky.scraper.http.addresses import AddressRules, is_public
-from scrapersky.scraper.http.fetch_errors import ConnectionFailed
 from scrapersky.scraper.http.fetch_outcomes import translate_error
-from scrapersky.scraper.http.guard import HostLookup, check_url, create_guarded_connector
+from scrapersky.scraper.http.guard import (
+    HostLookup,
+    check_url,
+    create_guarded_connector,
+    create_tls_context,
+)
 from scrapersky.scraper.http.rate_limit import parse_retry_after
 from scrapersky.settings import IPAddress
 
@@ -43,31 +44,6 @@ class WebhookResponse:
     @property
     def is_accepted(self) -> bool:
         return 200 <= self.status < 300
-
-
-async def post_or_raise(
-    url: str,
-    body: bytes,
-    *,
-    headers: Mapping[str, str],
-    rules: AddressRules,
-    timeout_seconds: float,
-    ca_file: Path | None = None,
-    lookup: HostLookup | None = None,
-) -> int:
-    """Post the payload and return the 2xx status. Raises `FetchFailed` for any other response."""
-    answer = await post_payload(
-        url,
-        body,
-        headers=headers,
-        rules=rules,
-        timeout_seconds=timeout_seconds,
-        ca_file=ca_file,
-        lookup=lookup,
-    )
-    if not answer.is_accepted:
-        raise ConnectionFailed(describe_refusal(url, answer), url=url)
-    return answer.status
 
 
 def describe_refusal(url: str, answer: WebhookResponse) -> str:
@@ -107,31 +83,12 @@ async def post_payload(
             ) as session,
             session.post(URL(url), data=body, headers=headers, allow_redirects=False) as answer,
         ):
-            said = await answer.content.read(MAX_RESPONSE_BYTES)
+            response_body = await answer.content.read(MAX_RESPONSE_BYTES)
             wait = parse_retry_after(answer.headers.get("Retry-After"))
             in_public = bool(reached) and all(map(is_public, reached))
-            return WebhookResponse(answer.status, wait, said, is_public=in_public)
+            return WebhookResponse(answer.status, wait, response_body, is_public=in_public)
     except Exception as error:
         raise translate_error(error, url, seconds=timeout_seconds) from error
 
 
-@lru_cache(maxsize=4)
-def _create_tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if ca_file is not None:
-        context.load_verify_locations(cafile=ca_file)
-    return context
-
-
-def sign_payload(secret: str, timestamp: int, body: bytes) -> str:
-    """Return the HMAC-SHA256 of `<timestamp>.<body>`. The timestamp prevents replay attacks."""
-    signed = f"{timestamp}.".encode() + body
-    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
-
-
-def build_signature_headers(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the timestamp header, and the signature header if there is a secret."""
-    headers = {"X-ScraperSky-Timestamp": str(timestamp)}
-    if secret:
-        headers["X-ScraperSky-Signature"] = f"sha256={sign_payload(secret, timestamp, body)}"
-    return headers
+_create_tls_context = lru_cache(maxsize=4)(create_tls_context)

@@ -83,8 +83,8 @@ class PairEvidence:
 def compare(left: BusinessDescription, right: BusinessDescription) -> MatchResult:
     known = compare_place_ids(left, right)
     if known is True:
-        said = "They have the same place ID."
-        return MatchResult(MatchVerdict.SAME, 1.0, MatchEvidence.PLACE_ID, (said,))
+        reason = "They have the same place ID."
+        return MatchResult(MatchVerdict.SAME, 1.0, MatchEvidence.PLACE_ID, (reason,))
     weighed = _weigh(left, right)
     limit = _get_max_verdict(weighed)
     if known is False:
@@ -183,10 +183,10 @@ def _judge_without_name(weighed: PairEvidence) -> MatchVerdict:
 
 def _judge_distinct_ids(weighed: PairEvidence) -> MatchVerdict:
     """Judge a pair with different place IDs at a provider that rarely has duplicates."""
-    everything = weighed.phone and weighed.where.points > 1.5 and weighed.names.fits
+    all_match = weighed.phone and weighed.where.points > 1.5 and weighed.names.fits
     return (
         MatchVerdict.DOUBTFUL
-        if everything and not weighed.names.conflict
+        if all_match and not weighed.names.conflict
         else MatchVerdict.DIFFERENT
     )
 
@@ -219,13 +219,13 @@ def _get_evidence(weighed: PairEvidence) -> MatchEvidence:
 
 
 def _list_reasons(weighed: PairEvidence, known: bool | None) -> tuple[str, ...]:
-    said = [weighed.names.reason, *weighed.names.conflicts, weighed.where.reason]
+    reasons = [weighed.names.reason, *weighed.names.conflicts, weighed.where.reason]
     if weighed.phone is not None:
-        said.append(
+        reasons.append(
             "The phone number is the same." if weighed.phone else "The phone numbers differ."
         )
     if weighed.site is not None:
-        said.append("They have the same website." if weighed.site else "Their websites differ.")
+        reasons.append("They have the same website." if weighed.site else "Their websites differ.")
     if known is False:
-        said.append("The provider lists them as two places.")
-    return tuple(each for each in said if each)
+        reasons.append("The provider lists them as two places.")
+    return tuple(each for each in reasons if each)

@@ -104,34 +104,34 @@ def _match_street(
 def _split_street(described: BusinessDescription) -> tuple[str, str | None]:
     """Split street and house number given in one line: `Karl-Heine-Str. 46`, `46 High Street`."""
     street, number = described.street or "", described.house_number
-    found = None if number else _STREET_WITH_NUMBER.fullmatch(street)
-    if found is None:
+    match = None if number else _STREET_WITH_NUMBER.fullmatch(street)
+    if match is None:
         return street, number
-    return found["before"] or found["after"], found["last"] or found["first"]
+    return match["before"] or match["after"], match["last"] or match["first"]
 
 
 def _build_same_address(metres: float | None) -> LocationMatch:
     if metres is None or metres <= 300:
         return LocationMatch(3.2, metres, reason="They have the same address.")
     points = 2.2 if metres <= 1_000 else 0.0
-    said = f"They have the same address, but are {metres:.0f} m apart on the map."
-    return LocationMatch(points, metres, reason=said)
+    reason = f"They have the same address, but are {metres:.0f} m apart on the map."
+    return LocationMatch(points, metres, reason=reason)
 
 
 def _build_same_street(metres: float | None) -> LocationMatch:
-    said = "They are in the same street."
+    reason = "They are in the same street."
     points = 1.6 if metres is None else min(2.6, _score_distance(metres) + 0.3)
-    return LocationMatch(points, metres, reason=said)
+    return LocationMatch(points, metres, reason=reason)
 
 
 def _build_other_number(metres: float | None) -> LocationMatch:
-    said = "They are in the same street, at different numbers."
+    reason = "They are in the same street, at different numbers."
     if metres is None:
-        return LocationMatch(-1.5, other_door=True, reason=said)
+        return LocationMatch(-1.5, other_door=True, reason=reason)
     if metres <= 20:
-        return LocationMatch(1.2, metres, reason=said)
+        return LocationMatch(1.2, metres, reason=reason)
     points = min(_score_distance(metres), 0.3) - 1.0
-    return LocationMatch(points, metres, other_door=True, reason=said)
+    return LocationMatch(points, metres, other_door=True, reason=reason)
 
 
 def _build_other_street(
@@ -193,8 +193,8 @@ def _fold_street(text: str) -> str:
     `Karl-Marx-Straße` and `Karl Marx Str.` become `karlmarx`, `5th Ave` becomes `5thavenue`.
     """
     words = [_expand_way(each, is_last=not rest) for each, *rest in _list_tails(split_words(text))]
-    told = [each for each in words if each not in _OPTIONAL_STREET_WORDS] or words
-    return _STREET_SUFFIX.sub("", "".join(told)) or "".join(told)
+    significant = [each for each in words if each not in _OPTIONAL_STREET_WORDS] or words
+    return _STREET_SUFFIX.sub("", "".join(significant)) or "".join(significant)
 
 
 def _list_tails(words: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -210,10 +210,10 @@ def _expand_way(word: str, *, is_last: bool) -> str:
 
 def _parse_house_numbers(text: str | None) -> set[int]:
     """Parse house numbers: `7a` is 7, `7-11` is 7 to 11."""
-    found = [int(each) for each in _NUMBER.findall(text or "")][:2]
-    if len(found) == 2 and 0 < found[1] - found[0] <= 40:
-        return set(range(found[0], found[1] + 1))
-    return set(found[:1])
+    numbers = [int(each) for each in _NUMBER.findall(text or "")][:2]
+    if len(numbers) == 2 and 0 < numbers[1] - numbers[0] <= 40:
+        return set(range(numbers[0], numbers[1] + 1))
+    return set(numbers[:1])
 
 
 def _fold_code(code: str) -> str:

@@ -51,12 +51,12 @@ def score_names(left: str, right: str, places: frozenset[str]) -> NameSimilarity
         return NameSimilarity(0, 0, comparable=False)
     if not is_latin(left):
         return _score_letter_pairs(left, right)
-    found = _score_words(parse_name(left, places), parse_name(right, places))
+    score = _score_words(parse_name(left, places), parse_name(right, places))
     bare = strip_tagline(left), strip_tagline(right)
     if bare == (left, right):
-        return found
+        return score
     again = _score_words(*(parse_name(each, places) for each in bare))
-    return max(found, again, key=lambda each: each.score)
+    return max(score, again, key=lambda each: each.score)
 
 
 def _score_letter_pairs(left: str, right: str) -> NameSimilarity:
@@ -78,13 +78,13 @@ def _score_words(left: ParsedName, right: ParsedName) -> NameSimilarity:
     if initials := _score_acronym(left, right) or _score_acronym(right, left):
         return NameSimilarity(0.8, initials)
     shared, mine, theirs = _pair_words(left.words, right.words)
-    kin = _remove_kindred(mine, theirs)
+    related = _remove_kindred(mine, theirs)
     only = sorted((_sum_weights(mine), _sum_weights(theirs)))
     both = _has_significant_word(mine) and _has_significant_word(theirs)
     missing = sum(only) if mine and theirs else ONE_SIDED_WEIGHT * only[1]
     if _names_owner(left, right) or _names_owner(right, left):
         missing *= OWNER_FACTOR
-    shared, missing = shared + kin * KINDRED_WEIGHT, missing + kin * 2 * KINDRED_WEIGHT
+    shared, missing = shared + related * KINDRED_WEIGHT, missing + related * 2 * KINDRED_WEIGHT
     score = shared / (shared + missing) if shared else 0.0
     return NameSimilarity(score, shared, both_have_own=both, extra=only[1])
 
@@ -111,10 +111,10 @@ def _remove_kindred(mine: list[NameWord], theirs: list[NameWord]) -> int:
     """
     count = 0
     for one in list(mine):
-        kin = next((each for each in theirs if _are_kindred(one.text, each.text)), None)
-        if kin is not None:
+        related = next((each for each in theirs if _are_kindred(one.text, each.text)), None)
+        if related is not None:
             mine.remove(one)
-            theirs.remove(kin)
+            theirs.remove(related)
             count += 1
     return count
 
@@ -135,8 +135,8 @@ def _has_significant_word(words: Iterable[NameWord]) -> bool:
 def _score_acronym(short: ParsedName, full: ParsedName) -> float:
     """Return the weight of an acronym (`AWZ` for `Autohaus Wolfgang Zander`), or 0."""
     initials = "".join(each.text[0] for each in full.words)
-    found = len(short.words) == 1 and 3 <= len(initials) <= 6 and short.joined == initials
-    return RARE_WEIGHT if found else 0.0
+    is_acronym = len(short.words) == 1 and 3 <= len(initials) <= 6 and short.joined == initials
+    return RARE_WEIGHT if is_acronym else 0.0
 
 
 def _pair_words(
@@ -240,8 +240,8 @@ def match_names(left: BusinessDescription, right: BusinessDescription) -> NameMa
         return NameMatch(against, is_unknown=True, conflicts=conflicts)
     alike = score_names(left.name, right.name, places)
     if not alike.comparable:
-        said = "Their names are in different scripts."
-        return NameMatch(against, is_unknown=True, conflicts=conflicts, reason=said)
+        reason = "Their names are in different scripts."
+        return NameMatch(against, is_unknown=True, conflicts=conflicts, reason=reason)
     return _build_name_match(left, right, alike, conflicts, against)
 
 
@@ -299,13 +299,13 @@ def _describe(left: BusinessDescription, right: BusinessDescription, alike: Name
 def _find_conflicts(
     left: BusinessDescription, right: BusinessDescription, mine: ParsedName, theirs: ParsedName
 ) -> tuple[str, ...]:
-    said = []
+    conflicts = []
     ours, others = _get_trades(left), _get_trades(right)
     if ours and others and not are_related(ours, others):
-        said.append("They are in different trades.")
+        conflicts.append("They are in different trades.")
     if mine.branch != theirs.branch and mine.branch and theirs.branch:
-        said.append("Their names refer to different branches.")
-    return tuple(said)
+        conflicts.append("Their names refer to different branches.")
+    return tuple(conflicts)
 
 
 def _get_trades(described: BusinessDescription) -> frozenset[str]:

@@ -40,7 +40,10 @@ def load_vocabulary() -> NameVocabulary:
     source = files(__package__).joinpath("words.toml")
     data: dict[str, Any] = tomllib.loads(source.read_text("utf-8"))
     lists = {name: frozenset(map(fold_text, data[name].split())) for name in _WORD_LISTS}
-    trades = {name: _parse_trade(each) for name, each in data["trades"].items()}
+    trades = {
+        name: BusinessTrade(frozenset(each.get("with", ())), bool(each.get("persons")))
+        for name, each in data["trades"].items()
+    }
     return NameVocabulary(
         **lists,
         abbreviations={fold_text(k): fold_text(v) for k, v in data["abbreviations"].items()},
@@ -52,16 +55,12 @@ def load_vocabulary() -> NameVocabulary:
 _WORD_LISTS = ("legal", "legal_at_end", "filler", "titles", "places", "branches", "common")
 
 
-def _parse_trade(said: Mapping[str, Any]) -> BusinessTrade:
-    return BusinessTrade(frozenset(said.get("with", ())), bool(said.get("persons")))
-
-
 def _map_trades(trades: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for name, said in trades.items():
-        for word in (name, *said["words"].split()):
-            found.setdefault(fold_text(word), set()).add(name)
-    return {word: frozenset(names) for word, names in found.items()}
+    words: dict[str, set[str]] = {}
+    for name, fields in trades.items():
+        for word in (name, *fields["words"].split()):
+            words.setdefault(fold_text(word), set()).add(name)
+    return {word: frozenset(names) for word, names in words.items()}
 
 
 def are_related(left: Iterable[str], right: Iterable[str]) -> bool:

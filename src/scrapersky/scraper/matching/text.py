@@ -45,7 +45,7 @@ def split_words(text: str) -> tuple[str, ...]:
     """Split into normalized words; `G.m.b.H.` is one word, and `Joe's` becomes `joe`."""
     text = text.translate(_LETTER_REPLACEMENTS).casefold()
     text = _DOTTED_LEGAL_FORM.sub(r"e\1", text)
-    text = _DOTTED.sub(lambda found: found[0].replace(".", "") + " ", text)
+    text = _DOTTED.sub(lambda match: match[0].replace(".", "") + " ", text)
     text = _POSSESSIVE.sub(" ", text).replace("'", "")
     return tuple(fold_text(each) for each in _WORD.findall(unicodedata.normalize("NFC", text)))
 

@@ -14,16 +14,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from scrapersky.scraper.pages.slugs import PageWord, SlugFit, SlugMatch, match_slug, slugify_text
-from scrapersky.scraper.pages.urls import UrlMatch, UrlRule, match_url
-from scrapersky.scraper.pages.vocabulary import (
+from scrapersky.scraper.pages.slugs import (
     IMPRINT,
     PRIVACY,
     TERMS,
     WITH_CONTACT,
     PageClass,
     PageKind,
+    PageWord,
+    SlugFit,
+    SlugMatch,
+    match_slug,
+    slugify_text,
 )
+from scrapersky.scraper.pages.urls import UrlMatch, UrlRule, match_url
 
 PRIORITIES: Mapping[PageKind, int] = {
     (PageClass.legal, IMPRINT): 1,
@@ -113,7 +117,7 @@ def classify_match(
     return PageClassification(
         page_class,
         round(_score_confidence(how, word, fit, depth, has_query, language), 2),
-        _describe_rule(how, word, language),
+        how.sentence if word is None else f"{how.sentence} {_describe_word(word, language)}",
         SUB_PAGE_PRIORITY if how.is_below else PRIORITIES[page_class, detail],
         depth,
         detail,
@@ -154,34 +158,13 @@ def _score_word(word: PageWord, fit: SlugFit | None, language: str) -> float:
     return _CONFIDENCE_BY_FIT[fit or SlugFit.whole]
 
 
-def _describe_rule(how: UrlRule, word: PageWord | None, language: str) -> str:
-    if word is None:
-        return how.sentence
-    return f"{how.sentence} {_describe_word(word, language)}"
-
-
 def _describe_word(word: PageWord, language: str) -> str:
-    tongue = language if language in word.languages else next(iter(word.languages), "")
-    in_tongue = f" ({tongue})" if tongue else ""
+    language_code = language if language in word.languages else next(iter(word.languages), "")
+    in_tongue = f" ({language_code})" if language_code else ""
     return f"{word.slug}{in_tongue}{f', {word.detail}' if word.detail else ''}"
 
 
 # Titles and links
-
-
-def apply_texts(
-    by_path: PageClassification, found: UrlMatch, texts: Mapping[str, str | None], language: str
-) -> PageClassification:
-    told = {
-        source: seen
-        for source, text in texts.items()
-        if text and (seen := _match_text(text, found.host, language))
-    }
-    if not told:
-        return by_path
-    if by_path.confidence < MIN_CONFIDENCE:
-        return _classify_text(by_path, found, told, language)
-    return _compare_texts(by_path, told)
 
 
 def _match_text(text: str, host: str, language: str) -> SlugMatch | None:
@@ -190,24 +173,23 @@ def _match_text(text: str, host: str, language: str) -> SlugMatch | None:
     A home page is matched only if no other part does.
     """
     parts = text[:MAX_TEXT_CHARACTERS].replace(" - ", "|").translate(_TITLE_SEPARATORS).split("|")
-    seen = [each for each in (match_slug(slugify_text(part), host) for part in parts) if each]
-    clear = [each for each in seen if not each.word.weak or language in each.word.languages]
+    matches = [each for each in (match_slug(slugify_text(part), host) for part in parts) if each]
+    clear = [each for each in matches if not each.word.weak or language in each.word.languages]
     return min(clear, key=lambda each: each.word.page_class is PageClass.home, default=None)
 
 
 def _classify_text(
-    by_path: PageClassification, found: UrlMatch, told: Mapping[str, SlugMatch], language: str
+    by_path: PageClassification, match: UrlMatch, matches: Mapping[str, SlugMatch], language: str
 ) -> PageClassification:
-    source, best = next(iter(told.items()))
-    kinds = {seen.word.kind for seen in told.values()}
+    source, best = next(iter(matches.items()))
+    kinds = {slug_match.word.kind for slug_match in matches.values()}
     sure = _TITLE_CONFIDENCE if source == "title" else _LINK_CONFIDENCE
     rule = f"{source}: {_describe_word(best.word, language)}"
-    if len(told) > 1:
+    if len(matches) > 1:
         sure = _AGREEING_CONFIDENCE if len(kinds) == 1 else sure - _DISAGREEMENT_PENALTY
-        rule += (
-            "; link agrees" if len(kinds) == 1 else f"; link says {_get_kind_name(told['link'])}"
-        )
-    if found.word is not None and found.word.page_class is not best.word.page_class:
+        suffix = f"; link says {_get_kind_name(matches['link'])}"
+        rule += "; link agrees" if len(kinds) == 1 else suffix
+    if match.word is not None and match.word.page_class is not best.word.page_class:
         sure -= _DISAGREEMENT_PENALTY
         rule += f"; path says {by_path.page_class}"
     sure = min(sure, _CONFIDENCE_BY_FIT[best.fit])
@@ -219,19 +201,19 @@ def _classify_text(
 
 
 def _compare_texts(
-    by_path: PageClassification, told: Mapping[str, SlugMatch]
+    by_path: PageClassification, matches: Mapping[str, SlugMatch]
 ) -> PageClassification:
     """Adjust confidence and rule by the texts; the class of the path is kept."""
     sure, rule = by_path.confidence, by_path.rule
-    for source, seen in told.items():
-        agrees = seen.word.page_class is by_path.page_class
+    for source, match in matches.items():
+        agrees = match.word.page_class is by_path.page_class
         sure += _AGREEMENT_BONUS if agrees else -_DISAGREEMENT_PENALTY
-        rule += f"; {source} agrees" if agrees else f"; {source} says {_get_kind_name(seen)}"
+        rule += f"; {source} agrees" if agrees else f"; {source} says {_get_kind_name(match)}"
     return replace(by_path, confidence=round(min(max(sure, 0.0), 0.99), 2), rule=rule)
 
 
-def _get_kind_name(seen: SlugMatch) -> str:
-    return seen.word.detail or seen.word.page_class.value
+def _get_kind_name(match: SlugMatch) -> str:
+    return match.word.detail or match.word.page_class.value
 
 
 KINDS_WORTH_READING: frozenset[PageKind] = frozenset(
@@ -248,10 +230,8 @@ ClassifiedPage = tuple[str, PageClassification]
 
 def is_worth_reading(page: PageClassification) -> bool:
     """Return whether the page is read automatically."""
-    return (
-        page.page_class,
-        page.detail,
-    ) in KINDS_WORTH_READING and page.confidence >= MIN_CONFIDENCE
+    is_worth = (page.page_class, page.detail) in KINDS_WORTH_READING
+    return is_worth and page.confidence >= MIN_CONFIDENCE
 
 
 def pick_pages(
@@ -267,14 +247,21 @@ def pick_pages(
     prefixes = {url: match_url(url).language for url, _ in worth}
     places = _rank_languages(Counter(prefixes.values()), (language or "")[:2].lower())
     worth.sort(
-        key=lambda page: (page[1].priority, *_build_sort_key(page, places[prefixes[page[0]]]))
+        key=lambda page: (
+            page[1].priority,
+            places[prefixes[page[0]]],
+            -page[1].confidence,
+            page[1].path_depth,
+            len(page[0]),
+            page[0],
+        )
     )
     rounds: tuple[list[ClassifiedPage], ...] = tuple([] for _ in range(MAX_PAGES_PER_KIND))
-    taken: dict[PageKind, list[str]] = {}
-    for url, seen in worth:
-        of_kind = taken.setdefault((seen.page_class, seen.detail), [])
+    by_kind: dict[PageKind, list[str]] = {}
+    for url, page_class in worth:
+        of_kind = by_kind.setdefault((page_class.page_class, page_class.detail), [])
         if len(of_kind) < MAX_PAGES_PER_KIND and all(each == prefixes[url] for each in of_kind):
-            rounds[len(of_kind)].append((url, seen))
+            rounds[len(of_kind)].append((url, page_class))
             of_kind.append(prefixes[url])
     return [page for each in rounds for page in each][: max(limit, 0)]
 
@@ -285,11 +272,6 @@ def _rank_languages(counts: Counter[str], main: str) -> dict[str, int]:
     return {language: place for place, language in enumerate(order)}
 
 
-def _build_sort_key(page: ClassifiedPage, place: int) -> tuple[int, float, int, int, str]:
-    url, seen = page
-    return place, -seen.confidence, seen.path_depth, len(url), url
-
-
 def classify(
     url: str,
     *,
@@ -298,9 +280,25 @@ def classify(
     language: str | None = None,
 ) -> PageClassification:
     """Classify a page; `language` is that of the site, if known: `de` or `de-AT`."""
-    found = match_url(url)
-    tongue = language[:2].lower() if language else found.language
-    by_path = classify_match(found.how, found.word, found.fit, found.depth, found.has_query, tongue)
+    url_match = match_url(url)
+    page_language = language[:2].lower() if language else url_match.language
+    by_path = classify_match(
+        url_match.how,
+        url_match.word,
+        url_match.fit,
+        url_match.depth,
+        url_match.has_query,
+        page_language,
+    )
     if not title and not link_text:
         return by_path
-    return apply_texts(by_path, found, {"title": title, "link": link_text}, tongue)
+    matches = {
+        source: slug_match
+        for source, text in (("title", title), ("link", link_text))
+        if text and (slug_match := _match_text(text, url_match.host, page_language))
+    }
+    if not matches:
+        return by_path
+    if by_path.confidence < MIN_CONFIDENCE:
+        return _classify_text(by_path, url_match, matches, page_language)
+    return _compare_texts(by_path, matches)

@@ -1,26 +1,71 @@
-"""Match slugs against the page vocabulary: `contact-us`, `kontakt-anfahrt`, `ueberuns`."""
+"""Page classes and their words from `words.toml`, and the match of slugs against these words.
+
+A slug is `contact-us`, `kontakt-anfahrt` or `ueberuns`.
+"""
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
 from itertools import product
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from scrapersky.scraper.pages.vocabulary import (
-    FILLERS,
-    IMPRINT,
-    PRIVACY,
-    SPOILERS,
-    TERMS,
-    WITH_CONTACT,
-    PageClass,
-    PageKind,
-    list_phrases,
-)
+
+class PageClass(StrEnum):
+    home = "home"
+    contact = "contact"
+    about = "about"
+    team = "team"
+    legal = "legal"
+    """Imprint, privacy or terms, according to the detail."""
+    careers = "careers"
+    services = "services"
+    pricing = "pricing"
+    menu = "menu"
+    locations = "locations"
+    press = "press"
+    blog = "blog"
+    """News, posts, their archives, tags, authors and feeds."""
+    product = "product"
+    category = "category"
+    """Product listings."""
+    other = "other"
+
+
+IMPRINT = "imprint"
+PRIVACY = "privacy"
+TERMS = "terms"
+WITH_CONTACT = "contact"
+"""Detail of a careers or press page that names a contact."""
+
+PageKind = tuple[PageClass, str | None]
+"""A class with its detail."""
+
+_TABLES = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+
+FILLERS = frozenset(_TABLES["beside"]["fillers"].split())
+SPOILERS = frozenset(_TABLES["beside"]["spoilers"].split())
+LANGUAGE_NAMES: dict[str, str] = _TABLES["language_names"]
+
+
+def load_url_words(name: str) -> frozenset[str]:
+    return frozenset(_TABLES["address"][name].split())
+
+
+def list_phrases() -> Iterator[tuple[str, PageKind, str]]:
+    """Yield every phrase (including its mark) with its kind and language; "" is any language."""
+    for page_class, details in _TABLES["words"].items():
+        for detail, by_language in details.items():
+            kind = PageClass(page_class), None if detail == "plain" else detail
+            for language, texts in by_language.items():
+                for text in texts.split(","):
+                    yield text.strip(), kind, "" if language == "any" else language
+
 
 MAX_TOKENS = 8
 """A longer slug is a headline rather than the name of a page."""
@@ -28,13 +73,9 @@ MAX_UNKNOWN_TOKENS = 2
 MIN_HOST_TOKEN = 3
 """Shorter tokens occur in host names by chance."""
 
-_WHOLE_SLUG_CLASSES = {
-    PageClass.home,
-    PageClass.blog,
-    PageClass.product,
-    PageClass.category,
-    PageClass.other,
-}
+_WHOLE_SLUG_CLASSES = frozenset(
+    (PageClass.home, PageClass.blog, PageClass.product, PageClass.category, PageClass.other)
+)
 """Classes whose words only count as a whole slug, unlike in `price-tag` or `home-services`."""
 
 _KIND_PRECEDENCE: tuple[PageKind, ...] = (
@@ -142,12 +183,12 @@ def _list_entries() -> Iterator[tuple[str, PageKind, str, str]]:
 
 
 def _build_index(entries: Iterable[tuple[str, PageKind, str, str]]) -> dict[str, PageWord]:
-    found: dict[str, tuple[PageKind, dict[str, str]]] = {}
+    by_slug: dict[str, tuple[PageKind, dict[str, str]]] = {}
     for slug, kind, language, mark in entries:
-        known, marks = found.setdefault(slug, (kind, {}))
+        known, marks = by_slug.setdefault(slug, (kind, {}))
         if known == kind:
             marks[language] = mark
-    return {slug: _build_word(slug, *each) for slug, each in found.items()}
+    return {slug: _build_word(slug, *each) for slug, each in by_slug.items()}
 
 
 def _build_word(slug: str, kind: PageKind, marks: dict[str, str]) -> PageWord:
@@ -195,9 +236,8 @@ def _match_tokens(tokens: list[str], host: str) -> SlugMatch | None:
         return None
     word = _select_word(words)
     if not unknown:
-        return SlugMatch(
-            word, SlugFit.whole if word.slug == "-".join(tokens) else SlugFit.among_known
-        )
+        is_whole = word.slug == "-".join(tokens)
+        return SlugMatch(word, SlugFit.whole if is_whole else SlugFit.among_known)
     return SlugMatch(word, SlugFit.among_unknown) if word.strong else None
 
 
@@ -209,21 +249,21 @@ def _find_words(tokens: list[str], host: str) -> tuple[list[PageWord], int]:
     words: list[PageWord] = []
     unknown = at = 0
     while at < len(tokens) and unknown <= MAX_UNKNOWN_TOKENS:
-        word, taken = _find_longest_word(tokens, at)
+        word, length = _find_longest_word(tokens, at)
         if word is not None and not word.weak:
             words.append(word)
         elif word is None and not _is_filler(tokens[at], host):
             unknown += 1
-        at += taken
+        at += length
     return words, unknown
 
 
 def _find_longest_word(tokens: list[str], at: int) -> tuple[PageWord | None, int]:
     longest = _MAX_TOKENS_BY_FIRST.get(tokens[at], 0)
-    for taken in range(longest, 0, -1):
-        word = _PART_INDEX.get("-".join(tokens[at : at + taken]))
+    for length in range(longest, 0, -1):
+        word = _PART_INDEX.get("-".join(tokens[at : at + length]))
         if word is not None:
-            return word, taken
+            return word, length
     return None, 1
 
 
@@ -234,10 +274,10 @@ def _is_filler(token: str, host: str) -> bool:
 
 
 def _select_word(words: list[PageWord]) -> PageWord:
-    found = {word.page_class for word in words}
-    if PageClass.contact in found:
+    classes = {word.page_class for word in words}
+    if PageClass.contact in classes:
         for whose in (PageClass.careers, PageClass.press):
-            if whose in found:
+            if whose in classes:
                 return CONTACT_WORDS[whose]
     return min(words, key=lambda word: _RANKS[word.kind])
 

@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 from scrapersky.scraper.pages.slugs import (
     CONTACT_WORDS,
+    LANGUAGE_NAMES,
     WORD_INDEX,
+    PageClass,
     PageWord,
     SlugFit,
     SlugMatch,
     decode_percent,
     fold_text,
+    load_url_words,
     match_slug,
     slugify_segment,
 )
-from scrapersky.scraper.pages.vocabulary import LANGUAGE_NAMES, PageClass, load_url_words
 
 MAX_PATH_CHARACTERS = 1_000
 """Longer paths are truncated; no relevant page has one."""
@@ -100,7 +102,12 @@ def get_prefix_language(segment: str) -> str | None:
 @lru_cache(maxsize=8192)
 def parse_folder(directory: str) -> UrlFolder:
     segments = [each for each in directory.split("/") if each and not each.startswith(INDEX_FILES)]
-    languages = _list_prefixes(segments)
+    languages = []
+    for segment in segments[:_MAX_PREFIXES]:
+        language = get_prefix_language(segment)
+        if language is None:
+            break
+        languages.append(language)
     segments = segments[len(languages) :]
     folder = UrlFolder(
         depth=len(segments),
@@ -127,33 +134,27 @@ def _add_words(folder: UrlFolder, words: list[SlugMatch | None]) -> UrlFolder:
     )
 
 
-def _list_prefixes(segments: list[str]) -> list[str]:
-    found = []
-    for segment in segments[:_MAX_PREFIXES]:
-        language = get_prefix_language(segment)
-        if language is None:
-            break
-        found.append(language)
-    return found
-
-
 def _find_closed_folder(words: list[SlugMatch | None]) -> PageWord | None:
     """Return the first closed folder; among shop folders the last, which is the most specific."""
     closing: PageWord | None = None
-    for seen in words:
-        if seen is None or seen.word.page_class not in CLOSED_CLASSES:
+    for match in words:
+        if match is None or match.word.page_class not in CLOSED_CLASSES:
             continue
         if closing is None or (
-            closing.page_class in _SHOP_CLASSES and seen.word.page_class in _SHOP_CLASSES
+            closing.page_class in _SHOP_CLASSES and match.word.page_class in _SHOP_CLASSES
         ):
-            closing = seen.word
+            closing = match.word
     return closing
 
 
 def _find_parent(words: list[SlugMatch | None]) -> tuple[PageWord | None, int]:
-    for steps, seen in enumerate(reversed(words), 1):
-        if seen is not None and not seen.word.weak and seen.word.page_class is not PageClass.home:
-            return seen.word, steps
+    for steps, match in enumerate(reversed(words), 1):
+        if (
+            match is not None
+            and not match.word.weak
+            and match.word.page_class is not PageClass.home
+        ):
+            return match.word, steps
     return None, 0
 
 
@@ -248,10 +249,10 @@ def match_url(url: str) -> UrlMatch:
     if not last or (folder.is_front and _is_prefix(last)):
         language = get_prefix_language(last) or folder.language
         return UrlMatch(*_match_front_page(query, host, language), 0, bool(query), language, host)
-    seen = _match_path(folder, last, host)
-    if seen is _NOTHING and query:
-        seen = _match_query(query, host) or seen
-    return UrlMatch(*seen, folder.depth + 1, bool(query), folder.language, host)
+    match = _match_path(folder, last, host)
+    if match is _NOTHING and query:
+        match = _match_query(query, host) or match
+    return UrlMatch(*match, folder.depth + 1, bool(query), folder.language, host)
 
 
 def _is_prefix(last: str) -> bool:
@@ -278,11 +279,18 @@ def _match_path(folder: UrlFolder, last: str, host: str) -> _RuleMatch:
     if folder.numbers_pages and last.isdigit():
         return _NUMBERED
     slug = slugify_segment(strip_extension(last) if ending else last)
-    seen = match_slug(slug, host)
+    match = match_slug(slug, host)
     if folder.closed_by is not None:
-        return _match_closed_folder(folder.closed_by, seen)
-    if seen is not None and (not folder.depth or seen.word.page_class is not PageClass.home):
-        return UrlRule.word, *_apply_parent(seen, folder.parent)
+        # The blog or shop may be a whole site; only its info pages are singled out.
+        if (
+            match is None
+            or match.fit is not SlugFit.whole
+            or match.word.page_class not in _SITE_INFO_CLASSES
+        ):
+            return UrlRule.inside, folder.closed_by, None
+        return UrlRule.word, match.word, match.fit
+    if match is not None and (not folder.depth or match.word.page_class is not PageClass.home):
+        return UrlRule.word, *_apply_parent(match, folder.parent)
     if folder.parent is not None:
         how = UrlRule.below if folder.steps_below == 1 else UrlRule.far_below
         return how, folder.parent, None
@@ -295,44 +303,29 @@ def _match_file(last: str, ending: str) -> _RuleMatch:
     return _FILE
 
 
-def _match_closed_folder(closed_by: PageWord, seen: SlugMatch | None) -> _RuleMatch:
-    """Match a page in a blog or shop that may be a whole site; only info pages are singled out."""
-    if (
-        seen is None
-        or seen.fit is not SlugFit.whole
-        or seen.word.page_class not in _SITE_INFO_CLASSES
-    ):
-        return UrlRule.inside, closed_by, None
-    return UrlRule.word, seen.word, seen.fit
-
-
-def _apply_parent(seen: SlugMatch, parent: PageWord | None) -> SlugMatch:
+def _apply_parent(match: SlugMatch, parent: PageWord | None) -> SlugMatch:
     """Refine a match by its parent folder.
 
     `/careers/contact` is the careers contact page; a page that repeats its parent's class, such as
     `/about/our-history`, is a weaker match.
     """
     if parent is None:
-        return seen
-    if seen.word.page_class is parent.page_class:
-        return seen._replace(fit=SlugFit.among_known) if seen.fit is SlugFit.whole else seen
-    if seen.word.page_class is PageClass.contact:
-        return seen._replace(word=CONTACT_WORDS.get(parent.page_class, seen.word))
-    return seen
+        return match
+    if match.word.page_class is parent.page_class:
+        return match._replace(fit=SlugFit.among_known) if match.fit is SlugFit.whole else match
+    if match.word.page_class is PageClass.contact:
+        return match._replace(word=CONTACT_WORDS.get(parent.page_class, match.word))
+    return match
 
 
 def _match_front_page(query: str, host: str, language: str) -> _RuleMatch:
     """Match the home page, one of its language versions, or the page its query selects."""
     if not query:
         return UrlRule.home_variant if language else UrlRule.home, None, None
-    if _is_tracking_only(query):
+    keys = {pair.partition("=")[0].lower() for pair in query[:MAX_QUERY_CHARACTERS].split("&")}
+    if all(not key or key in _TRACKING_KEYS or key.startswith("utm_") for key in keys):
         return UrlRule.home_variant, None, None
     return _match_query(query, host) or _NOTHING
-
-
-def _is_tracking_only(query: str) -> bool:
-    keys = {pair.partition("=")[0].lower() for pair in query[:MAX_QUERY_CHARACTERS].split("&")}
-    return all(not key or key in _TRACKING_KEYS or key.startswith("utm_") for key in keys)
 
 
 def _match_query(query: str, host: str) -> _RuleMatch | None:
@@ -340,9 +333,9 @@ def _match_query(query: str, host: str) -> _RuleMatch | None:
         key, _, value = pair.partition("=")
         key = key.lower()
         if key in _PAGE_KEYS:
-            seen = None if value.isdigit() else match_slug(_slugify_value(value), host)
-            if seen is not None:
-                return UrlRule.query, seen.word, seen.fit
+            match = None if value.isdigit() else match_slug(_slugify_value(value), host)
+            if match is not None:
+                return UrlRule.query, match.word, match.fit
         elif value and (word := WORD_INDEX.get(key)) and word.page_class in CLOSED_CLASSES:
             return UrlRule.query, word, None
     return None

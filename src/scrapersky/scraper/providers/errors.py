@@ -9,12 +9,7 @@ import aiohttp
 
 from scrapersky.errors import ScraperSkyError
 from scrapersky.redaction import redact
-from scrapersky.scraper.http.fetch_errors import (
-    ConnectionFailed,
-    FetchFailed,
-    HostClosed,
-    TimedOut,
-)
+from scrapersky.scraper.http.fetch_errors import ConnectionFailed, FetchFailed, HostClosed, TimedOut
 from scrapersky.scraper.providers.model import PlacePage
 
 
@@ -99,10 +94,9 @@ def build_unreachable_error(provider: str, error: FetchFailed) -> ProviderDown:
         return ProviderDown(
             f"{provider} is paused for now: {error}", retry_after_seconds=error.seconds_left
         )
-    return ProviderDown(f"{provider} could not be reached: {error}", billed=_was_sent(error))
-
-
-def _was_sent(error: FetchFailed) -> bool:
-    """Whether the request may have arrived, with only the response lost."""
+    # The request may have arrived, and only the response was lost.
     lost = isinstance(error, TimedOut | ConnectionFailed)
-    return lost and not isinstance(error.__cause__, _NOT_SENT_ERRORS)
+    return ProviderDown(
+        f"{provider} could not be reached: {error}",
+        billed=lost and not isinstance(error.__cause__, _NOT_SENT_ERRORS),
+    )

@@ -54,7 +54,9 @@ def check_area(area: Area) -> Area:
     return area
 
 
-def check_radius(radius_km: float) -> float:
+def get_bounding_area(latitude: float, longitude: float, radius_km: float) -> Area:
+    """Return the bounding rectangle of a circle. At a pole it spans half of the globe."""
+    check_point(latitude, longitude)
     if not math.isfinite(radius_km) or radius_km < MIN_RADIUS_KM:
         raise InvalidInput(f"The radius must be at least {MIN_RADIUS_KM * 1000:.0f} m.")
     if radius_km > MAX_RADIUS_KM:
@@ -62,13 +64,7 @@ def check_radius(radius_km: float) -> float:
             f"A radius of {radius_km:,.0f} km is too large (maximum {MAX_RADIUS_KM:,.0f} km). "
             "Search several centres, or a named region."
         )
-    return radius_km
-
-
-def get_bounding_area(latitude: float, longitude: float, radius_km: float) -> Area:
-    """Return the bounding rectangle of a circle. At a pole it spans half of the globe."""
-    check_point(latitude, longitude)
-    high = check_radius(radius_km) / KM_PER_DEGREE
+    high = radius_km / KM_PER_DEGREE
     south, north = max(-90.0, latitude - high), min(90.0, latitude + high)
     wide = _half_width_degrees(latitude, math.radians(high))
     return Area(south, wrap_longitude(longitude - wide), north, wrap_longitude(longitude + wide))
@@ -96,11 +92,7 @@ def width_degrees(area: Area) -> float:
 
 def get_centre(area: Area) -> Point:
     middle = wrap_longitude(area.west + width_degrees(area) / 2)
-    return Point(_get_midpoint(area.south, area.north), middle)
-
-
-def _get_midpoint(one: float, other: float) -> float:
-    return one + (other - one) / 2
+    return Point(area.south + (area.north - area.south) / 2, middle)
 
 
 def split_area(area: Area) -> tuple[Area, Area, Area, Area]:
@@ -155,10 +147,10 @@ def get_cell(latitude: float, longitude: float) -> str:
 
 def get_neighbours(cell: str) -> tuple[str, ...]:
     """Return the cell and its neighbours, which cover everything within 1 km."""
-    found = _CELL.fullmatch(cell)
-    if found is None or not 0 <= int(found[1]) < _CELL_ROWS:
+    match = _CELL.fullmatch(cell)
+    if match is None or not 0 <= int(match[1]) < _CELL_ROWS:
         raise InvalidInput(f"{cell[:40]!r} is not a valid cell.")
-    row, column = int(found[1]), int(found[2])
+    row, column = int(match[1]), int(match[2])
     rows = range(max(0, row - 1), min(_CELL_ROWS, row + 2))
     touching = (
         f"{each}:{other}" for each in rows for other in _get_touching_columns(row, column, each)

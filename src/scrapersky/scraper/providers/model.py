@@ -39,6 +39,12 @@ class PlaceAddress:
     country: str | None = None
     """Two upper-case letters."""
 
+    def format_line(self) -> str | None:
+        """Return street and city in one line, or None if neither is known."""
+        line = " ".join(filter(None, (self.street, self.house_number)))
+        town = " ".join(filter(None, (self.postal_code, self.city)))
+        return ", ".join(filter(None, (line, town))) or None
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceFacts:

@@ -17,7 +17,8 @@ _SUMMER_OFFSET = timedelta(hours=-7)
 
 def get_pacific_day(now: datetime) -> date:
     """Return the Pacific date. `now` must be timezone-aware."""
-    return (now.astimezone(UTC) + _get_offset(now)).date()
+    offset = _SUMMER_OFFSET if _is_summer(now) else _STANDARD_OFFSET
+    return (now.astimezone(UTC) + offset).date()
 
 
 def get_next_pacific_midnight(now: datetime) -> datetime:
@@ -42,10 +43,6 @@ def _build_midnight(day: date) -> datetime:
     return local - (
         _SUMMER_OFFSET if _is_summer(standard - timedelta(seconds=1)) else _STANDARD_OFFSET
     )
-
-
-def _get_offset(now: datetime) -> timedelta:
-    return _SUMMER_OFFSET if _is_summer(now) else _STANDARD_OFFSET
 
 
 def _is_summer(now: datetime) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scrapersky.scraper.contacts.model import strip_unstorable
 from scrapersky.scraper.contacts.phone_numbers import parse_phone
 from scrapersky.scraper.contacts.phone_regions import guess_regions
 
@@ -37,8 +38,6 @@ MAX_DEPTH = 24
 MAX_ITEMS = 10_000
 MAX_COUNT = 2**31 - 1
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""Characters that PostgreSQL cannot store and no text needs."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 
 
@@ -82,14 +81,14 @@ def as_list(value: object) -> list[Any]:
 
 def parse_texts(value: object, *, most: int) -> tuple[str, ...]:
     """Return the distinct strings of a list."""
-    found = (parse_text(each, at_most=200) for each in as_list(value))
-    return tuple(dict.fromkeys(each for each in found if each))[:most]
+    texts = (parse_text(each, at_most=200) for each in as_list(value))
+    return tuple(dict.fromkeys(each for each in texts if each))[:most]
 
 
 def to_storable(value: object, *, depth: int = MAX_DEPTH) -> Any:
     """Convert a value to a form that PostgreSQL can store as JSON."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("", value[:MAX_RAW_TEXT_CHARACTERS])
+        return strip_unstorable(value[:MAX_RAW_TEXT_CHARACTERS])
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int):
@@ -97,15 +96,11 @@ def to_storable(value: object, *, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return dict(_iter_storable_items(value, depth))
+        items = ((str(name), to_storable(each, depth=depth - 1)) for name, each in value.items())
+        return {to_storable(name): each for name, each in items}
     if isinstance(value, list | tuple):
         return [to_storable(each, depth=depth - 1) for each in value[:MAX_ITEMS]]
     return None
-
-
-def _iter_storable_items(value: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, Any]]:
-    for name, each in value.items():
-        yield to_storable(str(name)), to_storable(each, depth=depth - 1)
 
 
 def parse_name(value: object, oddities: list[str]) -> str | None:

@@ -63,9 +63,9 @@ class SiteEvidence:
         """URLs the page loads, one per line, in lower case."""
         if self.document is None:
             return ""
-        found = dict.fromkeys(_list_loaded_urls(self.document))
-        found.update(dict.fromkeys(_list_script_urls(self.document)))
-        return "\n".join([*found][:MAX_URLS]).lower()
+        urls = dict.fromkeys(_list_loaded_urls(self.document))
+        urls.update(dict.fromkeys(_list_script_urls(self.document)))
+        return "\n".join([*urls][:MAX_URLS]).lower()
 
     @cached_property
     def text(self) -> str:
@@ -73,8 +73,8 @@ class SiteEvidence:
         if self.document is None or len(self.document.text) > MAX_SHORT_TEXT_CHARACTERS:
             return ""
         title = self.document.tree.css_first("title")
-        shown = f"{title.text() if title else ''} {self.document.text}"
-        return (clean_text(shown, limit=2 * MAX_SHORT_TEXT_CHARACTERS) or "").lower()
+        visible = f"{title.text() if title else ''} {self.document.text}"
+        return (clean_text(visible, limit=2 * MAX_SHORT_TEXT_CHARACTERS) or "").lower()
 
 
 def collect_evidence(
@@ -195,16 +195,16 @@ Clue = tuple[str, str | None]
 
 def find_technologies(evidence: SiteEvidence) -> tuple[Technology, ...]:
     """Return the detected technologies and those they imply, in file order."""
-    found = {each.name: each for each in match_fingerprints(evidence, list_technologies())}
+    by_name = {each.name: each for each in match_fingerprints(evidence, list_technologies())}
     known = {each.name: each for each in list_technologies()}
-    waiting = list(found)
+    waiting = list(by_name)
     for name in waiting:
         for implied in known[name].implies:
-            if implied not in found:
+            if implied not in by_name:
                 category = known[implied].category
-                found[implied] = Technology(implied, category, None, f"implied by {name}")
+                by_name[implied] = Technology(implied, category, None, f"implied by {name}")
                 waiting.append(implied)
-    return tuple(found[name] for name in known if name in found)
+    return tuple(by_name[name] for name in known if name in by_name)
 
 
 def match_fingerprints(
@@ -233,14 +233,14 @@ class _FingerprintIndex:
 
     def candidates(self, evidence: SiteEvidence) -> set[int]:
         urls, html, text, headers = evidence.urls, evidence.html, evidence.text, evidence.headers
-        found = {number for part, number in self.urls if part in urls}
-        found.update(number for part, number in self.html if part in html)
+        numbers = {number for part, number in self.urls if part in urls}
+        numbers.update(number for part, number in self.html if part in html)
         if text:
-            found.update(number for part, number in self.text if part in text)
-        found.update(number for name, number in self.headers if name in headers)
+            numbers.update(number for part, number in self.text if part in text)
+        numbers.update(number for name, number in self.headers if name in headers)
         if evidence.generators:
-            found.update(self.with_generator)
-        return found.union(self.others)
+            numbers.update(self.with_generator)
+        return numbers.union(self.others)
 
 
 @lru_cache(maxsize=16)
@@ -257,7 +257,10 @@ def _build_index(fingerprints: tuple[Fingerprint, ...]) -> _FingerprintIndex:
 
 
 def _find_clues(fingerprint: Fingerprint, evidence: SiteEvidence) -> Iterator[Clue]:
-    yield from _match_generators(fingerprint, evidence)
+    if fingerprint.generator is not None:
+        for content in evidence.generators:
+            if match := fingerprint.generator.match(content):
+                yield f"generator {content[:100]}", _get_version(match)
     yield from _match_headers(fingerprint, evidence)
     yield from _match_urls(fingerprint, evidence)
     yield from _match_html(fingerprint, evidence)
@@ -265,13 +268,6 @@ def _find_clues(fingerprint: Fingerprint, evidence: SiteEvidence) -> Iterator[Cl
         if part in evidence.text:
             yield f"text “{part}”", None
             return
-
-
-def _match_generators(fingerprint: Fingerprint, evidence: SiteEvidence) -> Iterator[Clue]:
-    if fingerprint.generator is not None:
-        for content in evidence.generators:
-            if match := fingerprint.generator.match(content):
-                yield f"generator {content[:100]}", _get_version(match)
 
 
 def _match_headers(fingerprint: Fingerprint, evidence: SiteEvidence) -> Iterator[Clue]:

@@ -17,38 +17,28 @@ from itertools import count
 
 from scrapersky.scraper.contacts.model import ContactSearchResult
 from scrapersky.scraper.html.document import Document, open_document
-from scrapersky.scraper.html.facts import extract_facts
-from scrapersky.scraper.html.json_ld import parse_json_ld
+from scrapersky.scraper.html.facts import extract_facts, parse_json_ld
 from scrapersky.scraper.html.model import PageFacts
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import FetchFailed, HostClosed
 from scrapersky.scraper.http.limits import MAX_PAGE_BYTES
-from scrapersky.scraper.http.public_suffixes import get_registrable_site
-from scrapersky.scraper.http.rate_limit import MAX_CRAWL_DELAY_SECONDS
-from scrapersky.scraper.http.responses import FetcherProtocol, Response
+from scrapersky.scraper.http.responses import Response, is_transient
 from scrapersky.scraper.http.robots import parse_robots_response
-from scrapersky.scraper.http.urls import Site, get_host, get_origin, normalise_site
-from scrapersky.scraper.site.fingerprints import (
-    SiteEvidence,
-    collect_evidence,
-    find_technologies,
-    list_technologies,
+from scrapersky.scraper.http.urls import (
+    Site,
+    get_host,
+    get_origin,
+    get_registrable_site,
+    normalise_site,
 )
-from scrapersky.scraper.site.model import (
-    SiteMetadata,
-    SiteState,
-    Technology,
-)
+from scrapersky.scraper.site import fingerprints
+from scrapersky.scraper.site.model import SiteMetadata, SiteState, Technology
 from scrapersky.scraper.site.organisation import find_favicon, find_logo, find_organisation
 from scrapersky.scraper.site.states import ClientRedirect, detect_state, find_client_redirect
 from scrapersky.scraper.sitemaps.base_url import BaseUrl, find_base_url
 
 OWN_PAGE_STATES = frozenset(
-    {
-        SiteState.OK,
-        SiteState.REDIRECTED,
-        SiteState.JAVASCRIPT_ONLY,
-        SiteState.UNDER_CONSTRUCTION,
-    }
+    {SiteState.OK, SiteState.REDIRECTED, SiteState.JAVASCRIPT_ONLY, SiteState.UNDER_CONSTRUCTION}
 )
 """States in which the page belongs to the site, so its content describes the site."""
 
@@ -73,19 +63,19 @@ class SiteVisit:
         return self.page is not None and self.metadata.state in OWN_PAGE_STATES
 
 
-def read_site(page: Response, *, asked: str | None = None) -> SiteMetadata:
-    """Return the metadata of a fetched home page; `asked` is the requested domain or URL."""
-    return analyze_home_page(page, asked=asked).metadata
+def read_site(page: Response, *, requested_url: str | None = None) -> SiteMetadata:
+    """Return the metadata of a fetched home page; `requested_url` may be a bare domain."""
+    return analyze_home_page(page, requested_url=requested_url).metadata
 
 
-def analyze_home_page(page: Response, *, asked: str | None = None) -> SiteVisit:
-    asked = asked or page.url
+def analyze_home_page(page: Response, *, requested_url: str | None = None) -> SiteVisit:
+    requested_url = requested_url or page.url
     document = open_document(page)
     facts = extract_facts(document)
-    evidence = collect_evidence(page.headers, page.final_url, document)
-    verdict = detect_state(page, document, facts, evidence, asked=asked)
+    evidence = fingerprints.collect_evidence(page.headers, page.final_url, document)
+    verdict = detect_state(page, document, facts, evidence, requested_url=requested_url)
     metadata = SiteMetadata(
-        url=asked,
+        url=requested_url,
         state=verdict.state,
         reason=verdict.reason,
         final_url=page.final_url,
@@ -96,7 +86,7 @@ def analyze_home_page(page: Response, *, asked: str | None = None) -> SiteVisit:
     if verdict.state in OWN_PAGE_STATES:
         metadata = _add_page_facts(metadata, document, facts)
     else:
-        evidence = collect_evidence(page.headers, page.final_url)
+        evidence = fingerprints.collect_evidence(page.headers, page.final_url)
     return SiteVisit(
         _add_technologies(metadata, evidence),
         page,
@@ -122,38 +112,38 @@ def _add_page_facts(metadata: SiteMetadata, document: Document, facts: PageFacts
     )
 
 
-def _add_technologies(metadata: SiteMetadata, evidence: SiteEvidence) -> SiteMetadata:
-    found = find_technologies(evidence)
-    builder, shop = _find_system(found, "builder"), _find_system(found, "shop")
-    cms = _find_system(found, "cms") or builder or shop
+def _add_technologies(metadata: SiteMetadata, evidence: fingerprints.SiteEvidence) -> SiteMetadata:
+    technologies = fingerprints.find_technologies(evidence)
+    builder, shop = _find_system(technologies, "builder"), _find_system(technologies, "shop")
+    cms = _find_system(technologies, "cms") or builder or shop
     return replace(
         metadata,
         cms=cms.name if cms else None,
         cms_version=cms.version if cms else None,
-        wordpress_version=_get_version(found, "WordPress"),
-        elementor_version=_get_version(found, "Elementor"),
+        wordpress_version=_get_version(technologies, "WordPress"),
+        elementor_version=_get_version(technologies, "Elementor"),
         site_builder=builder.name if builder else None,
         shop_system=shop.name if shop else None,
-        tech_stack=found,
+        tech_stack=technologies,
     )
 
 
 @cache
 def _map_categories() -> dict[str, tuple[str, str | None]]:
-    return {each.name: (each.category, each.also) for each in list_technologies()}
+    return {each.name: (each.category, each.also) for each in fingerprints.list_technologies()}
 
 
-def _find_system(found: Iterable[Technology], category: str) -> Technology | None:
+def _find_system(technologies: Iterable[Technology], category: str) -> Technology | None:
     """Return the main system of a category: the one named in the generator tag, else the first."""
     of_kind: Iterator[Technology] = (
-        each for each in found if category in _map_categories()[each.name]
+        each for each in technologies if category in _map_categories()[each.name]
     )
     surest_first = sorted(of_kind, key=lambda each: not each.evidence.startswith("generator"))
     return next(iter(surest_first), None)
 
 
-def _get_version(found: Iterable[Technology], name: str) -> str | None:
-    return next((each.version for each in found if each.name == name), None)
+def _get_version(technologies: Iterable[Technology], name: str) -> str | None:
+    return next((each.version for each in technologies if each.name == name), None)
 
 
 MAX_PAUSE_SECONDS = 30.0
@@ -168,7 +158,6 @@ ReadHomePage = Callable[[Response, str], Awaitable[SiteVisit]]
 """Takes the response and the requested domain."""
 
 _REQUEST_HEADERS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-_TRANSIENT_STATUSES = frozenset({408, 425, 429})
 _FINAL_STATES = frozenset(
     {SiteState.BLOCKED, SiteState.PARKED, SiteState.REDIRECTED, SiteState.DEAD}
 )
@@ -186,7 +175,7 @@ class SiteUnavailable(FetchFailed):
 async def detect_site_metadata(
     url_or_domain: Site | str,
     *,
-    fetch: FetcherProtocol,
+    fetch: Fetcher,
     max_retries: int = 3,
     first_pause_seconds: float = 0.5,
     user_agent: str = "ScraperSky",
@@ -205,7 +194,7 @@ async def detect_site_metadata(
 async def visit_site(
     url_or_domain: Site | str,
     *,
-    fetch: FetcherProtocol,
+    fetch: Fetcher,
     max_retries: int = 3,
     first_pause_seconds: float = 0.5,
     user_agent: str = "ScraperSky",
@@ -218,14 +207,18 @@ async def visit_site(
     retrying can turn the error into a result with `build_dead_site`. Pages are parsed in this
     process unless `read` does it elsewhere.
     """
-    site = _parse_site(url_or_domain, fetch)
+    site = url_or_domain
+    if not isinstance(site, Site):
+        site = normalise_site(site, fetch.rules)
     for attempt in count():
         try:
             return await _visit(site, fetch, user_agent, read or _read_in_process)
         except FetchFailed as error:
             if error.permanent:
                 return SiteVisit(build_dead_site(error, url=site.key))
-            pause = _get_pause(error, first_pause_seconds * 2**attempt)
+            pause = first_pause_seconds * 2**attempt
+            if isinstance(error, HostClosed):
+                pause = error.seconds_left
             if attempt >= max_retries or pause > MAX_PAUSE_SECONDS:
                 raise
         await asyncio.sleep(pause)
@@ -234,7 +227,7 @@ async def visit_site(
 
 def build_dead_site(error: FetchFailed, *, url: str) -> SiteMetadata:
     """Build the metadata of a site that returned no page, after the last attempt."""
-    is_kept_out = isinstance(error, HostClosed) and error.asked
+    is_kept_out = isinstance(error, HostClosed) and error.requested_by_host
     return SiteMetadata(
         url=url,
         state=SiteState.BLOCKED if is_kept_out else SiteState.DEAD,
@@ -243,26 +236,7 @@ def build_dead_site(error: FetchFailed, *, url: str) -> SiteMetadata:
     )
 
 
-def _parse_site(url_or_domain: Site | str, fetch: FetcherProtocol) -> Site:
-    if isinstance(url_or_domain, Site):
-        return url_or_domain
-    rules = fetch.rules
-    return normalise_site(
-        url_or_domain,
-        allowed_networks=rules.allowed_networks,
-        allowed_ports=rules.allowed_ports,
-        resolve=rules.resolve,
-    )
-
-
-def _get_pause(error: FetchFailed, otherwise: float) -> float:
-    """Return the wait the host requested, else the given default."""
-    return error.seconds_left if isinstance(error, HostClosed) else otherwise
-
-
-async def _visit(
-    site: Site, fetch: FetcherProtocol, user_agent: str, read: ReadHomePage
-) -> SiteVisit:
+async def _visit(site: Site, fetch: Fetcher, user_agent: str, read: ReadHomePage) -> SiteVisit:
     base = await find_base_url(site, fetch)
     if base.url is None or base.robots is None:
         raise _select_failure(base)
@@ -271,9 +245,13 @@ async def _visit(
     if not robots.is_known:
         return await _read_if_available(base.robots, site, read)
     if not robots.can_fetch(home, user_agent):
-        return SiteVisit(_build_disallowed(site, base.robots))
+        reason = f"The robots.txt of {get_host(base.robots.final_url)} disallows its home page."
+        disallowed = SiteState.DISALLOWED
+        return SiteVisit(
+            SiteMetadata(site.key, disallowed, reason, final_url=base.robots.final_url)
+        )
     if delay := robots.crawl_delay(user_agent):
-        await fetch.set_crawl_delay(home, min(delay, MAX_CRAWL_DELAY_SECONDS))
+        await fetch.set_crawl_delay(home, delay)
     return await _read_home_page(home, site, fetch, read)
 
 
@@ -298,23 +276,16 @@ def _get_home_url(site: Site, base: BaseUrl, robots: Response) -> str:
     return f"{base.url if is_own else get_origin(robots.url)}/"
 
 
-def _build_disallowed(site: Site, robots: Response) -> SiteMetadata:
-    reason = f"The robots.txt of {get_host(robots.final_url)} disallows its home page."
-    return SiteMetadata(site.key, SiteState.DISALLOWED, reason, final_url=robots.final_url)
-
-
-async def _read_home_page(
-    url: str, site: Site, fetch: FetcherProtocol, read: ReadHomePage
-) -> SiteVisit:
+async def _read_home_page(url: str, site: Site, fetch: Fetcher, read: ReadHomePage) -> SiteVisit:
     """Read the home page, following client-side redirects within the site."""
-    seen = {url}
+    visited = {url}
     while True:
         page = await fetch.get(url, headers=_REQUEST_HEADERS, max_bytes=MAX_PAGE_BYTES)
         visit = await _read_if_available(page, site, read)
         target = _get_redirect_url(visit)
-        if target is None or target in seen or len(seen) > MAX_CLIENT_REDIRECTS:
+        if target is None or target in visited or len(visited) > MAX_CLIENT_REDIRECTS:
             return visit
-        seen.add(target)
+        visited.add(target)
         url = target
 
 
@@ -328,17 +299,16 @@ def _get_redirect_url(visit: SiteVisit) -> str | None:
     return forwarding.url if is_own else None
 
 
-async def _read_in_process(page: Response, asked: str) -> SiteVisit:
+async def _read_in_process(page: Response, requested_url: str) -> SiteVisit:
     if len(page.body) > THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(analyze_home_page, page, asked=asked)
-    return analyze_home_page(page, asked=asked)
+        return await asyncio.to_thread(analyze_home_page, page, requested_url=requested_url)
+    return analyze_home_page(page, requested_url=requested_url)
 
 
 async def _read_if_available(page: Response, site: Site, read: ReadHomePage) -> SiteVisit:
     """Analyze the response; raise if it is a transient error."""
     visit = await read(page, site.key)
-    is_passing = page.status in _TRANSIENT_STATUSES or page.status >= 500
-    if visit.metadata.blocked_by or not is_passing:
+    if visit.metadata.blocked_by or not is_transient(page.status):
         return visit
     host, wait = get_host(page.final_url), page.retry_after_seconds
     if wait is not None:

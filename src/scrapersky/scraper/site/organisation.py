@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from selectolax.lexbor import LexborNode
 
 from scrapersky.scraper.html.document import Document, clean_value, collect_node_ids, get_attribute
-from scrapersky.scraper.html.json_ld import JsonObject, get_types
+from scrapersky.scraper.html.facts import JsonObject, get_types
 from scrapersky.scraper.html.model import PageFacts
 from scrapersky.scraper.site.model import Organisation, SiteAddress
-
-_ORGANISATION_TYPE_NAMES = """
-Organization Corporation LocalBusiness OnlineBusiness OnlineStore NGO Consortium Airline
-EducationalOrganization CollegeOrUniversity ElementarySchool HighSchool MiddleSchool Preschool
-School GovernmentOrganization MedicalOrganization NewsMediaOrganization ResearchOrganization
-PerformingGroup DanceGroup MusicGroup TheaterGroup SportsOrganization SportsTeam WorkersUnion
-LibrarySystem FundingAgency PoliticalParty
-
-AnimalShelter ArchiveOrganization AutomotiveBusiness AutoBodyShop AutoDealer AutoPartsStore
-AutoRental AutoRepair AutoWash GasStation MotorcycleDealer MotorcycleRepair ChildCare Dentist
-DryCleaningOrLaundry EmergencyService FireStation Hospital PoliceStation EmploymentAgency
-EntertainmentBusiness AdultEntertainment AmusementPark ArtGallery Casino ComedyClub
-MovieTheater NightClub FinancialService AccountingService AutomatedTeller BankOrCreditUnion
-InsuranceAgency FoodEstablishment Bakery BarOrPub Brewery CafeOrCoffeeShop Distillery
-FastFoodRestaurant IceCreamShop Restaurant Winery GovernmentOffice PostOffice
-HealthAndBeautyBusiness BeautySalon DaySpa HairSalon HealthClub NailSalon TattooParlor
-HomeAndConstructionBusiness Electrician GeneralContractor HVACBusiness HousePainter Locksmith
-MovingCompany Plumber RoofingContractor InternetCafe LegalService Attorney Notary Library
-LodgingBusiness BedAndBreakfast Campground Hostel Hotel Motel Resort SkiResort VacationRental
-MedicalBusiness CommunityHealth Dermatology DietNutrition Emergency Geriatric Gynecologic
-MedicalClinic Midwifery Nursing Obstetric Oncologic Optician Optometric Otolaryngologic
-Pediatric Pharmacy Physician Physiotherapy PlasticSurgery Podiatric PrimaryCare Psychiatric
-PublicHealth VeterinaryCare DiagnosticLab CovidTestingFacility ProfessionalService RadioStation
-RealEstateAgent RecyclingCenter SelfStorage ShoppingCenter SportsActivityLocation BowlingAlley
-ExerciseGym GolfCourse PublicSwimmingPool SportsClub StadiumOrArena TennisComplex Store
-BikeStore BookStore ClothingStore ComputerStore ConvenienceStore DepartmentStore
-ElectronicsStore Florist FurnitureStore GardenStore GroceryStore HardwareStore HobbyShop
-HomeGoodsStore JewelryStore LiquorStore MensClothingStore MobilePhoneStore MovieRentalStore
-MusicStore OfficeEquipmentStore OutletStore PawnShop PetStore ShoeStore SportingGoodsStore
-TireShop ToyStore WholesaleStore TelevisionStation TouristInformationCenter TravelAgency
-"""
-
-ORGANISATION_TYPES = frozenset(_ORGANISATION_TYPE_NAMES.split())
-
 
 MAX_VALUES = 50
 _OTHER_PARTY_PROPERTIES = (
@@ -68,10 +35,17 @@ def find_organisation(document: Document, nodes: list[JsonObject]) -> Organisati
     candidates = [
         _parse_organisation(node, document, by_id)
         for node in nodes
-        if ORGANISATION_TYPES.intersection(get_types(node)) and id(node) not in others
+        if _load_types().intersection(get_types(node)) and id(node) not in others
     ]
     named = [each for each in candidates if each.name or each.legal_name]
     return max(named, key=_count_fields, default=None)
+
+
+@cache
+def _load_types() -> frozenset[str]:
+    """Load schema.org's Organization and all types below it."""
+    lines = files(__package__).joinpath("organisation_types.txt").read_text("utf-8").splitlines()
+    return frozenset(" ".join(line for line in lines if not line.startswith("#")).split())
 
 
 def _count_fields(organisation: Organisation) -> int:
@@ -85,6 +59,7 @@ def _parse_organisation(
     geo = _resolve_object(node.get("geo") or location.get("geo"), by_id)
     address = node.get("address") or location.get("address")
     contact = _resolve_object(node.get("contactPoint"), by_id)
+    same_as = (_get_url(each, document) for each in _to_list(node.get("sameAs")))
     return Organisation(
         types=get_types(node),
         name=_get_text(node.get("name")),
@@ -95,7 +70,7 @@ def _parse_organisation(
         opening_hours=_parse_opening_hours(node),
         latitude=_parse_number(geo.get("latitude"), 90),
         longitude=_parse_number(geo.get("longitude"), 180),
-        same_as=_get_urls(_to_list(node.get("sameAs")), document),
+        same_as=tuple(dict.fromkeys(filter(None, same_as))),
         url=_get_url(node.get("url"), document),
         logo=_get_image_url(node.get("logo"), document, by_id),
     )
@@ -135,16 +110,16 @@ def _parse_number(value: Any, most: float) -> float | None:
 
 
 def _parse_address(value: Any, by_id: dict[str, JsonObject]) -> SiteAddress | None:
-    given = _resolve_object(value, by_id)
-    if not given:
+    postal = _resolve_object(value, by_id)
+    if not postal:
         street = _get_text(value)
         return SiteAddress(street=street) if street else None
     address = SiteAddress(
-        street=_get_text(given.get("streetAddress")),
-        postal_code=_get_text(given.get("postalCode")) or _parse_code(given.get("postalCode")),
-        locality=_get_text(given.get("addressLocality")),
-        region=_get_text(given.get("addressRegion")),
-        country=_get_text(given.get("addressCountry")),
+        street=_get_text(postal.get("streetAddress")),
+        postal_code=_get_text(postal.get("postalCode")) or _parse_code(postal.get("postalCode")),
+        locality=_get_text(postal.get("addressLocality")),
+        region=_get_text(postal.get("addressRegion")),
+        country=_get_text(postal.get("addressCountry")),
     )
     return address if address != SiteAddress() else None
 
@@ -155,9 +130,9 @@ def _parse_code(value: Any) -> str | None:
 
 
 def _parse_opening_hours(node: JsonObject) -> tuple[str, ...]:
-    given = [_get_text(each) for each in _to_list(node.get("openingHours"))]
-    given += [_format_hours(each) for each in _to_list(node.get("openingHoursSpecification"))]
-    return tuple(dict.fromkeys(filter(None, given)))
+    hours = [_get_text(each) for each in _to_list(node.get("openingHours"))]
+    hours += [_format_hours(each) for each in _to_list(node.get("openingHoursSpecification"))]
+    return tuple(dict.fromkeys(filter(None, hours)))
 
 
 def _format_hours(hours: Any) -> str | None:
@@ -176,13 +151,9 @@ def _get_url(value: Any, document: Document) -> str | None:
     return document.absolute(text) if text else None
 
 
-def _get_urls(values: Iterable[Any], document: Document) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (_get_url(value, document) for value in values))))
-
-
 def _get_image_url(value: Any, document: Document, by_id: dict[str, JsonObject]) -> str | None:
-    given = _resolve_object(value, by_id)
-    return _get_url((given.get("contentUrl") or given.get("url")) if given else value, document)
+    image = _resolve_object(value, by_id)
+    return _get_url((image.get("contentUrl") or image.get("url")) if image else value, document)
 
 
 MAX_LOGO_CANDIDATES = 60
@@ -191,15 +162,8 @@ MAX_ANCESTORS = 4
 
 _HEADER_ELEMENTS = "header, nav, [role=banner], [id*=header i], [class*=header i]"
 _ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed")
-_FOREIGN_LOGO_WORDS = (
-    "partner",
-    "sponsor",
-    "client",
-    "payment",
-    "customer",
-    "footer",
-    "badge",
-    "kunden",
+_FOREIGN_LOGO_WORDS = frozenset(
+    ("partner", "sponsor", "client", "payment", "customer", "footer", "badge", "kunden")
 )
 _SOURCE_ATTRIBUTES = ("src", "data-src", "data-lazy-src", "data-original")
 
@@ -241,7 +205,12 @@ def _find_logo_image(document: Document) -> str | None:
 
 def _is_logo(node: LexborNode) -> bool:
     own = _get_naming(node) + get_attribute(node, "alt").lower() + _get_file_names(node)
-    around = _get_ancestor_naming(node)
+    around, parent = "", node.parent
+    for _ in range(MAX_ANCESTORS):
+        if parent is None or parent.tag == "body":
+            break
+        around += _get_naming(parent)
+        parent = parent.parent
     if any(word in own + around for word in _FOREIGN_LOGO_WORDS):
         return False
     return "logo" in own or "logo" in around
@@ -254,15 +223,6 @@ def _get_naming(node: LexborNode) -> str:
 def _get_file_names(node: LexborNode) -> str:
     names = (get_attribute(node, name)[-200:] for name in _SOURCE_ATTRIBUTES)
     return " ".join(name.rpartition("/")[2].lower() for name in names)
-
-
-def _get_ancestor_naming(node: LexborNode) -> str:
-    names: list[str] = []
-    parent = node.parent
-    while parent is not None and len(names) < MAX_ANCESTORS and parent.tag != "body":
-        names.append(_get_naming(parent))
-        parent = parent.parent
-    return "".join(names)
 
 
 def _get_source(document: Document, node: LexborNode) -> str | None:

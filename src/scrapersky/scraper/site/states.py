@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from scrapersky.scraper.html.document import Document, get_attribute
 from scrapersky.scraper.html.model import PageFacts
-from scrapersky.scraper.http.public_suffixes import get_registrable_site
 from scrapersky.scraper.http.responses import Response
-from scrapersky.scraper.http.urls import get_host
+from scrapersky.scraper.http.urls import get_host, get_registrable_site
 from scrapersky.scraper.site.fingerprints import SiteEvidence, list_fingerprints, match_fingerprints
 from scrapersky.scraper.site.model import SiteState, Technology
 
@@ -34,12 +33,12 @@ def find_client_redirect(document: Document, facts: PageFacts) -> ClientRedirect
     """Find a client-side redirect; None if the page has content."""
     if facts.word_count > MAX_SHELL_WORDS:
         return None
-    found = (
+    targets = (
         (facts.refresh_url, "by a refresh"),
         (_find_script_redirect(document), "by a script"),
         (_find_frame(document), "in a frame"),
     )
-    return next((ClientRedirect(url, means) for url, means in found if url), None)
+    return next((ClientRedirect(url, means) for url, means in targets if url), None)
 
 
 def _find_script_redirect(document: Document) -> str | None:
@@ -53,12 +52,12 @@ def _find_script_redirect(document: Document) -> str | None:
 def _find_frame(document: Document) -> str | None:
     """Return the URL of the only frame, if the page contains nothing else."""
     frames = document.tree.css("frame[src]") or document.tree.css("body > iframe[src]")
-    shown = [
+    visible = [
         get_attribute(frame, "src") for frame in frames if get_attribute(frame, "height") != "0"
     ]
-    if len(shown) != 1 or document.tree.css_first("img, form, noscript"):
+    if len(visible) != 1 or document.tree.css_first("img, form, noscript"):
         return None
-    return document.absolute(shown[0])
+    return document.absolute(visible[0])
 
 
 MAX_WORDS_BY_CATEGORY = {
@@ -83,6 +82,7 @@ _BLOCKING_STATUSES = {
     406: "rejects automated requests (406)",
     407: "requires a password (407)",
     418: "rejects automated requests (418)",
+    429: "limits the request rate (429)",
     451: "is unavailable for legal reasons (451)",
 }
 _APP_ROOTS = (
@@ -104,14 +104,19 @@ class SiteVerdict:
 
 
 def detect_state(
-    page: Response, document: Document, facts: PageFacts, evidence: SiteEvidence, *, asked: str
+    page: Response,
+    document: Document,
+    facts: PageFacts,
+    evidence: SiteEvidence,
+    *,
+    requested_url: str,
 ) -> SiteVerdict:
     """Return the first state that applies."""
     return (
         _check_blocked(page, facts, evidence)
         or _check_dead(page)
-        or _check_parked(page, facts, evidence, asked=asked)
-        or _check_redirected(page, document, facts, asked=asked)
+        or _check_parked(page, facts, evidence, requested_url=requested_url)
+        or _check_redirected(page, document, facts, requested_url=requested_url)
         or _check_empty(page, document)
         or _check_placeholder(page, facts, evidence)
         or _check_unreadable(page, document, facts)
@@ -123,9 +128,8 @@ def _find_sign(category: str, facts: PageFacts, evidence: SiteEvidence) -> Techn
     if facts.word_count > MAX_WORDS_BY_CATEGORY[category]:
         return None
     for sign in match_fingerprints(evidence, list_fingerprints(category)):
-        if facts.word_count <= MAX_WORDS_FOR_TEXT_SIGNS[category] or not sign.evidence.startswith(
-            "text"
-        ):
+        is_text = sign.evidence.startswith("text")
+        if not is_text or facts.word_count <= MAX_WORDS_FOR_TEXT_SIGNS[category]:
             return sign
     return None
 
@@ -140,8 +144,6 @@ def _check_blocked(page: Response, facts: PageFacts, evidence: SiteEvidence) -> 
         )
     if page.status in _BLOCKING_STATUSES:
         return SiteVerdict(SiteState.BLOCKED, f"{host} {_BLOCKING_STATUSES[page.status]}.")
-    if page.status == 429:
-        return SiteVerdict(SiteState.BLOCKED, f"{host} limits the request rate (429).")
     return None
 
 
@@ -150,17 +152,17 @@ def _check_dead(page: Response) -> SiteVerdict | None:
         return None
     what = {404: "has no home page (404)", 410: "has removed its home page for good (410)"}
     if page.status >= 500:
-        said = f"had a server error ({page.status})"
+        problem = f"had a server error ({page.status})"
     else:
-        said = what.get(page.status, f"answered {page.status} instead of a page")
-    return SiteVerdict(SiteState.DEAD, f"{get_host(page.final_url)} {said}.")
+        problem = what.get(page.status, f"answered {page.status} instead of a page")
+    return SiteVerdict(SiteState.DEAD, f"{get_host(page.final_url)} {problem}.")
 
 
 def _check_parked(
-    page: Response, facts: PageFacts, evidence: SiteEvidence, *, asked: str
+    page: Response, facts: PageFacts, evidence: SiteEvidence, *, requested_url: str
 ) -> SiteVerdict | None:
     sign = _find_sign("parking", facts, evidence)
-    is_own = get_registrable_site(asked) == get_registrable_site(page.final_url)
+    is_own = get_registrable_site(requested_url) == get_registrable_site(page.final_url)
     # A domain marketplace that was itself requested is a site, not a parked domain.
     if sign is None or (sign.evidence.startswith("host ") and is_own):
         return None
@@ -169,15 +171,15 @@ def _check_parked(
 
 
 def _check_redirected(
-    page: Response, document: Document, facts: PageFacts, *, asked: str
+    page: Response, document: Document, facts: PageFacts, *, requested_url: str
 ) -> SiteVerdict | None:
-    if get_registrable_site(asked) != get_registrable_site(page.final_url):
-        reason = f"{get_host(asked)} redirects to another site, {get_host(page.final_url)}."
+    if get_registrable_site(requested_url) != get_registrable_site(page.final_url):
+        reason = f"{get_host(requested_url)} redirects to another site, {get_host(page.final_url)}."
         return SiteVerdict(SiteState.REDIRECTED, reason, page.final_url)
     forwarding = find_client_redirect(document, facts)
-    if forwarding and get_registrable_site(forwarding.url) != get_registrable_site(asked):
+    if forwarding and get_registrable_site(forwarding.url) != get_registrable_site(requested_url):
         where = get_host(forwarding.url)
-        reason = f"{get_host(asked)} shows another site, {where}, {forwarding.means}."
+        reason = f"{get_host(requested_url)} shows another site, {where}, {forwarding.means}."
         return SiteVerdict(SiteState.REDIRECTED, reason, forwarding.url)
     return None
 
@@ -224,9 +226,9 @@ def _check_unreadable(page: Response, document: Document, facts: PageFacts) -> S
 
 
 def _requires_scripts(document: Document) -> bool:
-    asked = f"{document.noscript} {document.text}".lower()
+    text = f"{document.noscript} {document.text}".lower()
     return "javascript" in document.noscript.lower() or any(
-        words in asked for words in _SCRIPT_NOTICES
+        words in text for words in _SCRIPT_NOTICES
     )
 
 

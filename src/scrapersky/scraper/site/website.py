@@ -7,7 +7,7 @@ requests the shortener's host only, not the target site.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -15,27 +15,21 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from scrapersky.errors import InvalidInput
-from scrapersky.scraper.contacts.email_types import is_free_mail
+from scrapersky.scraper.contacts.emails import is_free_mail
 from scrapersky.scraper.contacts.profiles import parse_profile
 from scrapersky.scraper.http.addresses import AddressRules, parse_ip
 from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import FetchFailed
-from scrapersky.scraper.http.public_suffixes import get_icann_domain, get_registrable_domain
-from scrapersky.scraper.http.responses import Response
-from scrapersky.scraper.http.urls import Site, clean_url, normalise_site
-from scrapersky.scraper.site.website_text import (
-    add_scheme,
-    find_email,
-    is_empty_value,
-    is_phone_number,
-    repair_text,
-    split_addresses,
-    strip_tracking,
-    unwrap_url,
+from scrapersky.scraper.http.responses import is_transient
+from scrapersky.scraper.http.urls import (
+    Site,
+    clean_url,
+    get_icann_domain,
+    get_registrable_domain,
+    normalise_site,
 )
+from scrapersky.scraper.site import website_text
 
-SHARED_HOSTS_FILE = "shared_hosts.txt"
-ANY_SUFFIX = "*"
 _SECTION = re.compile(r"\[(?P<kind>\w+)\] (?P<reason>.+)")
 
 
@@ -85,7 +79,7 @@ def _load_shared_hosts() -> dict[str, dict[str, SharedHostGroup]]:
     """Load the groups by host, then by path prefix; the empty prefix matches the whole host."""
     table: dict[str, dict[str, SharedHostGroup]] = {}
     group: SharedHostGroup | None = None
-    for line in files(__package__).joinpath(SHARED_HOSTS_FILE).read_text("utf-8").splitlines():
+    for line in files(__package__).joinpath("shared_hosts.txt").read_text("utf-8").splitlines():
         if section := _SECTION.fullmatch(line):
             group = SharedHostGroup(section["kind"], section["reason"])
         elif group is not None and not line.startswith("#"):
@@ -101,7 +95,7 @@ def _replace_suffix(host: str) -> str | None:
     if registered is None:
         return None
     suffix = registered.partition(".")[2]
-    return f"{host.removesuffix(suffix)}{ANY_SUFFIX}"
+    return f"{host.removesuffix(suffix)}*"
 
 
 def iter_shared_hosts() -> Iterator[tuple[str, SharedHostGroup]]:
@@ -165,19 +159,18 @@ def classify_website(text: str | None, *, rules: AddressRules | None = None) -> 
     Of several addresses, the first that is the business's own site wins; profiles are collected
     from all of them.
     """
-    given = repair_text(text) if isinstance(text, str) else ""
-    if is_empty_value(given):
+    repaired = website_text.repair_text(text) if isinstance(text, str) else ""
+    if website_text.is_empty_value(repaired):
         return Website(WebsiteType.NONE, reason="No website given.")
-    if is_phone_number(given):
-        said = f"{_quote_text(given)} is a phone number, not a website."
-        return replace(_build_unusable(said), phone=given)
-    read = [_classify_part(part, rules or AddressRules()) for part in split_addresses(given)]
+    if website_text.is_phone_number(repaired):
+        sentence = f"{_quote_text(repaired)} is a phone number, not a website."
+        return replace(_build_unusable(sentence), phone=repaired)
+    read = [
+        _classify_part(part, rules or AddressRules())
+        for part in website_text.split_addresses(repaired)
+    ]
     if not read:
-        return _build_unusable(f"{_quote_text(given)} is not a website address.")
-    return _combine_websites(read)
-
-
-def _combine_websites(read: Sequence[Website]) -> Website:
+        return _build_unusable(f"{_quote_text(repaired)} is not a website address.")
     best = min(read, key=_get_rank)
     profiles = tuple(dict.fromkeys(each.profile for each in read if each.profile))
     reason = best.reason
@@ -198,17 +191,12 @@ def _get_rank(website: Website) -> int:
 
 
 def _classify_part(part: str, rules: AddressRules) -> Website:
-    if email := find_email(part):
+    if email := website_text.find_email(part):
         return _classify_email(email)
-    url, is_written_as_url = add_scheme(part)
-    url = unwrap_url(url)
+    url, is_written_as_url = website_text.add_scheme(part)
+    url = website_text.unwrap_url(url)
     try:
-        site = normalise_site(
-            url,
-            allowed_networks=rules.allowed_networks,
-            allowed_ports=rules.allowed_ports,
-            resolve=rules.resolve,
-        )
+        site = normalise_site(url, rules)
     except InvalidInput as error:
         return _build_unusable(str(error))
     return _classify_site(
@@ -222,10 +210,10 @@ def _classify_email(email: str) -> Website:
         address = f"{email.rpartition('@')[0].lower()}@{site.host}"
     except InvalidInput as error:
         return _build_unusable(str(error))
-    said = f"{_quote_text(address)} is an e-mail address, not a website"
+    reason = f"{_quote_text(address)} is an e-mail address, not a website"
     if is_free_mail(site.host) or get_icann_domain(site.host) is None:
-        return replace(_build_unusable(f"{said}."), email=address)
-    guess = f"{said}; {site.host} may be the website, but this is unconfirmed."
+        return replace(_build_unusable(f"{reason}."), email=address)
+    guess = f"{reason}; {site.host} may be the website, but this is unconfirmed."
     return replace(_build_unusable(guess), email=address, suggested=site.host)
 
 
@@ -234,23 +222,21 @@ def _classify_site(site: Site, url: str, rules: AddressRules, *, is_sure: bool) 
     if profile := parse_profile(url):
         return Website(
             WebsiteType.PROFILE,
-            url=strip_tracking(url),
+            url=website_text.strip_tracking(url),
             profile=profile.url,
             reason=f"This is a profile on {profile.platform}, not the business's own site.",
         )
-    if found := find_shared_host(host, path):
-        return _CLASSIFIERS[found.group.kind](site, url, found)
+    if match := find_shared_host(host, path):
+        return _classify_shared_host(site, url, match)
     if rules.is_exempt(host):
         return _build_own_site(site, url)
     if path.startswith("/~"):
-        said = f"{host} hosts pages of many users; only this page belongs to the business."
-        return Website(WebsiteType.SITE_BUILDER, url=strip_tracking(url), reason=said)
+        reason = f"{host} hosts pages of many users; only this page belongs to the business."
+        return Website(
+            WebsiteType.SITE_BUILDER, url=website_text.strip_tracking(url), reason=reason
+        )
     if parse_ip(host) is not None:
         return _build_unusable(f"{host} is an IP address, which can change owners at any time.")
-    return _classify_own_host(site, url, is_sure=is_sure)
-
-
-def _classify_own_host(site: Site, url: str, *, is_sure: bool) -> Website:
     registered = get_icann_domain(site.host)
     if registered is None and not is_sure:
         return _build_unusable(f"{_quote_text(site.host)} is not a website address.")
@@ -262,64 +248,34 @@ def _classify_own_host(site: Site, url: str, *, is_sure: bool) -> Website:
 
 
 def _build_own_site(site: Site, url: str) -> Website:
-    return Website(WebsiteType.OWN, url=strip_tracking(url), site_key=site.key)
+    return Website(WebsiteType.OWN, url=website_text.strip_tracking(url), site_key=site.key)
 
 
-def _build_listing_classifier(kind: WebsiteType) -> Callable[[Site, str, SharedHostMatch], Website]:
-    def read(site: Site, url: str, found: SharedHostMatch) -> Website:
-        said = f"{site.host} {found.group.reason}; this page is not the business's own site."
-        return Website(kind, url=strip_tracking(url), reason=said)
-
-    return read
-
-
-def _classify_platform(site: Site, url: str, found: SharedHostMatch) -> Website:
-    said = f"{site.host} {found.group.reason}."
-    return Website(WebsiteType.PROFILE, url=strip_tracking(url), reason=said)
-
-
-def _classify_platform_page(site: Site, url: str, found: SharedHostMatch) -> Website:
-    path = urlsplit(url).path.rstrip("/")
-    profile = f"https://{site.host}{path}" if path or site.host != found.entry else None
-    said = f"{site.host} {found.group.reason}; it is not the business's own site."
-    return Website(WebsiteType.PROFILE, url=strip_tracking(url), profile=profile, reason=said)
-
-
-def _classify_builder(site: Site, url: str, found: SharedHostMatch) -> Website:
-    """Classify a page at a site builder; a subdomain is a site like any other."""
-    return (
-        _build_builder_page(site, url, found)
-        if site.host == found.entry
-        else _build_own_site(site, url)
-    )
-
-
-def _build_builder_page(site: Site, url: str, found: SharedHostMatch) -> Website:
-    said = f"{site.host} {found.group.reason}; only this page belongs to the business."
-    return Website(WebsiteType.SITE_BUILDER, url=strip_tracking(url), reason=said)
-
-
-def _classify_short_link(site: Site, url: str, found: SharedHostMatch) -> Website:
-    if not urlsplit(url).path.strip("/"):
-        return _build_unusable(f"{site.host} is a link shortener, but this is not a short link.")
-    said = f"{site.host} is a link shortener; {found.group.reason}."
-    return Website(WebsiteType.UNUSABLE, url=url, reason=said, ask=url)
-
-
-def _classify_unusable(site: Site, url: str, found: SharedHostMatch) -> Website:
-    return _build_unusable(f"{site.host} {found.group.reason}.")
-
-
-_CLASSIFIERS: dict[str, Callable[[Site, str, SharedHostMatch], Website]] = {
-    "directory": _build_listing_classifier(WebsiteType.DIRECTORY),
-    "marketplace": _build_listing_classifier(WebsiteType.MARKETPLACE),
-    "platform": _classify_platform,
-    "profile": _classify_platform_page,
-    "builder": _classify_builder,
-    "pages": _build_builder_page,
-    "short": _classify_short_link,
-    "unusable": _classify_unusable,
-}
+def _classify_shared_host(site: Site, url: str, match: SharedHostMatch) -> Website:
+    """Classify a page on a host that many businesses use, by the kind of the host."""
+    host, kind, why = site.host, match.group.kind, match.group.reason
+    path, clean_url = urlsplit(url).path, website_text.strip_tracking(url)
+    if kind == "unusable":
+        return _build_unusable(f"{host} {why}.")
+    if kind == "short":
+        if not path.strip("/"):
+            return _build_unusable(f"{host} is a link shortener, but this is not a short link.")
+        reason = f"{host} is a link shortener; {why}."
+        return Website(WebsiteType.UNUSABLE, url=url, reason=reason, ask=url)
+    if kind in ("directory", "marketplace"):
+        reason = f"{host} {why}; this page is not the business's own site."
+        return Website(WebsiteType(kind), url=clean_url, reason=reason)
+    if kind == "platform":
+        return Website(WebsiteType.PROFILE, url=clean_url, reason=f"{host} {why}.")
+    if kind == "profile":
+        path = path.rstrip("/")
+        profile = f"https://{host}{path}" if path or host != match.entry else None
+        reason = f"{host} {why}; it is not the business's own site."
+        return Website(WebsiteType.PROFILE, url=clean_url, profile=profile, reason=reason)
+    if kind == "builder" and host != match.entry:  # a subdomain is a site like any other
+        return _build_own_site(site, url)
+    reason = f"{host} {why}; only this page belongs to the business."
+    return Website(WebsiteType.SITE_BUILDER, url=clean_url, reason=reason)
 
 
 def _build_unusable(reason: str) -> Website:
@@ -333,7 +289,6 @@ def _quote_text(text: str) -> str:
 MAX_HOPS = 5
 MAX_ANSWER_BYTES = 16_384
 """Limit for a response of which only the headers are used."""
-_TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 
 class ShortLinkFailed(FetchFailed):
@@ -342,15 +297,26 @@ class ShortLinkFailed(FetchFailed):
 
 async def follow_short_link(website: Website, fetch: Fetcher, *, rules: AddressRules) -> Website:
     """Resolve a short link and classify its target; raise `FetchFailed` if a retry may help."""
-    link, seen = website.ask, set[str]()
+    link, visited = website.ask, set[str]()
     for _ in range(MAX_HOPS):
-        if website.ask is None or website.ask in seen:
+        if website.ask is None or website.ask in visited:
             break
-        seen.add(website.ask)
-        website = _merge_websites(website, await _follow_once(website.ask, fetch, rules))
+        visited.add(website.ask)
+        after = await _follow_once(website.ask, fetch, rules)
+        # Profiles, e-mail address and suggested domain of the original field are kept.
+        profiles = tuple(dict.fromkeys((*after.profiles, *website.profiles)))
+        website = replace(
+            after,
+            profiles=profiles,
+            profile=profiles[0] if profiles else None,
+            email=website.email or after.email,
+            suggested=website.suggested or after.suggested,
+        )
     if website.ask is not None:
-        return _build_dead_end(website, f"{link} redirects in a loop or too many times.")
-    return replace(website, reason=_describe_origin(website, link))
+        reason = f"{link} redirects in a loop or too many times."
+        return replace(website, kind=WebsiteType.UNUSABLE, url=None, ask=None, reason=reason)
+    origin = f"Resolved from {link}." if link else None
+    return replace(website, reason=" ".join(filter(None, (origin, website.reason))) or None)
 
 
 async def _follow_once(url: str, fetch: Fetcher, rules: AddressRules) -> Website:
@@ -360,37 +326,11 @@ async def _follow_once(url: str, fetch: Fetcher, rules: AddressRules) -> Website
         if not error.permanent:
             raise
         return Website(WebsiteType.UNUSABLE, url=url, reason=str(error))
-    if answer.status in _TRANSIENT_STATUSES or answer.status >= 500:
+    if is_transient(answer.status):
         raise ShortLinkFailed(f"{url} answered {answer.status}.", url=url)
-    target = _get_redirect_target(answer)
+    location = answer.headers.get("Location", "")
+    target = clean_url(location, answer.url) if 300 <= answer.status < 400 else None
     if target is None:
-        said = f"{url} answered {answer.status} without a redirect."
-        return Website(WebsiteType.UNUSABLE, url=url, reason=said)
+        reason = f"{url} answered {answer.status} without a redirect."
+        return Website(WebsiteType.UNUSABLE, url=url, reason=reason)
     return classify_website(target, rules=rules)
-
-
-def _get_redirect_target(answer: Response) -> str | None:
-    if not 300 <= answer.status < 400:
-        return None
-    return clean_url(answer.headers.get("Location", ""), answer.url)
-
-
-def _merge_websites(before: Website, after: Website) -> Website:
-    """Keep profiles, e-mail address and suggested domain from the original field."""
-    profiles = tuple(dict.fromkeys((*after.profiles, *before.profiles)))
-    return replace(
-        after,
-        profiles=profiles,
-        profile=profiles[0] if profiles else None,
-        email=before.email or after.email,
-        suggested=before.suggested or after.suggested,
-    )
-
-
-def _build_dead_end(website: Website, reason: str) -> Website:
-    return replace(website, kind=WebsiteType.UNUSABLE, url=None, ask=None, reason=reason)
-
-
-def _describe_origin(website: Website, link: str | None) -> str | None:
-    found = f"Resolved from {link}." if link else None
-    return " ".join(filter(None, (found, website.reason))) or None

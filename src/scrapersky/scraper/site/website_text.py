@@ -62,16 +62,15 @@ MIN_PHONE_DIGITS, MAX_PHONE_DIGITS = 7, 15
 
 def repair_text(text: str) -> str:
     """Remove invisible characters and repair stray spaces and typing errors."""
-    seen = _INVISIBLE.sub("", unescape(text[:MAX_FIELD_CHARACTERS])).translate(_FULLWIDTH).strip()
-    whole = _SPLIT_SUFFIX.sub("", _SPLIT_PREFIX.sub(r"\1", seen))
+    cleaned = (
+        _INVISIBLE.sub("", unescape(text[:MAX_FIELD_CHARACTERS])).translate(_FULLWIDTH).strip()
+    )
+    whole = _SPLIT_SUFFIX.sub("", _SPLIT_PREFIX.sub(r"\1", cleaned))
     whole = _MISTYPED_WWW.sub("www.", _COMMA_FOR_DOT.sub(r"\1.", whole))
-    return _expand_platform(_OBFUSCATED_AT.sub("@", whole))
-
-
-def _expand_platform(text: str) -> str:
-    """Expand `Instagram: @bakery` to a URL."""
-    found = _NAMED_PLATFORM.fullmatch(text)
-    return f"{_PLATFORMS[found['platform'].lower()]}{found['handle']}" if found else text
+    whole = _OBFUSCATED_AT.sub("@", whole)
+    if match := _NAMED_PLATFORM.fullmatch(whole):  # `Instagram: @bakery` is a URL
+        return f"{_PLATFORMS[match['platform'].lower()]}{match['handle']}"
+    return whole
 
 
 def is_empty_value(text: str) -> bool:
@@ -82,9 +81,13 @@ def is_empty_value(text: str) -> bool:
 
 def split_addresses(text: str) -> list[str]:
     """Return the parts that may be addresses, in order."""
-    found = (part for each in _SEPARATOR.split(text) for part in _split_bare(each))
-    parts = (part.strip(_SURROUNDING).lstrip("/") for part in found)
-    return list(dict.fromkeys(part for part in parts if _may_be_address(part)))[:MAX_ADDRESSES]
+    candidates = (part for each in _SEPARATOR.split(text) for part in _split_bare(each))
+    parts = dict.fromkeys(part.strip(_SURROUNDING).lstrip("/") for part in candidates)
+    return [
+        part
+        for part in parts
+        if _SCHEMES.match(part) or _EMAIL.fullmatch(part) or _ADDRESS.fullmatch(part)
+    ][:MAX_ADDRESSES]
 
 
 def _split_bare(part: str) -> list[str]:
@@ -93,17 +96,11 @@ def _split_bare(part: str) -> list[str]:
     return [part] if is_path else _BARE_SEPARATOR.split(part)
 
 
-def _may_be_address(part: str) -> bool:
-    if _SCHEMES.match(part) or _EMAIL.fullmatch(part):
-        return True
-    return _ADDRESS.fullmatch(part) is not None
-
-
 def add_scheme(part: str) -> tuple[str, bool]:
     """Return an absolute URL, and whether a scheme was given, even misspelled (`http//x.de`)."""
     scheme, rest = "", part
-    while found := _SCHEMES.match(rest):
-        scheme, rest = f"http{found['safe'].lower()}", rest[found.end() :]
+    while match := _SCHEMES.match(rest):
+        scheme, rest = f"http{match['safe'].lower()}", rest[match.end() :]
     return f"{scheme or 'http'}://{_unquote_host(rest.lstrip('/'))}", bool(scheme)
 
 
@@ -114,8 +111,8 @@ def _unquote_host(rest: str) -> str:
 
 
 def find_email(part: str) -> str | None:
-    found = _EMAIL.fullmatch(_SCHEMES.sub("", part, count=1).rstrip("/"))
-    return found[1] if found else None
+    match = _EMAIL.fullmatch(_SCHEMES.sub("", part, count=1).rstrip("/"))
+    return match[1] if match else None
 
 
 def is_phone_number(text: str) -> bool:
@@ -183,46 +180,44 @@ def _get_inner_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         host = get_host(url)
-        found = (
+        candidates = (
             _find_in_query(host, parts)
             or _find_in_path(host, parts)
             or _get_original_url(host, parts)
         )
     except ValueError:
         return None
-    if not found or not _ADDRESS_START.match(found):
+    if not candidates or not _ADDRESS_START.match(candidates):
         return None
-    return found if re.match(r"https?://", found, re.IGNORECASE) else _fix_scheme(found)
-
-
-def _fix_scheme(address: str) -> str:
-    bare = re.sub(r"https?:/*", "", address, count=1, flags=re.IGNORECASE)
-    return f"https://{bare}" if address.lower().startswith("https") else f"http://{bare}"
+    if re.match(r"https?://", candidates, re.IGNORECASE):
+        return candidates
+    bare = re.sub(r"https?:/*", "", candidates, count=1, flags=re.IGNORECASE)
+    return f"https://{bare}" if candidates.lower().startswith("https") else f"http://{bare}"
 
 
 def _find_in_query(host: str, parts: SplitResult) -> str | None:
     for hosts, paths, names in _QUERY_WRAPPERS:
         if hosts.fullmatch(host) and paths.fullmatch(parts.path or "/"):
-            given = dict(parse_qsl(parts.query, max_num_fields=100))
-            return next((given[name].strip() for name in names if given.get(name)), None)
+            parameters = dict(parse_qsl(parts.query, max_num_fields=100))
+            return next((parameters[name].strip() for name in names if parameters.get(name)), None)
     return None
 
 
 def _find_in_path(host: str, parts: SplitResult) -> str | None:
     whole = parts.path + (f"?{parts.query}" if parts.query else "")
     for hosts, paths, scheme in _PATH_WRAPPERS:
-        if hosts.fullmatch(host) and (found := paths.fullmatch(whole)):
-            inner = unquote(found[1]) if "%3a" in found[1].lower() else found[1]
+        if hosts.fullmatch(host) and (match := paths.fullmatch(whole)):
+            inner = unquote(match[1]) if "%3a" in match[1].lower() else match[1]
             return inner if inner.lower().startswith("http") else scheme + inner
     return None
 
 
 def _get_original_url(host: str, parts: SplitResult) -> str | None:
     """Map a translation to its original: `cafe--berger-de.translate.goog` to cafe-berger.de."""
-    found = _TRANSLATED.fullmatch(host)
-    if found is None:
+    match = _TRANSLATED.fullmatch(host)
+    if match is None:
         return None
-    name = found["host"].replace("--", "\0").replace("-", ".").replace("\0", "-")
+    name = match["host"].replace("--", "\0").replace("-", ".").replace("\0", "-")
     return f"https://{name}{parts.path}"
 
 
@@ -230,9 +225,9 @@ def strip_tracking(url: str) -> str:
     """Remove tracking parameters and the fragment."""
     try:
         parts = urlsplit(url)
-        given = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
+        parameters = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
         return url
-    kept = [(name, value) for name, value in given if not _TRACKING.fullmatch(name)]
-    query = parts.query if len(kept) == len(given) else urlencode(kept)
+    kept = [(name, value) for name, value in parameters if not _TRACKING.fullmatch(name)]
+    query = parts.query if len(kept) == len(parameters) else urlencode(kept)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))

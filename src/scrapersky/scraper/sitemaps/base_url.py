@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from scrapersky.scraper.http.addresses import AddressRules, parse_ip
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import (
     Blocked,
     DoesNotResolve,
@@ -13,9 +14,9 @@ from scrapersky.scraper.http.fetch_errors import (
     HostClosed,
     TooManyRedirects,
 )
-from scrapersky.scraper.http.responses import FetcherProtocol, Response
+from scrapersky.scraper.http.responses import Response
 from scrapersky.scraper.http.urls import Site, get_origin
-from scrapersky.scraper.sitemaps.previous_scan import PreviousRobots
+from scrapersky.scraper.sitemaps.events import PreviousRobots
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,7 @@ def _describe_failures(reason: str, urls: list[str]) -> str:
     return f"{where.rstrip('.')} (tried {', '.join(ways)})." if ways else where
 
 
-async def find_base_url(
-    site: Site, fetch: FetcherProtocol, known: PreviousRobots | None = None
-) -> BaseUrl:
+async def find_base_url(site: Site, fetch: Fetcher, known: PreviousRobots | None = None) -> BaseUrl:
     """Try https, `www.` and http in turn, starting with the scheme the user entered."""
     tried: list[tuple[str, str]] = []
     failures: list[FetchFailed] = []
@@ -83,7 +82,7 @@ async def find_base_url(
 
 
 async def _fetch_robots(
-    url: str, fetch: FetcherProtocol, known: PreviousRobots | None, has_fallback: bool
+    url: str, fetch: Fetcher, known: PreviousRobots | None, has_fallback: bool
 ) -> Response:
     """Fetch a robots.txt. Return the previous content if it has not changed."""
     try:
@@ -127,5 +126,9 @@ def _get_longest_wait(failures: list[FetchFailed]) -> float | None:
 
     Open circuit breakers are ignored: a host that merely fails must eventually use up its attempts.
     """
-    waits = [each.seconds_left for each in failures if isinstance(each, HostClosed) and each.asked]
+    waits = [
+        each.seconds_left
+        for each in failures
+        if isinstance(each, HostClosed) and each.requested_by_host
+    ]
     return max(waits, default=None)

@@ -8,11 +8,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from operator import attrgetter
 
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import FetchFailed, HostClosed
-from scrapersky.scraper.http.responses import FetcherProtocol, StreamedResponse, is_inconclusive
-from scrapersky.scraper.sitemaps.dedupe import compare_body
+from scrapersky.scraper.http.responses import StreamedResponse, is_inconclusive
 from scrapersky.scraper.sitemaps.events import (
     URLS_PER_CHUNK,
+    PreviousSitemap,
     ScanEvent,
     SitemapDone,
     SitemapFound,
@@ -25,8 +26,7 @@ from scrapersky.scraper.sitemaps.events import (
 )
 from scrapersky.scraper.sitemaps.parse import SitemapFormat, SitemapStream, UrlEntry
 from scrapersky.scraper.sitemaps.parse.entries import EntryColumns
-from scrapersky.scraper.sitemaps.previous_scan import PreviousSitemap
-from scrapersky.scraper.sitemaps.scan import SitemapScan, SitemapTarget
+from scrapersky.scraper.sitemaps.scan import SitemapScan, SitemapTarget, compare_body
 
 _TYPE_BY_FORMAT = {
     SitemapFormat.INDEX: SitemapType.INDEX,
@@ -44,7 +44,7 @@ class SitemapCrawl:
         self,
         target: SitemapTarget,
         scan: SitemapScan,
-        fetch: FetcherProtocol,
+        fetch: Fetcher,
         tell: Callable[[ScanEvent], Awaitable[None]],
     ) -> None:
         self._target = target
@@ -88,9 +88,8 @@ class SitemapCrawl:
                 if self._scan.is_new(self._target.url, answer.final_url):
                     await self._read(answer)
                 else:
-                    await self._skip(
-                        f"It redirects to {answer.final_url}, which is read separately."
-                    )
+                    where = answer.final_url
+                    await self._skip(f"It redirects to {where}, which is read separately.")
         except FetchFailed as error:
             if isinstance(error, HostClosed):
                 self._scan.record_wait(error.seconds_left)
@@ -122,7 +121,7 @@ class SitemapCrawl:
             if is_same:
                 await self._emit_unchanged(known, UnchangedReason.SAME_CONTENT)
                 return
-        apart = self._scan.twins.stream(answer, pieces, self._target.url)
+        apart = self._scan.deduplicator.stream(answer, pieces, self._target.url)
         async with aclosing(apart):
             async for chunk in apart:
                 for entries in stream.parts(chunk):
@@ -179,9 +178,9 @@ class SitemapCrawl:
         if stream.error is not None:
             await self._reject(answer.truncated or stream.error, truncated=bool(answer.truncated))
             return
-        twin = self._scan.twins.find_duplicate(answer.digest, self._target.url)
-        if twin and not self._is_told:
-            await self._skip(f"It has the same content as {twin}.")
+        duplicate_of = self._scan.deduplicator.find_duplicate(answer.digest, self._target.url)
+        if duplicate_of and not self._is_told:
+            await self._skip(f"It has the same content as {duplicate_of}.")
             return
         if self._waiting_count and not self._stopped:
             await self._emit_entries(await self._next_chunk())
@@ -202,24 +201,18 @@ class SitemapCrawl:
         if len(pages) < len(own):
             self._stopped = f"The limit of {self._scan.max_urls} URLs was reached."
             self._scan.truncate(self._stopped)
-        self._track_fields(pages)
-        self._count += self._count_new_children(children) + len(pages)
-        if pages:
-            self._scan.urls += len(pages)
-            await self._tell(UrlsFound(self._target.url, tuple(pages)))
-
-    def _count_new_children(self, children: list[UrlEntry]) -> int:
-        before = len(self._children)
-        self._children.update(child.loc for child in children)
-        return len(self._children) - before
-
-    def _track_fields(self, pages: list[UrlEntry]) -> None:
-        """Record which fields and extensions the pages have."""
+        # Record which fields and extensions the pages have.
         for name in _TRACKED_FIELDS - self._carried:
             values = map(attrgetter(name), pages)
             # A priority of 0 counts as present.
             if any(value is not None for value in values) if name == "priority" else any(values):
                 self._carried.add(name)
+        known = len(self._children)
+        self._children.update(child.loc for child in children)
+        self._count += len(self._children) - known + len(pages)
+        if pages:
+            self._scan.urls += len(pages)
+            await self._tell(UrlsFound(self._target.url, tuple(pages)))
 
     def _get_type(self) -> SitemapType | None:
         kind = self._stream.kind if self._stream else None
@@ -312,38 +305,34 @@ MAX_PENDING_EVENTS = 2
 """Events not yet consumed. When the queue is full, crawls wait for the consumer."""
 
 
-class _CrawlEnded:
-    """End of one crawl, with its error if it failed unexpectedly."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
+_CrawlQueue = asyncio.Queue[ScanEvent | Exception | None]
+"""Events of all crawls. None ends one crawl; an unexpected error ends all of them."""
 
 
 async def crawl_sitemaps(
-    scan: SitemapScan, fetch: FetcherProtocol, *, at_once: int
+    scan: SitemapScan, fetch: Fetcher, *, at_once: int
 ) -> AsyncGenerator[ScanEvent, None]:
     """Crawl all queued sitemaps and their children. Events of one sitemap stay in order."""
-    events: asyncio.Queue[ScanEvent | _CrawlEnded] = asyncio.Queue(MAX_PENDING_EVENTS)
+    events: _CrawlQueue = asyncio.Queue(MAX_PENDING_EVENTS)
     tasks: set[asyncio.Task[None]] = set()
     running = 0
     try:
         while True:
             scan.stop_if_full()
             while scan.queue and running < at_once:
-                tasks.add(
-                    asyncio.create_task(_crawl_one(scan.queue.popleft(), scan, fetch, events))
-                )
+                crawl = _crawl_one(scan.queue.popleft(), scan, fetch, events)
+                tasks.add(asyncio.create_task(crawl))
                 running += 1
             if not running:
                 return
             event = await events.get()
-            if isinstance(event, _CrawlEnded):
+            if isinstance(event, Exception):
+                raise event
+            if event is None:
                 running -= 1
-                if event.error is not None:
-                    raise event.error
-                continue
-            scan.note(event)
-            yield event
+            else:
+                scan.note(event)
+                yield event
     finally:
         for task in tasks:
             task.cancel()
@@ -351,14 +340,11 @@ async def crawl_sitemaps(
 
 
 async def _crawl_one(
-    target: SitemapTarget,
-    scan: SitemapScan,
-    fetch: FetcherProtocol,
-    events: asyncio.Queue[ScanEvent | _CrawlEnded],
+    target: SitemapTarget, scan: SitemapScan, fetch: Fetcher, events: _CrawlQueue
 ) -> None:
     try:
         await SitemapCrawl(target, scan, fetch, events.put).run()
     except Exception as error:
-        await events.put(_CrawlEnded(error))
+        await events.put(error)
     else:
-        await events.put(_CrawlEnded())
+        await events.put(None)

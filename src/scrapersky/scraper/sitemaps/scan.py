@@ -1,26 +1,132 @@
-"""State of one scan: queue, seen URLs, counts, and the limits reached."""
+"""State of one scan: bodies already read, queue, seen URLs, counts, and the limits reached."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
+from tempfile import SpooledTemporaryFile
 
 from scrapersky.scraper.http.fetch_errors import Blocked
-from scrapersky.scraper.http.public_suffixes import get_registrable_site
-from scrapersky.scraper.http.urls import Site, is_same_site
-from scrapersky.scraper.sitemaps.dedupe import BodyDeduplicator
-from scrapersky.scraper.sitemaps.events import (
-    Analysis,
-    DiscoveryMethod,
-    ScanEvent,
-    ScanLimits,
-    ScanOutcome,
-    SitemapRejected,
-    SitemapStatus,
-)
-from scrapersky.scraper.sitemaps.previous_scan import PreviousScan
+from scrapersky.scraper.http.responses import StreamedResponse
+from scrapersky.scraper.http.urls import Site, get_registrable_site, is_same_site
+from scrapersky.scraper.sitemaps import events
+
+# Identical or unchanged bodies, detected by their digests
+
+MAX_MEMORY_BYTES = 4 * 1024 * 1024
+"""Size up to which bodies are spooled in memory. Larger ones go to disk."""
+SPOOL_CHUNK_BYTES = 256 * 1024
+
+
+async def compare_body(
+    answer: StreamedResponse, known_digest: str
+) -> tuple[AsyncIterator[bytes], bool]:
+    """Return the body for reading, and whether its digest equals the known one."""
+    spool = await spool_chunks(answer.chunks())
+    if answer.digest == known_digest:
+        spool.close()
+        return _empty_body(), True
+    return read_spool(spool), False
+
+
+async def spool_chunks(chunks: AsyncIterator[bytes]) -> SpooledTemporaryFile[bytes]:
+    """Spool the chunks to a temporary file, which the caller must close."""
+    spool = SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES)  # noqa: SIM115
+    async for chunk in chunks:
+        spool.write(chunk)
+    return spool
+
+
+async def read_spool(spool: SpooledTemporaryFile[bytes]) -> AsyncIterator[bytes]:
+    with spool:
+        spool.seek(0)
+        while piece := spool.read(SPOOL_CHUNK_BYTES):
+            yield piece
+
+
+async def _empty_body() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+PREFIX_BYTES = 32 * 1024
+"""Size of the decoded prefix that is compared. Shorter bodies are buffered to their end anyway."""
+
+
+class BodyDeduplicator:
+    """Index of the bodies of one scan, by digest and by prefix while they are being read."""
+
+    def __init__(self) -> None:
+        self._urls: dict[str, str] = {}
+        self._readings: dict[bytes, asyncio.Event] = {}
+        """Bodies being read, by the digest of their prefix. The event is set when the read ends."""
+
+    def find_duplicate(self, digest: str | None, url: str) -> str | None:
+        """Return the URL of an earlier sitemap with the same bytes, if any."""
+        if digest is None:
+            return None
+        first_url = self._urls.setdefault(digest, url)
+        return first_url if first_url != url else None
+
+    async def stream(
+        self, answer: StreamedResponse, pieces: AsyncIterator[bytes], url: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the body, or only its prefix if the body was already read under another URL."""
+        start = await _read_prefix(pieces)
+        yield start[:PREFIX_BYTES]
+        if len(start) < PREFIX_BYTES:
+            return
+        key = blake2b(start[:PREFIX_BYTES]).digest()
+        is_first = key not in self._readings
+        over = self._readings.setdefault(key, asyncio.Event())
+        rest = self._stream_first(over, answer, pieces, url)
+        if not is_first:
+            rest = self._stream_later(over, answer, pieces, url)
+        async with aclosing(rest):
+            async for piece in rest:
+                yield start[PREFIX_BYTES:] + piece
+                start = b""
+
+    async def _stream_first(
+        self, over: asyncio.Event, answer: StreamedResponse, pieces: AsyncIterator[bytes], url: str
+    ) -> AsyncGenerator[bytes, None]:
+        try:
+            yield b""
+            async for piece in pieces:
+                yield piece
+            self.find_duplicate(answer.digest, url)
+        finally:
+            over.set()
+
+    async def _stream_later(
+        self, over: asyncio.Event, answer: StreamedResponse, pieces: AsyncIterator[bytes], url: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Spool the body until the first body with the same prefix ends, then yield it if it
+        differs.
+        """
+        with await spool_chunks(pieces) as spool:
+            await over.wait()
+            if self.find_duplicate(answer.digest, url) is None:
+                yield b""
+                async for piece in read_spool(spool):
+                    yield piece
+
+
+async def _read_prefix(pieces: AsyncIterator[bytes]) -> bytes:
+    start = b""
+    async for piece in pieces:
+        start += piece
+        if len(start) >= PREFIX_BYTES:
+            break
+    return start
+
+
+# The scan
 
 MAX_REPORTED = 200
 """Rejections and errors repeated in the `Analysis`. All of them were emitted as events."""
@@ -43,7 +149,7 @@ class SitemapTarget:
     """Location of a possible sitemap."""
 
     url: str
-    method: DiscoveryMethod
+    method: events.DiscoveryMethod
     depth: int = 0
     parent_url: str | None = None
     lastmod: datetime | None = None
@@ -52,7 +158,7 @@ class SitemapTarget:
     @property
     def is_announced(self) -> bool:
         """Whether the site or the user named this sitemap. Otherwise it is a probe."""
-        return self.method is not DiscoveryMethod.COMMON_PATH
+        return self.method is not events.DiscoveryMethod.COMMON_PATH
 
 
 class SitemapScan:
@@ -62,20 +168,20 @@ class SitemapScan:
         self,
         site: Site,
         *,
-        limits: ScanLimits,
+        limits: events.ScanLimits,
         max_urls: int,
         ends_at: float,
-        known: PreviousScan | None = None,
+        known: events.PreviousScan | None = None,
     ) -> None:
         self.site = site
-        self.known = known or PreviousScan()
+        self.known = known or events.PreviousScan()
         self.limits = limits
         self.max_urls = max_urls
         self.ends_at = ends_at
         """Deadline in event loop time."""
         self.base_url: str | None = None
         self.queue: deque[SitemapTarget] = deque()
-        self.twins = BodyDeduplicator()
+        self.deduplicator = BodyDeduplicator()
         self.urls = 0
         self.usable = 0
         self.warnings: list[str] = []
@@ -85,7 +191,7 @@ class SitemapScan:
         self._seen: set[str] = set()
         self._own_hosts: dict[str, bool] = {}
         self._own_sites = [site.key]
-        self._refused: list[SitemapRejected] = []
+        self._refused: list[events.SitemapRejected] = []
         self._errors: list[str] = []
         self._truncated_why: str | None = None
         self._probes_conclusive = 0
@@ -119,13 +225,8 @@ class SitemapScan:
                 f"Sitemaps nested more than {self.limits.max_depth} levels deep were not read."
             )
             return
-        self.add(
-            [
-                SitemapTarget(
-                    url, DiscoveryMethod.SITEMAP_INDEX, parent.depth + 1, parent.url, lastmod
-                )
-            ]
-        )
+        method = events.DiscoveryMethod.SITEMAP_INDEX
+        self.add([SitemapTarget(url, method, parent.depth + 1, parent.url, lastmod)])
 
     def is_new(self, url: str, final_url: str) -> bool:
         """Whether the target of a redirect has not been queued under its own URL."""
@@ -156,7 +257,7 @@ class SitemapScan:
 
         Sitemaps named by the user are always requested.
         """
-        is_asked_for = target.method is DiscoveryMethod.MANUAL
+        is_asked_for = target.method is events.DiscoveryMethod.MANUAL
         return None if is_asked_for else self._count_foreign_request(target.url)
 
     def check_redirect(self, url: str) -> None:
@@ -168,16 +269,16 @@ class SitemapScan:
         site = get_registrable_site(url)
         if self.owns(url) or site in map(get_registrable_site, self._own_sites):
             return None
-        asked = self._foreign_requests
-        if site not in asked and len(asked) >= MAX_FOREIGN_SITES:
+        count = self._foreign_requests
+        if site not in count and len(count) >= MAX_FOREIGN_SITES:
             why = f"{self.site.key} points to more than {MAX_FOREIGN_SITES} other sites."
-        elif asked[site] >= MAX_REQUESTS_PER_FOREIGN_SITE:
+        elif count[site] >= MAX_REQUESTS_PER_FOREIGN_SITE:
             why = (
                 f"{self.site.key} points to another site, {site}, more than "
                 f"{MAX_REQUESTS_PER_FOREIGN_SITE} times."
             )
         else:
-            asked[site] += 1
+            count[site] += 1
             return None
         self._foreign_limit_why = self._foreign_limit_why or why
         return why
@@ -203,14 +304,14 @@ class SitemapScan:
             self.truncate(f"The limit of {self.max_urls} URLs was reached.")
             self.queue.clear()
 
-    def note(self, event: ScanEvent) -> None:
-        if isinstance(event, SitemapRejected) and len(self._refused) < MAX_REPORTED:
+    def note(self, event: events.ScanEvent) -> None:
+        if isinstance(event, events.SitemapRejected) and len(self._refused) < MAX_REPORTED:
             self._refused.append(event)
 
-    def record_result(self, url: str, status: SitemapStatus, problem: str | None) -> None:
+    def record_result(self, url: str, status: events.SitemapStatus, problem: str | None) -> None:
         self._sitemaps += 1
-        self._failures_conclusive += status is SitemapStatus.REFUSED
-        if status in (SitemapStatus.OK, SitemapStatus.PARTIAL):
+        self._failures_conclusive += status is events.SitemapStatus.REFUSED
+        if status in (events.SitemapStatus.OK, events.SitemapStatus.PARTIAL):
             self.usable += 1
         elif len(self._errors) < MAX_REPORTED:
             self._errors.append(f"{url}: {problem}")
@@ -240,12 +341,12 @@ class SitemapScan:
         if seconds is not None:
             self._longest_wait = max(self._longest_wait or 0.0, seconds)
 
-    def build_analysis(self) -> Analysis:
+    def build_analysis(self) -> events.Analysis:
         outcome = self._get_outcome()
         # Requests to other sites are never retried, so reaching their limit does not change the
         # outcome.
         truncated_why = self._truncated_why or self._foreign_limit_why
-        return Analysis(
+        return events.Analysis(
             outcome=outcome,
             base_url=self.base_url,
             sitemaps=self._sitemaps,
@@ -255,14 +356,12 @@ class SitemapScan:
             refused=tuple(self._refused),
             errors=tuple(self._errors),
             warnings=tuple(self.warnings),
-            retry_after=self._longest_wait if outcome is ScanOutcome.UNREACHABLE else None,
+            retry_after=self._longest_wait if outcome is events.ScanOutcome.UNREACHABLE else None,
         )
 
-    def _get_outcome(self) -> ScanOutcome:
+    def _get_outcome(self) -> events.ScanOutcome:
         if self.usable:
-            return ScanOutcome.FOUND
+            return events.ScanOutcome.FOUND
         looked = self._probes_conclusive if self.guesses else self._failures_conclusive
-        could_look = looked and not self._is_blind
-        return (
-            ScanOutcome.NONE if could_look and not self._truncated_why else ScanOutcome.UNREACHABLE
-        )
+        is_sure = looked and not self._is_blind and not self._truncated_why
+        return events.ScanOutcome.NONE if is_sure else events.ScanOutcome.UNREACHABLE

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
+from posixpath import basename, dirname
 
+from selectolax.lexbor import LexborHTMLParser
+
+from scrapersky.scraper.html.charset import decode_page
+from scrapersky.scraper.html.document import get_base_url, get_header_values, parse_html
 from scrapersky.scraper.html.parser_pool import ParserError, ParserPool
+from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import FetchFailed
 from scrapersky.scraper.http.limits import MAX_PAGE_BYTES
-from scrapersky.scraper.http.rate_limit import MAX_CRAWL_DELAY_SECONDS
-from scrapersky.scraper.http.responses import FetcherProtocol, Response, is_inconclusive
+from scrapersky.scraper.http.responses import Response, is_inconclusive
 from scrapersky.scraper.http.robots import Robots, parse_robots_response
-from scrapersky.scraper.http.urls import Site, is_same_site, normalise_site
+from scrapersky.scraper.http.urls import Site, clean_url, is_same_site, normalise_site
+from scrapersky.scraper.sitemaps import events
 from scrapersky.scraper.sitemaps.base_url import BaseUrl, find_base_url
 from scrapersky.scraper.sitemaps.crawl import crawl_sitemaps
-from scrapersky.scraper.sitemaps.events import (
-    Analysis,
-    BaseFound,
-    DiscoveryMethod,
-    ScanEvent,
-    ScanLimits,
-    ScanOutcome,
-)
-from scrapersky.scraper.sitemaps.locations import (
-    find_sitemap_links,
-    iter_common_urls,
-    looks_like_sitemap,
-)
-from scrapersky.scraper.sitemaps.previous_scan import PreviousScan
 from scrapersky.scraper.sitemaps.scan import SitemapScan, SitemapTarget
 
 
@@ -38,14 +31,14 @@ class SitemapAnalyzer:
 
     def __init__(
         self,
-        fetch: FetcherProtocol,
+        fetch: Fetcher,
         *,
-        limits: ScanLimits | None = None,
+        limits: events.ScanLimits | None = None,
         user_agent: str = "ScraperSky",
         parser: ParserPool | None = None,
     ) -> None:
         self._fetch = fetch
-        self._limits = limits or ScanLimits()
+        self._limits = limits or events.ScanLimits()
         self._user_agent = user_agent
         self._parser = parser
         """Parser for home pages. None parses them in this process."""
@@ -58,8 +51,8 @@ class SitemapAnalyzer:
         exhaustive: bool = False,
         seeds: Sequence[str] = (),
         only_seeds: bool = False,
-        known: PreviousScan | None = None,
-    ) -> AsyncGenerator[ScanEvent, None]:
+        known: events.PreviousScan | None = None,
+    ) -> AsyncGenerator[events.ScanEvent, None]:
         """Scan a site and yield events as sitemaps and URLs are found. The last event is an
         `Analysis`.
 
@@ -71,10 +64,16 @@ class SitemapAnalyzer:
         scan = self._create_scan(site, max_urls, known)
         base = await self._find_base_url(scan)
         if base.url is None:
-            yield _build_unreachable(base)
+            yield events.Analysis(
+                outcome=events.ScanOutcome.UNREACHABLE,
+                base_url=None,
+                errors=base.errors,
+                permanent=base.permanent,
+                retry_after=base.retry_after,
+            )
             return
         scan.base_url, scan.guesses = base.url, not only_seeds
-        yield BaseFound(base.url, base.tried, _get_robots_validators(base))
+        yield events.BaseFound(base.url, base.tried, _get_robots_validators(base))
         robots = await self._load_robots(base, scan)
         places = (
             _iter_seeds(seeds)
@@ -90,16 +89,10 @@ class SitemapAnalyzer:
         yield scan.build_analysis()
 
     def _create_scan(
-        self, site: Site | str, max_urls: int, known: PreviousScan | None
+        self, site: Site | str, max_urls: int, known: events.PreviousScan | None
     ) -> SitemapScan:
         if isinstance(site, str):
-            rules = self._fetch.rules
-            site = normalise_site(
-                site,
-                allowed_networks=rules.allowed_networks,
-                allowed_ports=rules.allowed_ports,
-                resolve=rules.resolve,
-            )
+            site = normalise_site(site, self._fetch.rules)
         ends_at = asyncio.get_running_loop().time() + self._limits.max_seconds
         return SitemapScan(
             site, limits=self._limits, max_urls=max_urls, ends_at=ends_at, known=known
@@ -127,39 +120,38 @@ class SitemapAnalyzer:
                 f"{answer.final_url} answered {answer.status}, so its sitemaps are unknown "
                 "and no page was read."
             )
-        delay = robots.crawl_delay(self._user_agent)
-        if delay:
-            await self._fetch.set_crawl_delay(base.url, min(delay, MAX_CRAWL_DELAY_SECONDS))
+        if delay := robots.crawl_delay(self._user_agent):
+            await self._fetch.set_crawl_delay(base.url, delay)
         return robots
 
     async def _iter_targets(
         self, scan: SitemapScan, robots: Robots, *, seeds: Sequence[str], exhaustive: bool
     ) -> AsyncIterator[list[SitemapTarget]]:
         """Yield the targets step by step. Later steps depend on what was found before."""
+        start = f"{scan.base_url}{scan.site.path}"
+        manual = [*seeds, start] if looks_like_sitemap(scan.site.path) else seeds
         yield [
-            *(
-                SitemapTarget(url, DiscoveryMethod.MANUAL)
-                for url in (*seeds, *_iter_start_sitemaps(scan))
-            ),
-            *(SitemapTarget(url, DiscoveryMethod.ROBOTS_TXT) for url in robots.sitemaps),
+            *(SitemapTarget(url, events.DiscoveryMethod.MANUAL) for url in manual),
+            *(SitemapTarget(url, events.DiscoveryMethod.ROBOTS_TXT) for url in robots.sitemaps),
         ]
         if exhaustive or not (scan.usable and scan.known.sitemaps):
-            for page in _iter_start_pages(scan):
+            is_page = scan.site.path != "/" and not looks_like_sitemap(scan.site.path)
+            for page in (start, f"{scan.base_url}/") if is_page else (f"{scan.base_url}/",):
                 links = await self._find_links(page, scan, robots)
-                yield [SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in links]
+                yield [SitemapTarget(url, events.DiscoveryMethod.HTML_LINK) for url in links]
         else:
             # Use the links found by the previous scan. The home page need not be read again while
-            # the
-            # scan finds usable sitemaps.
+            # the scan finds usable sitemaps.
             yield [
-                SitemapTarget(url, DiscoveryMethod.HTML_LINK) for url in scan.known.from_home_page
+                SitemapTarget(url, events.DiscoveryMethod.HTML_LINK)
+                for url in scan.known.from_home_page
             ]
         assert scan.base_url is not None
         guesses = iter_common_urls(scan.base_url, scan.site)
         for batch in _iter_batches(guesses, size=self._limits.probes_at_once):
             if scan.is_probing_done(exhaustive=exhaustive):
                 return
-            yield [SitemapTarget(url, DiscoveryMethod.COMMON_PATH) for url in batch]
+            yield [SitemapTarget(url, events.DiscoveryMethod.COMMON_PATH) for url in batch]
 
     async def _find_links(self, url: str, scan: SitemapScan, robots: Robots) -> tuple[str, ...]:
         """Return the sitemaps that a page links to."""
@@ -193,7 +185,7 @@ class SitemapAnalyzer:
 
 
 async def _iter_seeds(seeds: Sequence[str]) -> AsyncIterator[list[SitemapTarget]]:
-    yield [SitemapTarget(url, DiscoveryMethod.MANUAL) for url in seeds]
+    yield [SitemapTarget(url, events.DiscoveryMethod.MANUAL) for url in seeds]
 
 
 def _record_unread(
@@ -204,18 +196,6 @@ def _record_unread(
         scan.warnings.append(sentence)
     else:
         scan.record_unreadable(sentence)
-
-
-def _iter_start_pages(scan: SitemapScan) -> Iterator[str]:
-    """Yield the start page, if it is not a sitemap, and the home page."""
-    if scan.site.path != "/" and not looks_like_sitemap(scan.site.path):
-        yield f"{scan.base_url}{scan.site.path}"
-    yield f"{scan.base_url}/"
-
-
-def _iter_start_sitemaps(scan: SitemapScan) -> Iterator[str]:
-    if looks_like_sitemap(scan.site.path):
-        yield f"{scan.base_url}{scan.site.path}"
 
 
 def _iter_batches(urls: Iterable[str], *, size: int) -> Iterator[list[str]]:
@@ -237,11 +217,96 @@ def _get_robots_validators(base: BaseUrl) -> tuple[str, str | None, str | None] 
     return robots.body.decode("utf-8", errors="replace"), etag, last_modified
 
 
-def _build_unreachable(base: BaseUrl) -> Analysis:
-    return Analysis(
-        outcome=ScanOutcome.UNREACHABLE,
-        base_url=None,
-        errors=base.errors,
-        permanent=base.permanent,
-        retry_after=base.retry_after,
-    )
+# Where a site may keep its sitemaps
+
+MAX_SITEMAP_LINKS = 50
+"""Pages with more links of this type are not linking to sitemaps."""
+
+_LOOKS_LIKE_SITEMAP = re.compile(
+    r"[^?#]*sitemap[^/?#]*\.(?:xml|txt|php)(?:\.gz)?(?:[?#].*)?\Z", re.IGNORECASE | re.DOTALL
+)
+_HEADER_LINK = re.compile(r"<([^<>]*)>([^<]*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"',;]+))", re.IGNORECASE)
+
+
+def looks_like_sitemap(url: str) -> bool:
+    return _LOOKS_LIKE_SITEMAP.match(url) is not None
+
+
+def find_sitemap_links(page: Response) -> tuple[str, ...]:
+    """Return absolute URLs without duplicates, the most reliable first."""
+    links: dict[str, None] = dict.fromkeys(_find_header_links(page))
+    if b"<" in page.body:
+        decoded = decode_page(page.body, page.headers.get("Content-Type"))
+        tree = parse_html(decoded.text)
+        base = get_base_url(tree, page.final_url)
+        links.update(dict.fromkeys(_find_head_links(tree, base)))
+        links.update(dict.fromkeys(_find_anchor_links(tree, base)))
+    return tuple(links)[:MAX_SITEMAP_LINKS]
+
+
+def _find_header_links(page: Response) -> Iterator[str]:
+    for target, parameters in _HEADER_LINK.findall(
+        ", ".join(get_header_values(page.headers, "Link"))
+    ):
+        rel = _REL.search(parameters)
+        words = "".join(filter(None, rel.groups())).lower().split() if rel else []
+        if "sitemap" in words and (url := clean_url(target, page.final_url)):
+            yield url
+
+
+def _find_head_links(tree: LexborHTMLParser, base: str) -> Iterator[str]:
+    for node in tree.css("link[rel][href]"):
+        words = (node.attributes.get("rel") or "").lower().split()
+        if "sitemap" in words and (url := clean_url(node.attributes.get("href") or "", base)):
+            yield url
+
+
+def _find_anchor_links(tree: LexborHTMLParser, base: str) -> Iterator[str]:
+    for node in tree.css("a[href]"):
+        url = clean_url(node.attributes.get("href") or "", base)
+        if url and looks_like_sitemap(url) and is_same_site(base, url):
+            yield url.partition("#")[0]
+
+
+COMMON_PATHS = (
+    "sitemap.xml",
+    "sitemap_index.xml",
+    "sitemap-index.xml",
+    "wp-sitemap.xml",
+    "sitemap.xml.gz",
+    "sitemap_index.xml.gz",
+    "sitemap.txt",
+    "sitemap.php",
+    "sitemap",
+    "sitemaps.xml",
+    "sitemap1.xml",
+    "sitemap-0.xml",
+    "sitemap/sitemap.xml",
+    "sitemap/index.xml",
+    "sitemap/sitemap-index.xml",
+    "sitemapindex.xml",
+    "post-sitemap.xml",
+    "page-sitemap.xml",
+    "product-sitemap.xml",
+    "category-sitemap.xml",
+    "sitemap_news.xml",
+    "sitemap-news.xml",
+    "news-sitemap.xml",
+    "server-sitemap.xml",
+    ".sitemap.xml",
+    "admin/config/search/xmlsitemap",
+    "rss.xml",
+    "feed",
+    "atom.xml",
+)
+"""Common sitemap paths, most likely first. Feeds come last, because they list only recent pages."""
+
+
+def iter_common_urls(base_url: str, site: Site) -> Iterator[str]:
+    """Yield the common URLs below the path the user entered, if any, then at the root."""
+    path = site.path.partition("?")[0]
+    folder = dirname(path) if "." in basename(path) else path
+    if folder := folder.strip("/"):  # `blog` for `/blog/index.html`
+        yield from (f"{base_url}/{folder}/{path}" for path in COMMON_PATHS)
+    yield from (f"{base_url}/{path}" for path in COMMON_PATHS)

@@ -68,7 +68,7 @@ async function toggle({ endpoint, active }) {
 }
 
 async function renewSecret({ endpoint }) {
-  const question = "Rotate the secret? The receiver rejects deliveries until it has the new one.";
+  const question = "Rotate the secret? The previous one stays valid for 24 hours.";
   if (!(await ask(question, { agree: "Rotate" }))) return;
   showOnce((await call("POST", `/webhooks/${endpoint}/secret`)).secret);
 }

@@ -48,14 +48,14 @@ def parse_address(place: Mapping[str, Any]) -> PlaceAddress:
 
 def _parse_components(place: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the first long and short text of each component type."""
-    found: dict[str, tuple[str, str]] = {}
+    components: dict[str, tuple[str, str]] = {}
     for each in as_list(place.get("addressComponents"))[:50]:
         component = as_mapping(each)
         long, short = parse_text(component.get("longText")), parse_text(component.get("shortText"))
         for kind in as_list(component.get("types")):
             if isinstance(kind, str) and (long or short):
-                found.setdefault(kind, (long or short or "", short or long or ""))
-    return found
+                components.setdefault(kind, (long or short or "", short or long or ""))
+    return components
 
 
 def _get_long_text(parts: Mapping[str, tuple[str, str]], kind: str) -> str | None:
@@ -84,8 +84,8 @@ def parse_hours(value: object) -> Mapping[str, Any] | None:
     """
     hours = as_mapping(value)
     days = parse_texts(hours.get("weekdayDescriptions"), most=14)
-    given = as_list(hours.get("periods"))[:MAX_PERIODS]
-    periods = [period for each in given if (period := _parse_period(as_mapping(each)))]
+    raw_periods = as_list(hours.get("periods"))[:MAX_PERIODS]
+    periods = [period for each in raw_periods if (period := _parse_period(as_mapping(each)))]
     if not days and not periods:
         return None
     return {
@@ -120,12 +120,6 @@ def _parse_time(value: object) -> dict[str, Any] | None:
 
 PROVIDER = "google"
 MAX_TYPES = 50
-_STATUSES = {
-    "OPERATIONAL": OperationalStatus.OPERATIONAL,
-    "CLOSED_TEMPORARILY": OperationalStatus.CLOSED_TEMPORARILY,
-    "CLOSED_PERMANENTLY": OperationalStatus.CLOSED_PERMANENTLY,
-    "FUTURE_OPENING": OperationalStatus.FUTURE_OPENING,
-}
 _PRICE_LEVELS = {
     "PRICE_LEVEL_FREE": 0,
     "PRICE_LEVEL_INEXPENSIVE": 1,
@@ -173,7 +167,7 @@ def parse_place(
         rating=parse_number(place.get("rating"), 0, 5),
         reviews_count=parse_count(place.get("userRatingCount")),
         price_level=_PRICE_LEVELS.get(parse_text(place.get("priceLevel")) or ""),
-        status=_STATUSES.get(parse_text(place.get("businessStatus")) or ""),
+        status=OperationalStatus.__members__.get(parse_text(place.get("businessStatus")) or ""),
         hours=parse_hours(place.get("regularOpeningHours")),
         maps_url=parse_text(place.get("googleMapsUri"), at_most=MAX_PROVIDER_URL_CHARACTERS),
         is_service_area=place.get("pureServiceAreaBusiness") is True,
@@ -185,18 +179,20 @@ def parse_place(
 
 
 def _get_id(place: Mapping[str, Any]) -> str | None:
-    found = parse_text(place.get("id"), at_most=500)
+    place_id = parse_text(place.get("id"), at_most=500)
     return (
-        found or (parse_text(place.get("name"), at_most=500) or "").removeprefix("places/") or None
+        place_id
+        or (parse_text(place.get("name"), at_most=500) or "").removeprefix("places/")
+        or None
     )
 
 
-def _get_new_id(place: Mapping[str, Any], asked: str, found: str | None) -> str | None:
+def _get_new_id(place: Mapping[str, Any], requested_id: str, returned_id: str | None) -> str | None:
     """Return the new id of a moved place. A response id other than the requested one counts too."""
     named = parse_text(place.get("movedPlaceId"), at_most=500)
     moved = parse_text(place.get("movedPlace"), at_most=500)
-    target = named or (moved.removeprefix("places/") if moved else None) or found
-    return target if target and target != asked else None
+    target = named or (moved.removeprefix("places/") if moved else None) or returned_id
+    return target if target and target != requested_id else None
 
 
 def _parse_location(

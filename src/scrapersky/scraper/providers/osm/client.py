@@ -12,19 +12,10 @@ from urllib.parse import urlencode
 from scrapersky.scraper.http.fetch import Fetcher
 from scrapersky.scraper.http.fetch_errors import FetchFailed
 from scrapersky.scraper.http.responses import Response
-from scrapersky.scraper.providers.errors import (
-    AreaTooLarge,
-    BadRequest,
-    KeyRefused,
-    MinuteQuota,
-    ProviderDown,
-    ProviderFailed,
-    build_unreachable_error,
-)
+from scrapersky.scraper.providers import errors
 from scrapersky.scraper.providers.geography import KM_PER_DEGREE, get_bounding_area
 from scrapersky.scraper.providers.model import Area, PlacePage, PlaceQuery
-from scrapersky.scraper.providers.osm.elements import parse_element
-from scrapersky.scraper.providers.osm.query import MAX_QUERY_SECONDS, build_query
+from scrapersky.scraper.providers.osm.overpass import MAX_QUERY_SECONDS, build_query, parse_element
 from scrapersky.scraper.providers.values import as_list, as_mapping, parse_json, parse_text
 
 DEFAULT_RETRY_SECONDS = 60.0
@@ -40,57 +31,73 @@ _REFUSED_BY_STATUS = {
 }
 
 
+async def _request(
+    fetch: Fetcher,
+    provider: str,
+    url: str,
+    body: bytes | None = None,
+    *,
+    max_bytes: int | None = None,
+) -> Any:
+    headers = {"Accept": "application/json"}
+    if body is not None:
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+    try:
+        response = await fetch.ask(
+            url, body, headers=headers, max_bytes=max_bytes, to_provider=True
+        )
+    except FetchFailed as error:
+        raise errors.build_unreachable_error(provider, error) from error
+    return parse_document(response, provider)
+
+
 def parse_document(response: Response, provider: str) -> Any:
     if response.status != 200:
         raise _build_failure(response, provider)
+    if response.truncated is not None and "larger" in response.truncated:
+        raise errors.AreaTooLarge(f"{provider} returned too much data. Search a smaller area.")
     if response.truncated is not None:
-        raise _build_truncation_error(response, provider)
+        raise errors.ProviderDown(f"{provider}'s response is incomplete: {response.truncated}")
     try:
         return parse_json(response.body)
     except ValueError as error:
-        raise ProviderDown(
+        raise errors.ProviderDown(
             f"{provider} did not answer with JSON. Check {provider.upper()}_BASE_URL and any proxy "
             "in between.",
             retry_after_seconds=response.retry_after_seconds,
         ) from error
 
 
-def _build_truncation_error(response: Response, provider: str) -> ProviderFailed:
-    if "larger" in (response.truncated or ""):
-        return AreaTooLarge(f"{provider} returned too much data. Search a smaller area.")
-    return ProviderDown(f"{provider}'s response is incomplete: {response.truncated}")
-
-
-def _build_failure(response: Response, provider: str) -> ProviderFailed:
+def _build_failure(response: Response, provider: str) -> errors.ProviderFailed:
     status, wait = response.status, response.retry_after_seconds
     if status == 429:
         seconds = DEFAULT_RETRY_SECONDS if wait is None else wait
-        return MinuteQuota(
+        return errors.MinuteQuota(
             f"Too many requests to {provider}. Retrying in {seconds:.0f} s.",
             retry_after_seconds=seconds,
         )
     if status in _REFUSED_BY_STATUS:
-        return KeyRefused(f"{provider} {_REFUSED_BY_STATUS[status]}.")
+        return errors.KeyRefused(f"{provider} {_REFUSED_BY_STATUS[status]}.")
     if status < 400:
-        return ProviderDown(
+        return errors.ProviderDown(
             f"{provider} answered {status} without data. Check {provider.upper()}_BASE_URL."
         )
     if status in (408, 425) or status >= 500:
-        return ProviderDown(
+        return errors.ProviderDown(
             f"{provider} answered {status}. It may be overloaded.", retry_after_seconds=wait
         )
-    return BadRequest(f"{provider} rejected the request: {get_error_message(response)}")
+    return errors.BadRequest(f"{provider} rejected the request: {get_error_message(response)}")
 
 
 def get_error_message(response: Response) -> str:
     """Return the error message from a JSON or HTML response."""
     try:
         error = as_mapping(parse_json(response.body)).get("error")
-        said = parse_text(error) or parse_text(as_mapping(error).get("message"))
+        message = parse_text(error) or parse_text(as_mapping(error).get("message"))
     except ValueError:
-        found = _ERROR_MESSAGE.search(response.body[:20_000].decode("utf-8", "replace"))
-        said = parse_text(unescape(_HTML_TAG.sub("", found[1]))) if found else None
-    return said or f"status {response.status} without a reason."
+        match = _ERROR_MESSAGE.search(response.body[:20_000].decode("utf-8", "replace"))
+        message = parse_text(unescape(_HTML_TAG.sub("", match[1]))) if match else None
+    return message or f"status {response.status} without a reason."
 
 
 SECONDS_BETWEEN_REQUESTS = 1.0
@@ -126,59 +133,50 @@ class Nominatim:
 
         The usage policy requires callers to cache the result.
         """
-        wanted = parse_text(query, at_most=MAX_QUERY_CHARACTERS + 1)
-        if wanted is None or len(wanted) > MAX_QUERY_CHARACTERS:
-            raise BadRequest(
+        text = parse_text(query, at_most=MAX_QUERY_CHARACTERS + 1)
+        if text is None or len(text) > MAX_QUERY_CHARACTERS:
+            raise errors.BadRequest(
                 f"The name of a place must have 1 to {MAX_QUERY_CHARACTERS} characters."
             )
         await self._fetch.set_crawl_delay(self._base_url, SECONDS_BETWEEN_REQUESTS)
-        asked: dict[str, str | int] = {
-            "q": wanted,
+        parameters: dict[str, str | int] = {
+            "q": text,
             "format": "jsonv2",
             "limit": MAX_RESULTS,
             "addressdetails": 1,
             "accept-language": parse_text(language) or "en",
         }
         if country:
-            asked["countrycodes"] = country.lower()
-        document = await self._request(f"{self._base_url}/search?{urlencode(asked)}")
+            parameters["countrycodes"] = country.lower()
+        url = f"{self._base_url}/search?{urlencode(parameters)}"
+        document = await _request(self._fetch, "Nominatim", url, max_bytes=MAX_NOMINATIM_BYTES)
         if not isinstance(document, list):
-            raise ProviderDown("Nominatim's response is not a list of places.")
+            raise errors.ProviderDown("Nominatim's response is not a list of places.")
         read = (_parse_named_area(as_mapping(each)) for each in as_list(document))
         return next((each for each in read if each is not None), None)
 
-    async def _request(self, url: str) -> Any:
-        headers = {"Accept": "application/json"}
-        try:
-            response = await self._fetch.ask(
-                url, headers=headers, max_bytes=MAX_NOMINATIM_BYTES, to_provider=True
-            )
-        except FetchFailed as error:
-            raise build_unreachable_error("Nominatim", error) from error
-        return parse_document(response, "Nominatim")
 
-
-def _parse_named_area(found: Mapping[str, Any]) -> NamedArea | None:
-    area = _parse_bounding_box(found)
+def _parse_named_area(result: Mapping[str, Any]) -> NamedArea | None:
+    area = _parse_bounding_box(result)
     if area is None:
         return None
-    address = as_mapping(found.get("address"))
+    address = as_mapping(result.get("address"))
     country = parse_text(address.get("country_code"), at_most=2)
-    kind, number = parse_text(found.get("osm_type")), found.get("osm_id")
+    kind, number = parse_text(result.get("osm_type")), result.get("osm_id")
     return NamedArea(
-        name=parse_text(found.get("display_name")) or parse_text(found.get("name")) or "",
+        name=parse_text(result.get("display_name")) or parse_text(result.get("name")) or "",
         area=area,
         country=country.upper() if country and country.isalpha() else None,
         osm=f"{kind}/{number}" if kind and isinstance(number, int) else None,
     )
 
 
-def _parse_bounding_box(found: Mapping[str, Any]) -> Area | None:
+def _parse_bounding_box(result: Mapping[str, Any]) -> Area | None:
     """Parse a bounding box, given as strings in the order south, north, west, east.
 
     Boxes that are smaller than `MIN_AREA_RADIUS_KM` are enlarged.
     """
-    box = [_parse_degrees(each) for each in as_list(found.get("boundingbox"))]
+    box = [_parse_degrees(each) for each in as_list(result.get("boundingbox"))]
     if len(box) != 4 or None in box:
         return None
     south, north, west, east = (each for each in box if each is not None)
@@ -216,39 +214,24 @@ class Overpass:
         # Limit the query time, because the server would continue after we disconnect.
         patience = int(self._fetch.limits.timeout_seconds) - RESPONSE_MARGIN_SECONDS
         seconds = max(1, min(MAX_QUERY_SECONDS, patience))
-        document = await self._request(build_query(query.business_type, area, seconds=seconds))
-        answer = as_mapping(document)
+        text = build_query(query.business_type, area, seconds=seconds)
+        url, body = f"{self._base_url}/api/interpreter", urlencode({"data": text}).encode()
+        answer = as_mapping(await _request(self._fetch, "Overpass", url, body))
         if remark := parse_text(answer.get("remark")):
-            raise _build_remark_error(remark)
+            # Any remark means that the result is incomplete.
+            kind = (
+                errors.AreaTooLarge
+                if any(each in remark.lower() for each in _OVERLOAD_REMARKS)
+                else errors.ProviderDown
+            )
+            raise kind(f"Overpass aborted the query: {remark[:300]}")
         elements = answer.get("elements")
         if not isinstance(elements, list):
-            raise ProviderDown("Overpass's response contains no list of places.")
+            raise errors.ProviderDown("Overpass's response contains no list of places.")
         read = [parse_element(each, region=query.region) for each in elements]
         places = {each.place_id: each for each in read if each is not None}
         if read and not places:
-            raise ProviderDown("Overpass's response contains no valid places.")
+            raise errors.ProviderDown("Overpass's response contains no valid places.")
         return PlacePage(
             places=tuple(places.values()), attribution=ATTRIBUTION, unreadable=read.count(None)
         )
-
-    async def _request(self, text: str) -> Any:
-        headers = {
-            "Accept": "application/json",
-            "Content-Type": "application/x-www-form-urlencoded",
-        }
-        body = urlencode({"data": text}).encode()
-        try:
-            response = await self._fetch.ask(
-                f"{self._base_url}/api/interpreter", body, headers=headers, to_provider=True
-            )
-        except FetchFailed as error:
-            raise build_unreachable_error("Overpass", error) from error
-        return parse_document(response, "Overpass")
-
-
-def _build_remark_error(remark: str) -> ProviderDown:
-    """Build the error for a remark. Any remark means that the result is incomplete."""
-    kind = (
-        AreaTooLarge if any(each in remark.lower() for each in _OVERLOAD_REMARKS) else ProviderDown
-    )
-    return kind(f"Overpass aborted the query: {remark[:300]}")

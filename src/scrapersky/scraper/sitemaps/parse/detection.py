@@ -50,7 +50,11 @@ class GzipStream:
             if len(data) < len(GZIP_MAGIC):
                 self._held = data
                 return
-            self._sniff(data)
+            self._sniffed, self._held = True, b""
+            if self._layers and data.startswith(GZIP_MAGIC):
+                self.is_gzipped = True
+                self._unpacker = Decompressor(max_bytes=self._max_bytes, wbits=31)
+                self._inner = GzipStream(max_bytes=self._max_bytes, layers=self._layers - 1)
         if self._unpacker is None or self._inner is None:
             yield data
             return
@@ -63,13 +67,6 @@ class GzipStream:
         assert self._inner is not None
         for piece in self._unpacker.feed(data):
             yield from self._inner.feed(piece)
-
-    def _sniff(self, data: bytes) -> None:
-        self._sniffed, self._held = True, b""
-        if self._layers and data.startswith(GZIP_MAGIC):
-            self.is_gzipped = True
-            self._unpacker = Decompressor(max_bytes=self._max_bytes, wbits=31)
-            self._inner = GzipStream(max_bytes=self._max_bytes, layers=self._layers - 1)
 
     def close(self) -> Iterator[bytes]:
         """Yield the data that was held back. `problem` is final afterwards."""
@@ -92,10 +89,6 @@ class GzipStream:
         if self._unpacker is None or self._inner is None:
             return False
         return self._unpacker.hit_limit or self._inner.hit_limit
-
-    @property
-    def is_stopped(self) -> bool:
-        return self.problem is not None
 
 
 def detect_encoding(start: bytes, content_type: str | None) -> tuple[str, int]:

@@ -23,7 +23,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from scrapersky.scraper.sitemaps.dates import parse_lastmod
+from scrapersky.scraper.sitemaps.parse.dates import parse_lastmod
 from scrapersky.scraper.sitemaps.parse.entries import (
     MAX_STEP_ENTRIES,
     ChangeHints,
@@ -86,14 +86,14 @@ class CompiledShape:
 
     def _resolve_references(self, texts: Sequence[str]) -> SlotTexts | None:
         """Resolve references in the texts. Return None if a text becomes empty or is ambiguous."""
-        found = list(texts)
+        resolved = list(texts)
         for slot, raw in enumerate(texts):
             if "&" in raw and slot not in self._attributes:
                 meant = self._resolve_slot(slot, raw)
                 if not meant:
                     return None
-                found[slot] = meant
-        return found
+                resolved[slot] = meant
+        return resolved
 
     def _resolve_slot(self, slot: int, raw: str) -> str | None:
         if slot == self._loc:
@@ -139,8 +139,8 @@ def _compile_shape(shape: RecordShape, values: ValueParser) -> Callable[[SlotTex
     assert isinstance(function, ast.Lambda)
     function.body = body
     tree = ast.fix_missing_locations(ast.Expression(function))
-    made: Callable[[SlotTexts], UrlEntry] = eval(compile(tree, "<shape>", "eval"), names)  # noqa: S307
-    return made
+    build: Callable[[SlotTexts], UrlEntry] = eval(compile(tree, "<shape>", "eval"), names)  # noqa: S307
+    return build
 
 
 def _parse_expression(source: str) -> ast.expr:
@@ -204,8 +204,8 @@ def _fill_content(
 ) -> Extension:
     """Add the fields that need a `FieldAdder`."""
     for add, slot, attributes in others:
-        given = "" if attributes is None else texts[attributes]
-        add(content, texts[slot], given, values)
+        attribute_text = "" if attributes is None else texts[attributes]
+        add(content, texts[slot], attribute_text, values)
     return content
 
 
@@ -425,18 +425,15 @@ class FastReader:
         """
         if self._unfit < MAX_TEMPLATE_MISSES:
             try:
-                return self._read_template(text), len(text)
+                if self._template is None:
+                    self._template = self._build_template(text)
+                rows = self._template.read(text)
+                self._unfit = 0
+                return rows, len(text)
             except TemplateMismatch:
                 self._template = None
                 self._unfit += 1
         return self.read_records(text)
-
-    def _read_template(self, text: str) -> Sequence[UrlEntry]:
-        if self._template is None:
-            self._template = self._build_template(text)
-        rows = self._template.read(text)
-        self._unfit = 0
-        return rows
 
     def _build_template(self, text: str) -> WindowTemplate:
         """Build a template from the last record. The first is often unusual (the home page)."""
@@ -470,10 +467,10 @@ class FastReader:
                     break
             else:
                 end = text.find(self.record_end, position) + length
-                found = self._read_record(text[position:end]) if end >= length else None
-                if found is None:
+                record = self._read_record(text[position:end]) if end >= length else None
+                if record is None:
                     break
-                entries += found
+                entries += record
             position = end
             if self._lessons > lessons:
                 break

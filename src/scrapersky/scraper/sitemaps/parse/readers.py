@@ -66,17 +66,14 @@ class _FeedItem:
             self._href = self._href or attributes["href"]
 
     def entry(self) -> UrlEntry | None:
-        raw = self._texts.get("link") or self._href or self._get_identifier()
-        loc = self._values.loc(raw)
+        # Some feeds have an identifier that is a URL instead of a link.
+        identifier = self._texts.get("guid") or self._texts.get("id") or self._about
+        identifier = identifier if _ABSOLUTE_URL.match(identifier) else ""
+        loc = self._values.loc(self._texts.get("link") or self._href or identifier)
         if loc is None:
             return None
         date = next((self._texts[name] for name in _DATE_FIELDS if name in self._texts), None)
         return UrlEntry(loc, self._values.date(date))
-
-    def _get_identifier(self) -> str:
-        """Return the identifier if it is a URL. Some feeds have it instead of a link."""
-        text = self._texts.get("guid") or self._texts.get("id") or self._about
-        return text if _ABSOLUTE_URL.match(text) else ""
 
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -210,23 +207,26 @@ class _Record:
             if not token.is_empty:
                 self._container = ExtensionItem(token.name, token.prefix)
         elif token.name == "link":
-            self._add_alternate(token)
+            attributes = parse_attributes(token.attributes)
+            language, href = attributes.get("hreflang"), attributes.get("href", "")
+            if language and (url := self._values.url(href)):
+                self._alternates.append((self._values.text(language), url))
         elif token.name == "mobile":
             self._mobile = True
         elif not token.is_empty:
-            self._begin_field(token)
-
-    def _begin_field(self, token: XmlToken) -> None:
-        if self._container is not None and token.name in ("publication", "tvshow"):
-            self._container.parent = token.name
-        self._field, self._pieces, self._opened_in_loc = token, [token.tail], False
+            if self._container is not None and token.name in ("publication", "tvshow"):
+                self._container.parent = token.name
+            self._field, self._pieces, self._opened_in_loc = token, [token.tail], False
 
     def _close(self, token: XmlToken) -> None:
         self._finish_field()
         if self._container is None:
             return
         if token.name == self._container.name and token.prefix == self._container.prefix:
-            self._claim_doubtful_fields(self._container)
+            # The container was closed properly, so the fields belong to it.
+            for name, raw in self._container.doubtful.items():
+                self._container.add(name, raw, "", self._values)
+            self._container.doubtful.clear()
             self._finish_container()
         elif token.name == self._container.parent:
             self._container.parent = None
@@ -244,22 +244,10 @@ class _Record:
         elif field.name != container.parent:
             container.add(field.name, raw, field.attributes, self._values)
 
-    def _claim_doubtful_fields(self, container: ExtensionItem) -> None:
-        """Assign the fields to the container, because it was closed properly."""
-        for name, raw in container.doubtful.items():
-            container.add(name, raw, "", self._values)
-        container.doubtful.clear()
-
     def _set(self, name: str, raw: str) -> None:
         if name == "loc" and "loc" in self._fields:
             self._emit_entry()
         self._fields.setdefault(name, raw)
-
-    def _add_alternate(self, token: XmlToken) -> None:
-        attributes = parse_attributes(token.attributes)
-        language, href = attributes.get("hreflang"), attributes.get("href", "")
-        if language and (url := self._values.url(href)):
-            self._alternates.append((self._values.text(language), url))
 
     def _finish_container(self) -> None:
         container, self._container = self._container, None

@@ -115,8 +115,8 @@ class MediaShape:
         words = ((key, values.words(texts[slot])) for key, slot in self.texts.items())
         content: Extension = {key: text for each in (urls, words) for key, text in each if text}
         for add, slot, attributes in self.others:
-            given = "" if attributes is None else texts[attributes]
-            add(content, values.text(texts[slot]), given, values)
+            attribute_text = "" if attributes is None else texts[attributes]
+            add(content, values.text(texts[slot]), attribute_text, values)
         return content
 
 

@@ -92,7 +92,7 @@ class SitemapStream:
     @property
     def is_over(self) -> bool:
         """Whether further input is ignored: it is not a sitemap, or a limit was reached."""
-        return self.error is not None or self._gunzip.is_stopped
+        return self.error is not None or self._gunzip.problem is not None
 
     def feed(self, chunk: bytes) -> list[UrlEntry]:
         """Parse a chunk and return the entries that became complete."""
@@ -159,7 +159,7 @@ class SitemapStream:
             if self._reader is None:
                 return
         whole, self._behind = self._split(raw)
-        if self._fast is not None and self._is_between_records():
+        if self._fast is not None and self._scrubber.is_idle and "<" not in self._clean:
             entries, position = self._fast.read(whole)
             yield entries
             reached = 0
@@ -168,14 +168,11 @@ class SitemapStream:
                 entries, position = self._fast.read_records(whole, position)
                 yield entries
             whole = whole[position:]
-        yield from self._read_tag_by_tag(whole, final=final)
-
-    def _read_tag_by_tag(self, text: str, *, final: bool) -> Iterator[Sequence[UrlEntry]]:
-        assert self._reader is not None
+        # The rest is read tag by tag.
         if final:
-            text, self._behind = text + self._behind, ""
-        if text or final:
-            self._clean += self._scrubber.feed(text)
+            whole, self._behind = whole + self._behind, ""
+        if whole or final:
+            self._clean += self._scrubber.feed(whole)
             self._clean += self._scrubber.close() if final else ""
             yield from self._reader.steps(self._take_complete(final=final))
 
@@ -216,9 +213,6 @@ class SitemapStream:
         cut += len(self._fast.record_end)
         return raw[:cut], raw[cut:]
 
-    def _is_between_records(self) -> bool:
-        return self._scrubber.is_idle and "<" not in self._clean
-
     def _create_reader(self, kind: SitemapFormat) -> RecordReader | FeedReader | LineReader:
         if kind is SitemapFormat.TEXT:
             return LineReader(self._values)
@@ -231,7 +225,15 @@ class SitemapStream:
         text = self._clean
         if final:
             self._clean = ""
-            return self._drop_truncated_loc(text)
+            if self.kind is SitemapFormat.TEXT:
+                return text
+            # Drop a URL that is truncated by the end of the document.
+            if not self._root_ended:
+                self._root_ended = bool(_ROOT_END.search(text) or _ROOT_EMPTY.search(text))
+            if not self._root_ended and _TRUNCATED_LOC.search(text, max(0, len(text) - 16 * 1024)):
+                self._values.dropped["cut"] += 1
+                text = text[: text.rindex("<")]
+            return text
         end = self._find_records_end(text)
         if end == 0 and len(text) > MAX_RECORD_CHARACTERS:
             self._values.dropped["oversized_record"] += 1
@@ -250,28 +252,14 @@ class SitemapStream:
                 return ends[-1]
         return 0
 
-    def _drop_truncated_loc(self, text: str) -> str:
-        """Drop a URL that is truncated by the end of the document."""
-        if self.kind is SitemapFormat.TEXT:
-            return text
-        if not self._root_ended:
-            self._root_ended = bool(_ROOT_END.search(text) or _ROOT_EMPTY.search(text))
-        if not self._root_ended and _TRUNCATED_LOC.search(text, max(0, len(text) - 16 * 1024)):
-            self._values.dropped["cut"] += 1
-            text = text[: text.rindex("<")]
-        return text
-
     def _finish(self) -> None:
         """Set `partial` or `error` after all input was read."""
         problem = self._gunzip.problem
         if self.error is not None:
             self.error = problem or self.error
-        elif self._count == 0 and self._is_unreadable():
+        elif self._count == 0 and self._root_ended and self._values.dropped["broken_tag"]:
             self.kind, self.error = None, "It starts like a sitemap, but nothing in it is readable."
-        elif problem or self._scrubber.unfinished:
-            self.partial = problem or f"It ends inside {self._scrubber.unfinished}."
+        elif problem or self._scrubber.inside:
+            self.partial = problem or f"It ends inside {self._scrubber.inside}."
         elif self.kind is not SitemapFormat.TEXT and not self._root_ended:
             self.partial = "It ends before its closing tag."
-
-    def _is_unreadable(self) -> bool:
-        return self._root_ended and bool(self._values.dropped["broken_tag"])

@@ -28,7 +28,9 @@ def unescape_xml(text: str, declared: Container[str] = ()) -> str:
     def replacement(match: re.Match[str]) -> str:
         decimal, hexadecimal, name = match.groups()
         if name is None:
-            return _decode_codepoint(int(decimal) if decimal else int(hexadecimal, 16))
+            code = int(decimal) if decimal else int(hexadecimal, 16)
+            is_possible = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
+            return chr(code) if is_possible else ""
         if name in declared and name not in _XML_ENTITIES:
             return ""
         return _XML_ENTITIES.get(name) or html5.get(f"{name};") or match[0]
@@ -49,11 +51,6 @@ def has_undefined_entity(text: str, declared: Container[str] = ()) -> bool:
     )
 
 
-def _decode_codepoint(code: int) -> str:
-    is_possible = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
-    return chr(code) if is_possible else ""
-
-
 _CONSTRUCT_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _MAX_OPENER_CHARACTERS = len("<![CDATA[")
 MAX_DECLARATION_CHARACTERS = 64 * 1024
@@ -70,12 +67,13 @@ class XmlScrubber:
         self.entities: set[str] = set()
         """Entity names declared in the DOCTYPE."""
         self._held = ""
-        self._inside: str | None = None
+        self.inside: str | None = None
+        """Construct in which the text read so far ends, if any."""
 
     def feed(self, text: str) -> str:
         text = self._held + text
         self._held = ""
-        if self._inside is None and "<!" not in text and "<?" not in text:
+        if self.inside is None and "<!" not in text and "<?" not in text:
             return self._hold_back_opener(text)
         clean: list[str] = []
         position = 0
@@ -86,45 +84,38 @@ class XmlScrubber:
     def close(self) -> str:
         """Return the text that was held back, at the end of the document."""
         held, self._held = self._held, ""
-        return "" if self._inside else held
-
-    @property
-    def unfinished(self) -> str | None:
-        """Construct in which the document ended, if any."""
-        return self._inside
+        return "" if self.inside else held
 
     @property
     def is_idle(self) -> bool:
         """Whether the next input starts outside of every construct."""
-        return self._inside is None and not self._held
+        return self.inside is None and not self._held
 
     def _step(self, text: str, position: int, clean: list[str]) -> int:
-        if self._inside is not None:
+        if self.inside is not None:
             return self._skip(text, position, clean)
-        found = _CONSTRUCT.search(text, position)
-        if found is None:
+        match = _CONSTRUCT.search(text, position)
+        if match is None:
             clean.append(self._hold_back_opener(text[position:]))
             return len(text)
-        clean.append(text[position : found.start()])
-        return self._open(text, found.start())
+        clean.append(text[position : match.start()])
+        return self._open(text, match.start())
 
     def _open(self, text: str, start: int) -> int:
         for opener in _CONSTRUCT_ENDS:
             if text[start : start + len(opener)].upper() == opener:
-                self._inside = opener
+                self.inside = opener
                 return start + len(opener)
         if len(text) - start < _MAX_OPENER_CHARACTERS:
             self._held = text[start:]
             return len(text)
-        return self._skip_declaration(text, start)
-
-    def _skip_declaration(self, text: str, start: int) -> int:
-        """Skip one `<!…>`. For a DOCTYPE with a subset, skip only its head; the rest follows
-        separately.
-        """
+        # Skip one `<!…>`. Of a DOCTYPE with a subset, skip only the head; the rest follows
+        # separately.
         match = _DECLARATION.match(text, start, start + MAX_DECLARATION_CHARACTERS)
         if match is not None:
-            self._record_entity(match[0])
+            entity = _ENTITY.match(match[0])
+            if entity is not None and len(self.entities) < MAX_ENTITIES:
+                self.entities.add(entity[1])
             return match.end()
         if len(text) - start < MAX_DECLARATION_CHARACTERS:
             self._held = text[start:]
@@ -132,22 +123,18 @@ class XmlScrubber:
         # It never ends properly. Continue after its first `>`, so that nothing is scanned twice.
         return text.find(">", start) + 1 or len(text)
 
-    def _record_entity(self, declaration: str) -> None:
-        if len(self.entities) < MAX_ENTITIES and (match := _ENTITY.match(declaration)):
-            self.entities.add(match[1])
-
     def _skip(self, text: str, position: int, clean: list[str]) -> int:
-        assert self._inside is not None
-        end = _CONSTRUCT_ENDS[self._inside]
-        found = text.find(end, position)
-        stop = found if found >= 0 else max(position, len(text) - len(end) + 1)
-        if self._inside == "<![CDATA[":
+        assert self.inside is not None
+        end = _CONSTRUCT_ENDS[self.inside]
+        index = text.find(end, position)
+        stop = index if index >= 0 else max(position, len(text) - len(end) + 1)
+        if self.inside == "<![CDATA[":
             clean.append(escape_xml(text[position:stop]))
-        if found < 0:
+        if index < 0:
             self._held = text[stop:]
             return len(text)
-        self._inside = None
-        return found + len(end)
+        self.inside = None
+        return index + len(end)
 
     def _hold_back_opener(self, text: str) -> str:
         """Hold back a `<` or `<!` at the end, because it may start a construct."""
@@ -191,7 +178,7 @@ def iter_tokens(text: str) -> Iterator[XmlToken]:
 
 def parse_attributes(text: str) -> dict[str, str]:
     """Return attributes by lower-case name without prefix. The first one of a name wins."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(text):
-        found.setdefault(name.lower().rpartition(":")[2], double or single or bare.rstrip("/"))
-    return found
+        attributes.setdefault(name.lower().rpartition(":")[2], double or single or bare.rstrip("/"))
+    return attributes

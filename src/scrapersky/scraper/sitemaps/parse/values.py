@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from scrapersky.scraper.http.urls import clean_url, get_origin
-from scrapersky.scraper.sitemaps.dates import parse_lastmod
+from scrapersky.scraper.sitemaps.parse.dates import parse_lastmod
 from scrapersky.scraper.sitemaps.parse.entries import Extension
 from scrapersky.scraper.sitemaps.parse.tokenizer import (
     has_undefined_entity,
@@ -234,7 +234,9 @@ def get_adder(container: str, field: str, parent: str | None) -> FieldAdder:
     if get_meaning(container, field, parent) is FieldMeaning.URL or field == "gallery_loc":
         return _build_adder(container, field, parent)
     add = _build_adder(container, field, parent)
-    return lambda content, text, given, values: add(content, " ".join(text.split()), given, values)
+    return lambda content, text, attributes, values: add(
+        content, " ".join(text.split()), attributes, values
+    )
 
 
 def _build_adder(container: str, field: str, parent: str | None) -> FieldAdder:
@@ -252,8 +254,8 @@ def _build_video_adder(field: str, parent: str | None) -> FieldAdder:
         return lambda content, text, _, __: _add_to_list(content, _LIST_FIELDS[field], text)
     if field in _SPECIAL_FIELDS:
         add = _SPECIAL_FIELDS[field]
-        return lambda content, text, given, values: add(
-            content, text, parse_attributes(given), values
+        return lambda content, text, attributes, values: add(
+            content, text, parse_attributes(attributes), values
         )
     if field in _TYPED_FIELDS:
         read = _TYPED_FIELDS[field]
@@ -280,7 +282,9 @@ def _build_news_adder(field: str, parent: str | None) -> FieldAdder:
     if key != field:
         return lambda content, text, _, __: content.setdefault(key, text or None)
     if field in _NEWS_LISTS:
-        return lambda content, text, _, __: content.setdefault(field, _split_list(text))
+        return lambda content, text, _, __: content.setdefault(
+            field, [word for part in text.split(",") if (word := part.strip())]
+        )
     if field == "publication_date":
         return lambda content, text, _, __: content.setdefault(field, _parse_date(text))
     return lambda content, text, _, __: _add_typed(content, field, text or None)
@@ -296,10 +300,6 @@ def is_text_field(field: str, parent: str | None) -> bool:
     """Whether a field of a news item stores its words unchanged, if there are any."""
     is_other = field in _NEWS_LISTS or field == "publication_date"
     return get_news_key(field, parent) != field or not is_other
-
-
-def _split_list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _add_to_list(content: Extension, key: str, text: str) -> None:
@@ -347,8 +347,8 @@ def _add_price(
 ) -> None:
     price: Extension = {"value": parse_decimal(text)}
     for name in ("currency", "type", "resolution"):
-        if given := attributes.get(name):
-            price[name] = values.text(given)
+        if value := attributes.get(name):
+            price[name] = values.text(value)
     content.setdefault("price", price)
 
 

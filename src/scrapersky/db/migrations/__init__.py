@@ -1,0 +1,1 @@
+"""The schema's migrations, run by `db.migrate`."""
